@@ -350,7 +350,8 @@ def partition_items(file: File) -> list[tuple[str, str]]:
 
 
 def main(arguments: list[str]) -> None:
-    if not arguments or any(name not in SHAPES for name in arguments[1:]):
+    is_directory = bool(arguments) and not arguments[0].startswith("-")
+    if not is_directory or any(name not in SHAPES for name in arguments[1:]):
         sys.exit(f"usage: generate.py DIRECTORY [SHAPE ...], with shapes {', '.join(SHAPES)}")
     for name in arguments[1:] or SHAPES:
         print(f"generating {name}", file=sys.stderr)

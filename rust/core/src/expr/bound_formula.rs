@@ -38,6 +38,11 @@ impl BoundFormula {
         &self.data_type
     }
 
+    /// Calls `found` with the path of each column that it uses, outermost name first.
+    pub(crate) fn each_column(&self, found: &mut dyn FnMut(&[String])) {
+        self.root.each_column(&mut |column| found(&column.path));
+    }
+
     /// One value for each row.
     ///
     /// # Errors

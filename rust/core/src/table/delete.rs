@@ -71,12 +71,10 @@ pub(super) fn mark(
     let others = file_filter(snapshot, &condition.clone().not_true())?;
     let others = changer.candidate_paths(others)?;
     let some = changer.candidates(Some(file_filter(snapshot, condition)?))?;
-    for file in some {
-        if others.contains(&file.path) {
-            changer.change(file, Some(&bound), false, &mut DeleteAll)?;
-        } else {
-            changer.remove_whole(file);
-        }
-    }
+    let (some, all): (Vec<_>, Vec<_>) = some
+        .into_iter()
+        .partition(|file| others.contains(&file.path));
+    changer.change(some, Some(&bound), &mut DeleteAll)?;
+    all.into_iter().for_each(|file| changer.remove_whole(file));
     Ok(())
 }

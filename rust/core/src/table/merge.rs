@@ -118,10 +118,8 @@ fn change(
     let bound = range.as_ref().map(|range| range.bind(snapshot.schema()));
     let bound = bound.transpose()?;
     let filter = range.as_ref().map(|range| file_filter(snapshot, range));
-    for file in changer.candidates(filter.transpose()?)? {
-        changer.change(file, bound.as_ref(), true, merge)?;
-    }
-    Ok(())
+    let files = changer.candidates(filter.transpose()?)?;
+    changer.change(files, bound.as_ref(), merge)
 }
 
 /// Writes the rows that the source inserts; how many.

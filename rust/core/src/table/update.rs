@@ -46,9 +46,8 @@ impl Table {
             Some(condition) => Some(file_filter(&snapshot, condition)?),
             None => None,
         };
-        for file in changer.candidates(filter)? {
-            changer.change(file, bound.as_ref(), true, &mut planner)?;
-        }
+        let files = changer.candidates(filter)?;
+        changer.change(files, bound.as_ref(), &mut planner)?;
         if changer.nothing() && options.txn.is_none() {
             return Ok(nothing_done(["numUpdatedRows"]));
         }

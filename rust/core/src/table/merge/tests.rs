@@ -7,9 +7,10 @@ use uuid::Uuid;
 
 use super::*;
 use crate::scan::ScanOptions;
+use crate::spec::actions::Protocol;
 use crate::table::{At, CreateMode, TableDefinition, TableOptions};
 use crate::transaction::TransactionOptions;
-use crate::transaction::rows::shown;
+use crate::transaction::rows::{RowPlanner, shown};
 
 /// A key and a value.
 type Row = (Option<i64>, i64);
@@ -101,9 +102,17 @@ fn definitions() -> Vec<MergeDefinition> {
     ]
 }
 
+fn definition_of_table() -> TableDefinition {
+    TableDefinition {
+        schema: StructType::from_arrow(&batch(&[]).schema()).unwrap(),
+        ..TableDefinition::default()
+    }
+}
+
 /// The rows and the metrics of a merge, or its error.
 fn merged(
     most_bytes: usize,
+    properties: &[(&str, &str)],
     target: &[Vec<Row>],
     source: &[Vec<Row>],
     definition: &MergeDefinition,
@@ -111,8 +120,11 @@ fn merged(
     let uri = format!("memory://{}", Uuid::new_v4());
     let table = Table::new(&uri, TableOptions::default()).unwrap();
     let new = TableDefinition {
-        schema: StructType::from_arrow(&batch(&[]).schema()).unwrap(),
-        ..TableDefinition::default()
+        properties: properties
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect(),
+        ..definition_of_table()
     };
     let options = TransactionOptions::default();
     table.create(new, CreateMode::New, options).unwrap();
@@ -162,9 +174,59 @@ proptest! {
         source in source(),
     ) {
         for definition in definitions() {
-            let memory = merged(usize::MAX, &target, &source, &definition);
-            let file = merged(0, &target, &source, &definition);
+            let memory = merged(usize::MAX, &[], &target, &source, &definition);
+            let file = merged(0, &[], &target, &source, &definition);
             prop_assert_eq!(memory, file);
         }
     }
+
+    /// For a change data feed all columns are read.
+    #[test]
+    fn columns_that_no_expression_sees_make_no_difference(
+        target in proptest::collection::vec(rows(), 1..3),
+        source in source(),
+    ) {
+        let feed = [("delta.enableChangeDataFeed", "true")];
+        let vectors = [("delta.enableDeletionVectors", "true")];
+        for definition in definitions() {
+            let rows = |properties: &[(&str, &str)]| {
+                let done = merged(usize::MAX, properties, &target, &source, &definition);
+                done.map(|(rows, _)| rows).ok()
+            };
+            let all = rows(&feed);
+            prop_assert_eq!(&rows(&[]), &all);
+            prop_assert_eq!(&rows(&vectors), &all);
+        }
+    }
+}
+
+#[test]
+fn a_merge_reads_the_columns_that_expressions_see_or_updates_keep() {
+    let columns = |on: &str, clauses| {
+        let definition = MergeDefinition {
+            on: on.to_owned(),
+            source_name: "s".to_owned(),
+            target_name: "t".to_owned(),
+            clauses,
+        };
+        let metadata = definition_of_table().metadata().unwrap();
+        let source = SourceRows::read(stream(&[]), usize::MAX).unwrap();
+        let merge = Merge::new(&metadata, &Protocol::default(), &definition, false, source);
+        merge.unwrap().columns().unwrap()
+    };
+    let key = "t.id = s.id";
+    let update = |values: &[(&str, &str)]| clause(When::Matched, None, Then::Update(set(values)));
+    let all = clause(When::Matched, None, Then::Update(None));
+    let insert = clause(When::NotMatched, Some("text > 'a'"), Then::Insert(None));
+    assert_eq!(columns(key, vec![all.clone(), insert]), ["id"]);
+    assert_eq!(columns("t.id = s.id AND t.V > 3", vec![all]), ["id", "v"]);
+    assert_eq!(
+        columns("true", vec![clause(When::Matched, None, Then::Delete)]).len(),
+        0
+    );
+    assert_eq!(columns(key, vec![update(&[("v", "s.v")])]), ["id", "text"]);
+    let whole = [("id", "s.id"), ("v", "t.v + 1"), ("text", "s.text")];
+    assert_eq!(columns(key, vec![update(&whole)]), ["id", "v"]);
+    let alone = clause(When::NotMatchedBySource, Some("v > 3"), Then::Delete);
+    assert_eq!(columns(key, vec![alone]), ["id", "v"]);
 }

@@ -10,9 +10,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType as ArrowType, Field};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::{take, take_record_batch};
@@ -21,25 +19,36 @@ use uuid::Uuid;
 use super::columns::misfit;
 use super::data_writer::{DataWriter, table_layout};
 use super::layout::{Layout, Purpose};
+use super::read_ahead::{OWN_VECTOR, Read, read_ahead};
 use super::row_plan::{Counts, DeleteAll, RowPlan, RowPlanner};
 use super::writer::{RowWriter, WriteOptions, WrittenFiles};
 use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::{DeletionVector, FileBuilder};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expr::BoundPredicate;
 use crate::replay::{FileFilter, Source};
-use crate::scan::data_file::{DataFile, Extras, ReadPlan, TableLayout};
-use crate::scan::deletion_vectors::load_one;
-use crate::scan::scan_file::ScanFile;
+use crate::scan::data_file::{Extras, ReadPlan, TableLayout};
 use crate::snapshot::Snapshot;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::properties::TableProperties;
-use crate::storage::interrupt;
 use crate::transaction::Transaction;
 use crate::transaction::actions::AddFile;
 use crate::transaction::random::now_after;
+
+/// Files are copied this many at a time, so that rows of one partition mostly come together.
+const COPIED_TOGETHER: usize = 64;
+
+/// A file, and the positions of the rows that leave it.
+struct ChangedFile {
+    file: AddFile,
+    /// The rows that are deleted already.
+    vector: Option<Arc<DeletionVector>>,
+    /// Its rows with those.
+    rows: u64,
+    removed: Vec<u64>,
+}
 
 /// Changes rows of one snapshot.
 #[derive(Debug)]
@@ -58,7 +67,9 @@ pub struct Changer {
     change_rows: u64,
     /// Files to remove without reading their rows.
     unread: Vec<AddFile>,
-    pub(super) removed: Vec<AddFile>,
+    removed: Vec<AddFile>,
+    /// Files of which rows stay, and the rows that do not.
+    to_copy: Vec<(AddFile, Option<Arc<DeletionVector>>)>,
     vectors: Vec<(AddFile, Option<DeletionVector>, DeletionVector)>,
     /// What was written.
     pub written: WrittenFiles,
@@ -98,6 +109,7 @@ impl Changer {
             change_rows: 0,
             unread: Vec::new(),
             removed: Vec::new(),
+            to_copy: Vec::new(),
             vectors: Vec::new(),
             written: WrittenFiles::new(source),
             counts: Counts::default(),
@@ -156,97 +168,96 @@ impl Changer {
         self.change_rows > 0
     }
 
-    /// Changes the rows of a file that satisfy `filter`, or all, as the planner says. `columns`: the planner
-    /// or the change data feed needs their values.
+    /// Changes the rows of files that satisfy `filter`, or all, as the planner says.
     ///
     /// # Errors
     ///
-    /// Those of the data file, of the planner and of storage.
+    /// Those of the data files, of the planner and of storage.
     pub fn change(
         &mut self,
-        file: AddFile,
+        files: Vec<AddFile>,
         filter: Option<&BoundPredicate>,
-        columns: bool,
         planner: &mut dyn RowPlanner,
     ) -> Result<()> {
-        let old = self.vector(&file)?;
-        let columns = columns || self.changes.is_some();
-        let (removed, live) = self.planned(&file, old.as_deref(), filter, columns, planner)?;
+        let plan = self.plan(filter, &*planner)?;
+        let wanted = files.iter().map(|file| (file.clone(), OWN_VECTOR));
+        let read = read_ahead(&self.source, plan, wanted.collect());
+        let mut files = files.into_iter();
+        let mut changed: Option<ChangedFile> = None;
+        for read in read {
+            match read? {
+                Read::File { vector, rows } => {
+                    let next = files.next().map(|file| ChangedFile {
+                        file,
+                        vector,
+                        rows,
+                        removed: Vec::new(),
+                    });
+                    if let Some(done) = std::mem::replace(&mut changed, next) {
+                        self.leave(done)?;
+                    }
+                }
+                Read::Rows(rows) => {
+                    let plan = planner.plan(&rows)?;
+                    let positions: &Int64Array = rows.typed("_row_index")?;
+                    let rows_of_plan = plan.removed.iter().zip(positions);
+                    let removed = rows_of_plan.filter_map(|(is_removed, position)| {
+                        let position = u64::try_from(position?).ok()?;
+                        (is_removed == Some(true)).then_some(position)
+                    });
+                    if let Some(changed) = &mut changed {
+                        changed.removed.extend(removed);
+                    }
+                    self.write_planned(&rows, &plan)?;
+                }
+            }
+        }
+        changed.map_or(Ok(()), |done| self.leave(done))
+    }
+
+    /// What is read to plan: the rows of the table that satisfy `filter`, or all.
+    fn plan(&self, filter: Option<&BoundPredicate>, planner: &dyn RowPlanner) -> Result<ReadPlan> {
+        let feed = self.changes.is_some(); // whose files have all columns
+        let columns = planner.columns();
+        let extras = Extras {
+            row_index: true,
+            row_id: self.tracked && (feed || columns.is_some()),
+            ..Extras::default()
+        };
+        let columns = (!feed).then(|| columns.unwrap_or_default());
+        let plan = ReadPlan::new(self.table.clone(), columns.as_deref(), extras)?;
+        match filter {
+            Some(filter) => plan.with_filter(filter.clone()),
+            None => Ok(plan),
+        }
+    }
+
+    /// Rows leave a file: it gets a vector, its other rows are to be copied, or it has none and is removed.
+    fn leave(&mut self, changed: ChangedFile) -> Result<()> {
+        let ChangedFile {
+            file,
+            vector: old,
+            rows,
+            removed,
+        } = changed;
+        let removed = DeletionVector::from_rows(removed)?;
         if removed.is_empty() {
             return Ok(());
         }
-        if removed.len() >= live {
+        let old = old.as_deref();
+        if removed.len() >= rows.saturating_sub(old.map_or(0, DeletionVector::len)) {
             self.removed.push(file);
             return Ok(());
         }
-        let all = match &old {
+        let all = match old {
             Some(old) => old.union(&removed)?,
             None => removed,
         };
-        let old = old.map(|old| DeletionVector::clone(&old));
         if self.uses_vectors && file.num_records().is_some() {
-            self.vectors.push((file, old, all));
+            self.vectors.push((file, old.cloned(), all));
             return Ok(());
         }
-        self.copy(&file, all)?;
-        self.removed.push(file);
-        Ok(())
-    }
-
-    /// The rows that are deleted already, if any.
-    pub(super) fn vector(&self, file: &AddFile) -> Result<Option<Arc<DeletionVector>>> {
-        let (storage, resolver) = (&*self.source.storage, &self.source.resolver);
-        let vector = file.deletion_vector.as_ref();
-        vector
-            .map(|vector| load_one(storage, resolver, vector))
-            .transpose()
-    }
-
-    /// The positions of the rows that leave the file, and the number of rows that were not deleted before.
-    fn planned(
-        &mut self,
-        file: &AddFile,
-        old: Option<&DeletionVector>,
-        filter: Option<&BoundPredicate>,
-        columns: bool,
-        planner: &mut dyn RowPlanner,
-    ) -> Result<(DeletionVector, u64)> {
-        let extras = Extras {
-            row_index: true,
-            row_id: self.tracked && columns,
-            ..Extras::default()
-        };
-        let none: [String; 0] = [];
-        let chosen = (!columns).then_some(none.as_slice());
-        let mut plan = ReadPlan::new(self.table.clone(), chosen, extras)?;
-        if let Some(filter) = filter {
-            plan = plan.with_filter(filter.clone())?;
-        }
-        let data_file = self.data_file(file, old.cloned())?;
-        let open = plan.open_file(&*self.source.storage, &data_file)?;
-        let units = open.units();
-        let physical: u64 = units
-            .iter()
-            .map(|unit| unit.rows.end - unit.rows.start)
-            .sum();
-        let live = physical.saturating_sub(old.map_or(0, DeletionVector::len));
-        let open = Arc::new(open);
-        let mut removed = Vec::new();
-        for unit in units {
-            for rows in open.read(&*self.source.storage, &unit)? {
-                interrupt::check()?;
-                let rows = rows?;
-                let plan = planner.plan(&rows)?;
-                let positions = numbers(&rows, "_row_index")?;
-                let rows_of_plan = plan.removed.iter().zip(positions.iter());
-                removed.extend(rows_of_plan.filter_map(|(is_removed, position)| {
-                    let position = u64::try_from(position?).ok()?;
-                    (is_removed == Some(true)).then_some(position)
-                }));
-                self.write_planned(&rows, &plan)?;
-            }
-        }
-        Ok((DeletionVector::from_rows(removed)?, live))
+        self.rewrite(file, Some(Arc::new(all)))
     }
 
     /// Writes the updated rows of a plan, and its changes to the change data feed.
@@ -332,41 +343,43 @@ impl Changer {
         changes.write(&all, &mut self.written)
     }
 
-    /// Copies the rows of a file that are not in `removed`.
-    pub(super) fn copy(&mut self, file: &AddFile, removed: DeletionVector) -> Result<()> {
+    /// Removes a file whose rows are copied, without those of a vector.
+    pub(super) fn rewrite(
+        &mut self,
+        file: AddFile,
+        without: Option<Arc<DeletionVector>>,
+    ) -> Result<()> {
+        self.to_copy.push((file.clone(), without));
+        self.removed.push(file);
+        if self.to_copy.len() < COPIED_TOGETHER {
+            return Ok(());
+        }
+        self.copy()
+    }
+
+    fn copy(&mut self) -> Result<()> {
         let extras = Extras {
             row_id: self.tracked,
             ..Extras::default()
         };
         let plan = ReadPlan::new(self.table.clone(), None, extras)?;
-        let data_file = self.data_file(file, Some(removed))?;
-        for rows in plan.open(&self.source.storage, &data_file)? {
-            interrupt::check()?;
-            let rows = rows?;
-            self.counts.copied += rows.num_rows() as u64;
-            self.data.copy(&rows, &mut self.written)?;
+        let files = std::mem::take(&mut self.to_copy);
+        for read in read_ahead(&self.source, plan, files) {
+            if let Read::Rows(rows) = read? {
+                self.counts.copied += rows.num_rows() as u64;
+                self.data.copy(&rows, &mut self.written)?;
+            }
         }
         Ok(())
     }
 
-    pub(super) fn data_file(
-        &self,
-        file: &AddFile,
-        vector: Option<DeletionVector>,
-    ) -> Result<DataFile> {
-        let file = ScanFile {
-            deletion_vector: None,
-            ..file.scan_file()
-        };
-        file.data_file(&self.source.resolver, vector.map(Arc::new))
-    }
-
-    /// Closes the files that are open.
+    /// Copies what is to be copied, and closes the files that are open.
     ///
     /// # Errors
     ///
-    /// As [`RowWriter::finish`].
+    /// Those of the data files; as [`RowWriter::finish`].
     pub fn flush(&mut self) -> Result<()> {
+        self.copy()?;
         if let Some(changes) = &mut self.changes {
             changes.finish(&mut self.written)?;
         }
@@ -396,13 +409,12 @@ impl Changer {
         transaction: &mut Transaction,
         data_change: bool,
     ) -> Result<(WrittenFiles, Counts)> {
-        let whole = std::mem::take(&mut self.unread);
-        for file in whole {
+        let mut whole = std::mem::take(&mut self.unread);
+        if self.change_rows > 0 {
             // a commit with change data files needs all of its changes in them
-            if self.change_rows > 0 {
-                self.change(file, None, true, &mut DeleteAll)?;
-                continue;
-            }
+            self.change(std::mem::take(&mut whole), None, &mut DeleteAll)?;
+        }
+        for file in whole {
             let vector = file.deletion_vector.as_ref();
             let deleted = vector.map_or(0, |vector| vector.cardinality());
             let rows = file.num_records().and_then(|rows| u64::try_from(rows).ok());
@@ -445,11 +457,4 @@ impl Changer {
         }
         Ok((self.written, self.counts))
     }
-}
-
-fn numbers<'a>(rows: &'a RecordBatch, name: &str) -> Result<&'a arrow_array::Int64Array> {
-    let column = rows.column_by_name(name);
-    column
-        .and_then(|column| column.as_primitive_opt::<Int64Type>())
-        .ok_or_else(|| Error::corrupt("log.columns", "rows lack their positions in the file"))
 }

@@ -21,6 +21,7 @@ mod layout;
 mod merge;
 mod partitions;
 mod paths;
+mod read_ahead;
 mod rewrite;
 mod row_plan;
 mod rules;

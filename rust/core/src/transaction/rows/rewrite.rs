@@ -1,9 +1,9 @@
 //! Files rewritten without a change to any row.
 
 use super::change::Changer;
+use super::read_ahead::OWN_VECTOR;
 use super::row_plan::Counts;
 use super::writer::WrittenFiles;
-use crate::codec::deletion_vector::DeletionVector;
 use crate::error::Result;
 use crate::scan::data_file::{Extras, ReadPlan};
 use crate::transaction::{AddFile, Transaction};
@@ -32,8 +32,9 @@ impl Rewrite {
     /// Of the data file.
     pub fn has_other_types(&self, file: &AddFile) -> Result<bool> {
         let plan = ReadPlan::new(self.changer.table.clone(), None, Extras::default())?;
-        let data_file = self.changer.data_file(file, None)?;
-        let open = plan.open_file(&*self.changer.source.storage, &data_file)?;
+        let source = &self.changer.source;
+        let data_file = file.scan_file().data_file(&source.resolver, None)?;
+        let open = plan.open_file(&*source.storage, &data_file)?;
         Ok(open.has_other_types())
     }
 
@@ -43,13 +44,7 @@ impl Rewrite {
     ///
     /// Of the data file and its vector; storage.
     pub fn file(&mut self, file: AddFile) -> Result<()> {
-        let deleted = match self.changer.vector(&file)? {
-            Some(vector) => DeletionVector::clone(&vector),
-            None => DeletionVector::from_rows([])?,
-        };
-        self.changer.copy(&file, deleted)?;
-        self.changer.removed.push(file);
-        Ok(())
+        self.changer.rewrite(file, OWN_VECTOR)
     }
 
     /// Whether no file was written.

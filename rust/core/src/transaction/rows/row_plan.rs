@@ -15,7 +15,11 @@ pub struct RowPlan {
 
 /// Decides what happens to rows of live files.
 pub trait RowPlanner {
-    /// What happens to these rows, which have the table's columns first and others after them.
+    /// The columns of the table that it looks at, in the table's order; `None` if it looks at nothing of a
+    /// row, not even at its id.
+    fn columns(&self) -> Option<Vec<String>>;
+
+    /// What happens to these rows, which have at least those columns first, and others after them.
     ///
     /// # Errors
     ///
@@ -28,6 +32,10 @@ pub trait RowPlanner {
 pub struct DeleteAll;
 
 impl RowPlanner for DeleteAll {
+    fn columns(&self) -> Option<Vec<String>> {
+        None
+    }
+
     fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan> {
         Ok(RowPlan {
             removed: BooleanArray::from(vec![true; rows.num_rows()]),

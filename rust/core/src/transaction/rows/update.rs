@@ -97,6 +97,24 @@ impl Setter {
         })
     }
 
+    /// The formulas of the values.
+    pub(super) fn formulas(&self) -> impl Iterator<Item = &BoundFormula> {
+        self.values.iter().map(|one| &one.formula)
+    }
+
+    /// The places of the columns whose old values, or parts of them, are in the rows with the new ones.
+    pub(super) fn kept(&self) -> impl Iterator<Item = usize> {
+        let is_replaced = |at: usize, data_type: &DataType| {
+            let is_overlaid = self.partly && matches!(data_type, DataType::Struct(_));
+            !is_overlaid && self.values.iter().any(|one| one.places == [at])
+        };
+        let fields = self.schema.fields().iter().enumerate();
+        let kept = fields.filter(move |(at, field)| {
+            self.taken.index_of(&field.name).is_ok() && !is_replaced(*at, &field.data_type)
+        });
+        kept.map(|(at, _)| at)
+    }
+
     /// The rows with their new values; `scope` has what expressions see of the same rows.
     pub(super) fn set(&mut self, rows: &RecordBatch, scope: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = rows.columns().to_vec();
@@ -266,6 +284,11 @@ impl Updated {
 }
 
 impl RowPlanner for Updated {
+    fn columns(&self) -> Option<Vec<String>> {
+        let fields = self.setter.schema.fields().iter();
+        Some(fields.map(|field| field.name.clone()).collect())
+    }
+
     fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan> {
         let count = u32::try_from(rows.num_rows()).unwrap_or(u32::MAX);
         let places: Vec<usize> = (0..self.width).collect();

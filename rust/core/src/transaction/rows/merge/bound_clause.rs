@@ -20,6 +20,17 @@ pub(super) enum BoundThen {
     Delete,
 }
 
+impl BoundClause {
+    /// Its condition, and the values that it sets.
+    pub(super) fn formulas(&self) -> impl Iterator<Item = &BoundFormula> {
+        let values = match &self.then {
+            BoundThen::Update(setter) => Some(setter.formulas()),
+            BoundThen::Delete => None,
+        };
+        self.condition.iter().chain(values.into_iter().flatten())
+    }
+}
+
 /// The first clause that applies to each row.
 pub(super) fn chosen(clauses: &[BoundClause], scope: &RecordBatch) -> Result<Vec<Option<usize>>> {
     let mut chosen = vec![None; scope.num_rows()];

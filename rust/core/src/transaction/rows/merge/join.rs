@@ -3,6 +3,8 @@
 //! Equalities between the sides make it a hash join; what else `on` says is asked of each pair. Without an
 //! equality every pair is looked at, some at a time.
 
+use std::collections::BTreeSet;
+
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::DataType;
 use arrow_select::take::take_record_batch;
@@ -87,6 +89,17 @@ impl Join {
             rest,
             key_ranges: ranges.into_iter().flatten().collect(),
         })
+    }
+
+    /// The places of the table's columns that `on` sees.
+    pub(super) fn target_columns(&self, scope: &Scope) -> BTreeSet<usize> {
+        let keys = self.target_keys.iter();
+        let keys = keys.flat_map(|(key, _)| scope.target_columns(key));
+        let rest = self.rest.iter().flat_map(|rest| {
+            let [target, _] = &rest.columns;
+            target.iter().copied()
+        });
+        keys.chain(rest).collect()
     }
 
     /// Calls `found` for each pair of rows that belong together: places in the batch, places in the source.

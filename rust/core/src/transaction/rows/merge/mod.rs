@@ -1,9 +1,13 @@
 //! MERGE: rows joined with those of a source, and the clauses that apply to each pair.
 //!
-//! The keys of the source are held in memory, and its rows up to a limit; the files of the table are read
-//! once, batch by batch. The first clause whose condition is true applies.
+//! The keys of the source are held in memory, and its rows up to a limit; of the files of the table the
+//! columns that expressions see are read once, batch by batch. The first clause whose condition is true
+//! applies.
+
+use std::collections::BTreeSet;
 
 use arrow_array::{RecordBatch, UInt32Array};
+use arrow_schema::SchemaRef;
 use arrow_select::take::take_record_batch;
 
 mod bound_clause;
@@ -50,7 +54,12 @@ pub struct Merge {
     inserts: Vec<InsertClause>,
     /// Rows of the source that belong to one of the table.
     used: Vec<bool>,
-    width: usize,
+    /// The table's columns.
+    own: SchemaRef,
+    /// The places of those that are looked at.
+    looked_at: BTreeSet<usize>,
+    /// For the others.
+    nulls: RecordBatch,
 }
 
 impl Merge {
@@ -81,14 +90,47 @@ impl Merge {
             matched: Vec::new(),
             alone: Vec::new(),
             inserts: Vec::new(),
-            width: schema.fields().len(),
+            looked_at: BTreeSet::new(),
+            nulls: RecordBatch::new_empty(own.clone()),
+            own: own.clone(),
             target_scope: scope(Shown::Target),
             source_scope: scope(Shown::Source),
             scope: both,
             source,
         };
         merge.clauses(metadata, protocol, definition, partly)?;
+        merge.looked_at = merge.target_columns();
         Ok(merge)
+    }
+
+    /// The places of the table's columns that `on` or a clause sees, or that an update keeps.
+    fn target_columns(&self) -> BTreeSet<usize> {
+        let mut seen = self.join.target_columns(&self.scope);
+        let matched = self.matched.iter().map(|clause| (clause, &self.scope));
+        let alone = self.alone.iter().map(|clause| (clause, &self.target_scope));
+        for (clause, scope) in matched.chain(alone) {
+            for formula in clause.formulas() {
+                seen.extend(scope.target_columns(formula));
+            }
+            if let BoundThen::Update(setter) = &clause.then {
+                seen.extend(setter.kept());
+            }
+        }
+        seen
+    }
+
+    /// Rows of all of the table's columns: those that were not read are null.
+    fn widened(&mut self, read: &RecordBatch) -> Result<RecordBatch> {
+        let rows = read.num_rows();
+        if self.nulls.num_rows() < rows {
+            self.nulls = empty_rows(&self.nulls, rows)?;
+        }
+        let columns = self.own.fields().iter().zip(self.nulls.columns());
+        let columns = columns.map(|(field, nulls)| match read.column_by_name(field.name()) {
+            Some(column) => column.clone(),
+            None => nulls.slice(0, rows),
+        });
+        RecordBatch::try_new(self.own.clone(), columns.collect()).map_err(misfit)
     }
 
     fn clauses(
@@ -203,7 +245,7 @@ impl Merge {
 
     /// Pairs of rows that belong together, at most one for a row of the table: places in the batch, places
     /// in the source.
-    fn pairs(&mut self, rows: &RecordBatch) -> Result<(Vec<u32>, Vec<u32>)> {
+    fn pairs(&mut self, read: &RecordBatch, rows: &RecordBatch) -> Result<(Vec<u32>, Vec<u32>)> {
         let mut first: Vec<Option<u32>> = vec![None; rows.num_rows()];
         let takes_several = self.takes_several();
         let mut used = std::mem::take(&mut self.used);
@@ -218,7 +260,7 @@ impl Merge {
                 };
                 match *slot {
                     Some(before) if !takes_several => {
-                        Err(self.ambiguous(rows, row as usize, before, other))
+                        Err(self.ambiguous(read, row as usize, before, other))
                     }
                     Some(_) => Ok(()),
                     None => {
@@ -238,7 +280,7 @@ impl Merge {
         self.scope.of(&ours, &theirs)
     }
 
-    fn ambiguous(&self, rows: &RecordBatch, row: usize, first: u32, second: u32) -> Error {
+    fn ambiguous(&self, read: &RecordBatch, row: usize, first: u32, second: u32) -> Error {
         let theirs = match self.source.take(&UInt32Array::from(vec![first, second])) {
             Ok(theirs) => theirs,
             Err(error) => return error,
@@ -247,7 +289,7 @@ impl Merge {
             "several rows of the source match the row {} of the table, such as {} and {}: which of them counts \
              is not known, whatever conditions clauses have; make the source's keys unique, or say it in `on`; \
              nothing was written",
-            shown(rows, row),
+            shown(read, row),
             shown(&theirs, 0),
             shown(&theirs, 1)
         );
@@ -256,10 +298,15 @@ impl Merge {
 }
 
 impl RowPlanner for Merge {
+    fn columns(&self) -> Option<Vec<String>> {
+        let fields = self.looked_at.iter().map(|at| self.own.fields().get(*at));
+        Some(fields.flatten().map(|field| field.name().clone()).collect())
+    }
+
     fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan> {
-        let places: Vec<usize> = (0..self.width).collect();
-        let rows = rows.project(&places).map_err(misfit)?;
-        let (ours, theirs) = self.pairs(&rows)?;
+        let read = rows;
+        let rows = self.widened(read)?;
+        let (ours, theirs) = self.pairs(read, &rows)?;
         let mut merged = MergedRows::new(&rows);
         if !self.matched.is_empty() && !ours.is_empty() {
             let scope = self.joined(&rows, &ours, &theirs)?;

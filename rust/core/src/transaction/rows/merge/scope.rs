@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 
 use super::misfit;
 use crate::error::Result;
-use crate::expr::Side;
+use crate::expr::{BoundFormula, Side};
 use crate::spec::arrow::place;
 
 /// Whose columns go by their bare names.
@@ -85,6 +85,23 @@ impl Scope {
             },
             whole,
         ))
+    }
+
+    /// The places of the table's columns that an expression sees.
+    pub(super) fn target_columns(&self, formula: &BoundFormula) -> BTreeSet<usize> {
+        let target = self.side_fields(0);
+        let mut seen = BTreeSet::new();
+        formula.each_column(&mut |path| {
+            let side = path.first().and_then(|first| self.side_of(first));
+            let Some((Side::Target, whole)) = side else {
+                return;
+            };
+            match path.get(usize::from(whole)) {
+                Some(name) => seen.extend(place(&target, name)),
+                None => seen.extend(0..target.len()),
+            }
+        });
+        seen
     }
 
     /// What expressions see that name no columns but these, and the places of these on both sides.
