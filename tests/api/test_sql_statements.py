@@ -84,7 +84,7 @@ CASES: dict[str, Any] = {
     "MERGE INTO t USING a.u ON t.id = u.id WHEN MATCHED THEN UPDATE SET *": Merge(
         ("t",),
         None,
-        Source(("a", "u"), "a.u", "u"),
+        Source("a.u", "u"),
         "t.id = u.id",
         (Clause("when_matched_update_all", None, None),),
         False,
@@ -93,7 +93,7 @@ CASES: dict[str, Any] = {
     "ON t.id = s.id WHEN NOT MATCHED BY TARGET THEN INSERT *": Merge(
         DELTA,
         "t",
-        Source(("u",), "u VERSION AS OF 3 AS s", "s", 3),
+        Source("u VERSION AS OF 3 AS s", "s"),
         "t.id = s.id",
         (Clause("when_not_matched_insert_all", None, None),),
         True,
@@ -109,7 +109,7 @@ CASES: dict[str, Any] = {
     """: Merge(
         ("t",),
         None,
-        Source(None, "(SELECT * FROM u JOIN v ON u.id = v.id WHERE a IN (1, 2)) s", "s"),
+        Source("(SELECT * FROM u JOIN v ON u.id = v.id WHERE a IN (1, 2)) s", "s"),
         "t.id = s.id AND CASE WHEN s.a THEN 1 ELSE 2 END = 1",
         (
             Clause("when_matched_delete", "s.op = 'WHEN THEN'", None),

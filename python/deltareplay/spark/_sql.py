@@ -19,6 +19,7 @@ from deltareplay.spark import (
     identifiers,
     insert,
     optimize_metrics,
+    queries,
     replaced,
     results,
     session,
@@ -28,7 +29,6 @@ from deltareplay.spark._delete import delete
 from deltareplay.spark._delta_table import DeltaTable
 from deltareplay.spark._detail import location
 from deltareplay.spark._merge import merge
-from deltareplay.spark._read import read
 from deltareplay.spark._update import update
 from deltareplay.spark._vacuum import vacuum
 from deltareplay.spark.expressions import of_table
@@ -42,15 +42,20 @@ if TYPE_CHECKING:
 
 @checked
 def sql(spark: SparkSession, text: str) -> DataFrame:
-    """Run an SQL statement: Delta's by this package, without delta-spark's jar, others by Spark.
+    """Run an SQL statement on Delta tables and others, without delta-spark's jar.
 
     ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``TRUNCATE TABLE``, ``INSERT``, ``ALTER TABLE``,
     ``COMMENT ON TABLE``, ``CREATE TABLE``, ``REPLACE TABLE``, ``OPTIMIZE``,
     ``REORG TABLE ... APPLY (PURGE)``, ``VACUUM``, ``DESCRIBE HISTORY``, ``DESCRIBE DETAIL``,
     ``RESTORE``, ``CONVERT TO DELTA``, ``GENERATE`` and ``CREATE TABLE ... SHALLOW CLONE`` run here,
     on ``delta.`/path``` and on Delta tables that the session's catalog knows. Everything else goes
-    to ``spark.sql`` unchanged. The text is split into its parts here; Spark parses and evaluates
-    the expressions.
+    to ``spark.sql``. The text is split into its parts here; Spark parses and evaluates the
+    expressions.
+
+    Queries, also those of other statements, read Delta tables by path, by name and by version
+    (``VERSION AS OF``, ``TIMESTAMP AS OF``), as ``read`` does: each stays at the version that it
+    has now. So does a temporary view. A view in the catalog is an error, because Spark keeps its
+    text only.
 
     ``ALTER TABLE`` has these forms, each of which is one commit, as by the method of ``Table``
     (``DROP FEATURE`` and ``delta.enableRowTracking`` may take more):
@@ -79,8 +84,8 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     places, for the columns listed after the table's name, or ``BY NAME``. ``WITH SCHEMA EVOLUTION``
     adds columns. ``PARTITION (...)`` and the value ``DEFAULT`` are errors.
 
-    Without the jar, ``SELECT`` and ``spark.table`` read no Delta table by its name, because Spark
-    does not pass the path on: use ``read(spark, name)``, for shallow clones, too.
+    Without the jar, ``spark.sql`` and ``spark.table`` themselves read no Delta table by its name,
+    because Spark does not pass the path on.
 
     Args:
         spark: The session.
@@ -93,8 +98,8 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
         InvalidArgumentError: The statement is not complete (``sql.syntax``, ``sql.token``; the
             message has the position), or as by the function that runs it.
         UnsupportedFeatureError: ``ALTER TABLE`` has another form (``sql.alter``), or
-            ``CREATE TABLE`` another clause (``sql.create``); or Spark would only show the entry in
-            its catalog (``sql.catalog``).
+            ``CREATE TABLE`` another clause (``sql.create``); Spark would only show the entry in
+            its catalog (``sql.catalog``); or a view is to be kept in the catalog (``sql.view``).
         TableNotFoundError: There is no Delta table of that name or at that path.
 
     >>> sql(spark, "DELETE FROM delta.`/tmp/orders` WHERE id = 7").show()  # doctest: +SKIP
@@ -107,9 +112,9 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     session.check(spark)
     statement = statements.parse(text)
     if statement is None:
-        return spark.sql(text)
+        return queries.run(spark, text)
     if isinstance(statement, _OF_ANY_TABLE) and not identifiers.is_delta(spark, statement.table):
-        return spark.sql(text)  # of another format, or Spark says that there is none
+        return queries.run(spark, text)  # of another format, or Spark says that there is none
     return _RUNS[type(statement)](spark, statement)
 
 
@@ -130,13 +135,7 @@ def _merge(spark: SparkSession, asked: statements.Merge) -> DataFrame:
 
 
 def _source(spark: SparkSession, asked: statements.Source) -> DataFrame:
-    rows = None
-    if asked.name is not None and identifiers.is_delta(spark, asked.name):
-        at = None if asked.timestamp is None else moment(spark, asked.timestamp)
-        table = _table(spark, asked.name)
-        rows = read(spark, table, version=asked.version, timestamp=at)
-    if rows is None:
-        rows = spark.sql(f"SELECT * FROM {asked.text}")
+    rows = queries.read_here(spark, f"SELECT * FROM {asked.text}")
     return rows if asked.alias is None else rows.alias(asked.alias)
 
 
@@ -241,7 +240,7 @@ def _create(spark: SparkSession, asked: statements.Create) -> DataFrame:
     if provider is None:
         provider = str(spark.conf.get("spark.sql.sources.default"))
     if provider.lower() != "delta" or session.has_delta(spark):
-        return spark.sql(asked.text)
+        return queries.run(spark, asked.text)
     form = create_forms.parse(asked.text)
     if form.only_names and identifiers.at_path(str(form.location))._native.exists():
         return spark.sql(asked.text)

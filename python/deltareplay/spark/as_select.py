@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from deltareplay._metadata import Metadata
 from deltareplay._protocol import Protocol
 from deltareplay._transaction import Transaction
-from deltareplay.spark import added_rows
+from deltareplay.spark import added_rows, queries
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.schema import fields_of, struct
 from deltareplay.spark.target_table import TargetTable, nullable_field, partitions_among
@@ -49,7 +49,7 @@ def create(
         InvalidArgumentError: As by ``create_table``, before Spark runs the query; or as by
             ``write``.
     """
-    rows = spark.sql(query)
+    rows = queries.run(spark, query)
     partition_by = partitions_among(rows.columns, partition_by)
     columns = struct([nullable_field(one) for one in fields_of(rows.schema)])
     native = place.table._native.define(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import delta_settings, names
+from deltareplay.spark import delta_settings, names, queries
 from deltareplay.spark._write import write
 from deltareplay.spark.by_name import WRITING
 from deltareplay.spark.outgoing import assigned
@@ -92,7 +92,7 @@ def run(spark: SparkSession, table: Table, asked: Insert) -> None:
     """
     snapshot = table.snapshot()
     target = TargetTable.of(snapshot)
-    rows = spark.sql(asked.query)
+    rows = queries.run(spark, asked.query)
     if not asked.by_name:
         wanted = asked.columns or [one["name"] for one in target.fields]
         if len(rows.columns) != len(wanted):

@@ -32,18 +32,12 @@ class Source:
     """The source of a merge.
 
     Attributes:
-        name: The name of the table; None for a query.
         text: The whole text, for ``FROM``.
         alias: What clauses call it.
-        version: The version of the table.
-        timestamp: The time of the version.
     """
 
-    name: Name | None
     text: str
     alias: str | None
-    version: int | None = None
-    timestamp: str | None = None
 
 
 @dataclass(frozen=True)
@@ -286,16 +280,16 @@ def _source(reader: Reader) -> Source:
     start = reader.at
     if reader.token.kind in ("word", "quoted"):
         name = reader.name()
-        version, timestamp = reader.moment()
+        reader.moment()
         alias = reader.alias("ON")
         if reader.sees("ON"):
             text = reader.text[reader.found[start].start : reader.found[reader.at - 1].end]
-            return Source(name, text, alias or name[-1], version, timestamp)
+            return Source(text, alias or name[-1])
         reader.at = start
     text = reader.until(("ON",))
     last, before = reader.found[reader.at - 1], reader.found[reader.at - 2]
     named = last.kind in ("word", "quoted") and (before.text == ")" or before.is_word("AS"))
-    return Source(None, text, last.name if named else None)
+    return Source(text, last.name if named else None)
 
 
 def _clause(reader: Reader) -> Clause:

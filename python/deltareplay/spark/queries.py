@@ -1,0 +1,278 @@
+"""Queries over Delta tables: Spark runs them, and this package reads the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark import identifiers, names, results, session
+from deltareplay.spark._read import read
+from deltareplay.spark.moments import moment
+from deltareplay.spark.reader import QUERY, Name, Reader
+from deltareplay.spark.tokens import Token
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: What a statement that has a query begins with.
+_BEGINNINGS = (*QUERY, ("EXPLAIN",), ("CREATE",), ("REPLACE",), ("INSERT",))
+
+#: What ends a list of tables.
+_AFTER_TABLES = (
+    *("SELECT", "VALUES", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "WINDOW", "VIEW"),
+    *("PIVOT", "UNPIVOT", "CLUSTER", "DISTRIBUTE", "SORT", "UNION", "EXCEPT", "MINUS", "INTERSECT"),
+)
+
+#: What may follow a table and is no alias.
+_AFTER_TABLE = (
+    *_AFTER_TABLES,
+    *("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ON", "USING"),
+    *("LATERAL", "INSERT", "MAP", "REDUCE", "TABLESAMPLE", "WITH"),
+)
+
+#: Functions that have FROM between their arguments.
+_WITH_FROM = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A table in a query.
+
+    Attributes:
+        name: Its name or path.
+        version: The version asked for.
+        timestamp: The time of the version asked for.
+        start: Where it begins in the text.
+        end: Where it ends, with the version.
+        alias_at: Where an alias may be put; None if it has one.
+    """
+
+    name: Name
+    version: int | None
+    timestamp: str | None
+    start: int
+    end: int
+    alias_at: int | None
+
+
+def run(spark: SparkSession, text: str) -> DataFrame:
+    """``spark.sql``, which also reads Delta tables by path and by name.
+
+    Raises:
+        UnsupportedFeatureError: ``sql.view``: a view of the catalog keeps the text of its query.
+        TableNotFoundError: There is no Delta table at a path.
+    """
+    return spark.sql(text) if session.has_delta(spark) else read_here(spark, text)
+
+
+def read_here(spark: SparkSession, text: str) -> DataFrame:
+    """As ``run``: this package reads the tables, also if delta-spark could."""
+    pieces: list[str] = []
+    frames: dict[str, DataFrame] = {}
+    after = 0
+    for one in references(text):
+        frame = _frame(spark, one)
+        if frame is None:
+            continue
+        name = f"deltareplay_{len(frames)}"
+        frames[name] = frame
+        pieces += [_plain(text[after : one.start]), f"{{{name}}}"]
+        after = one.end
+        # columns may be called by the last part of a name
+        if one.alias_at is not None and identifiers.path_of(one.name) is None:
+            alias = f" AS {names.quoted(one.name[-1])}"
+            pieces.append(_plain(text[after : one.alias_at] + alias))
+            after = one.alias_at
+    if not frames:
+        return spark.sql(text)
+    view = _view(text)
+    if view is not None:
+        return _create_view(spark, view)
+    return spark.sql("".join(pieces) + _plain(text[after:]), **frames)
+
+
+def _frame(spark: SparkSession, one: Reference) -> DataFrame | None:
+    """The rows of a Delta table; None if it is something else."""
+    if identifiers.path_of(one.name) is None:
+        is_file = len(one.name) > 1 and identifiers.is_absolute(one.name[-1])
+        if is_file or not identifiers.is_delta(spark, one.name):
+            return None
+    table, _ = identifiers.table_named(spark, one.name)
+    at = None if one.timestamp is None else moment(spark, one.timestamp)
+    return read(spark, table, version=one.version, timestamp=at)
+
+
+def _plain(text: str) -> str:
+    """Text that ``spark.sql`` leaves as it is, when it looks for names in braces."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+@dataclass(frozen=True)
+class _View:
+    """``CREATE VIEW``.
+
+    Attributes:
+        method: The method of a frame that creates it; None for a view of the catalog.
+        name: Its name.
+        query: Its query; None where the statement says more of the view.
+    """
+
+    method: str | None
+    name: Name
+    query: str | None
+
+
+def _view(text: str) -> _View | None:
+    reader = Reader(text)
+    if not reader.takes("CREATE"):
+        return None
+    replaces = reader.takes("OR", "REPLACE")
+    is_global = reader.takes("GLOBAL")
+    is_temporary = reader.takes("TEMPORARY") or reader.takes("TEMP")
+    if not reader.takes("VIEW"):
+        return None
+    does = "createOrReplace" if replaces else "create"
+    method = f"{does}{'Global' if is_global else ''}TempView" if is_temporary else None
+    name, _ = identifiers.name_at(reader.found, reader.at)
+    reader.at += 2 * len(name) - 1
+    return _View(method, name, reader.query() if reader.takes("AS") else None)
+
+
+def _create_view(spark: SparkSession, view: _View) -> DataFrame:
+    if view.method is None or view.query is None or len(view.name) != 1:
+        raise UnsupportedFeatureError(
+            "without delta-spark's jar, Spark cannot open the Delta tables of a view whose text it "
+            "keeps: CREATE TEMPORARY VIEW name AS query works, of the versions that the tables "
+            "have now",
+            code="sql.view",
+        )
+    getattr(read_here(spark, view.query), view.method)(view.name[0])
+    return results.nothing(spark)
+
+
+def references(text: str) -> list[Reference]:
+    """The tables that a query reads, by the words before them.
+
+    Functions are none, nor are the names that ``WITH`` defines.
+
+    >>> [one.name for one in references("SELECT * FROM a JOIN b.c USING (id), range(3)")]
+    [('a',), ('b', 'c')]
+    """
+    reader = Reader(text)
+    if not any(reader.sees(*words) for words in _BEGINNINGS):
+        return []
+    defined = _defined(reader.found)
+    return [
+        one for one in _tables(reader) if len(one.name) > 1 or one.name[0].lower() not in defined
+    ]
+
+
+def _tables(reader: Reader) -> list[Reference]:
+    found: list[Reference] = []
+    levels = [_Level()]  # of parentheses
+    wanted = False  # whether a table may follow
+    before = Token("end", "", 0, 0)
+    while reader.token.kind != "end":
+        token, level = reader.token, levels[-1]
+        if wanted and token.kind in ("word", "quoted") and not token.is_word(*_NO_TABLE):
+            one = _table(reader, has_alias=before.is_word("TABLE"))
+            found += [] if one is None else [one]
+            before, wanted = reader.found[reader.at - 1], False
+            continue
+        if token.text == "(":
+            levels.append(_Level(wanted, before.is_word(*_WITH_FROM)))
+        elif token.text == ")":
+            wanted = False
+            if len(levels) > 1:
+                levels.pop()
+        elif token.text == ",":
+            wanted = level.has_tables
+        elif token.kind != "word" or before.text == ".":
+            wanted = False
+        elif token.is_word("FROM"):
+            wanted = not (level.is_arguments or before.is_word("DISTINCT"))
+            level.has_tables |= wanted
+        elif token.is_word("TABLE"):
+            wanted = not before.is_word(*_NAMES_TABLE) and reader.found[reader.at + 1].text != "("
+        elif token.is_word(*_AFTER_TABLES):
+            wanted = level.has_tables = False
+        else:
+            wanted = token.is_word("JOIN") or (wanted and token.is_word("LATERAL"))
+        before = token
+        reader.at += 1
+    return found
+
+
+@dataclass
+class _Level:
+    """What parentheses hold.
+
+    Attributes:
+        has_tables: Whether a comma comes before another table.
+        is_arguments: Whether FROM is between the arguments of a function.
+    """
+
+    has_tables: bool = False
+    is_arguments: bool = False
+
+
+#: What may stand in the place of a table.
+_NO_TABLE = ("SELECT", "VALUES", "LATERAL", "FROM", "TABLE")
+
+
+#: What comes before TABLE where it is no query.
+_NAMES_TABLE = ("CREATE", "EXTERNAL", "REPLACE", "INTO", "OVERWRITE")
+
+
+def _table(reader: Reader, *, has_alias: bool) -> Reference | None:
+    """A table, up to its alias."""
+    start = reader.token.start
+    name = reader.name()
+    if reader.sees("("):
+        return None
+    try:
+        version, timestamp = reader.moment()
+    except InvalidArgumentError:  # an expression, which other formats may have there
+        return None
+    after = reader.at
+    while reader.takes("TABLESAMPLE") or reader.takes("REPEATABLE"):
+        _past_parentheses(reader)
+    token = reader.token
+    has_alias |= token.kind == "quoted"
+    has_alias |= token.kind == "word" and not token.is_word(*_AFTER_TABLE)
+    alias_at = None if has_alias else reader.found[reader.at - 1].end
+    reader.at = after
+    return Reference(name, version, timestamp, start, reader.found[after - 1].end, alias_at)
+
+
+def _past_parentheses(reader: Reader) -> None:
+    depth = 0
+    while reader.token.kind != "end":
+        depth += reader.sees("(") - reader.sees(")")
+        reader.at += 1
+        if depth <= 0:
+            break
+
+
+def _defined(found: Sequence[Token]) -> set[str]:
+    """The names that ``WITH`` gives to queries, in lower case."""
+    defined: set[str] = set()
+    for index, token in enumerate(found[1:], 1):
+        before = found[index - 1]
+        if token.kind in ("word", "quoted") and (
+            before.is_word("WITH", "RECURSIVE")
+            or (before.text == "," and _is_definition(found, index + 1))
+        ):
+            defined.add(token.name.lower())
+    return defined
+
+
+def _is_definition(found: Sequence[Token], index: int) -> bool:
+    """Whether a query for a name follows, perhaps after names of columns."""
+    if found[index].text == "(":
+        while found[index].kind != "end" and found[index].text != ")":
+            index += 1
+        index += found[index].kind != "end"
+    return found[index].is_word("AS") and found[index + 1].text == "("

@@ -1,0 +1,151 @@
+"""``sql``: queries over Delta tables by path, by name and by version.
+
+``test_without_jar.py`` runs this file again in sessions without delta-spark's jar, where this
+package reads the tables; with the jar Spark does, and has to give the same.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark.delta_tables import ROWS, rows_of, written
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+from deltareplay.spark import session
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(params=["path", "name"])
+def target(request: pytest.FixtureRequest, spark: Any, tmp_path: Path, name: str) -> str:
+    """A table of two versions, as SQL names it: by its path, or by a name in the catalog."""
+    written(spark, tmp_path / "t").delete("key = 'd'")
+    if request.param == "path":
+        return f"delta.`{tmp_path / 't'}`"
+    spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
+    return name
+
+
+def asked(spark: Any, text: str) -> list[tuple[Any, ...]]:
+    return rows_of(dr_spark.sql(spark, text))
+
+
+def views(spark: Any) -> list[str]:
+    return [row["viewName"] for row in spark.sql("SHOW VIEWS").collect()]
+
+
+def test_a_query_reads_the_newest_version(spark: Any, target: str) -> None:
+    frame = dr_spark.sql(spark, f"SELECT key, value FROM {target} WHERE value > 1")
+    assert frame.dtypes == [("key", "string"), ("value", "bigint")]
+    assert rows_of(frame) == ROWS[1:3]
+    assert asked(spark, f"SELECT count(*) FROM {target}") == [(3,)]
+    assert asked(spark, f"FROM {target} SELECT max(value)") == [(3,)]
+    assert asked(spark, f"TABLE {target};") == ROWS[:3]
+
+
+def test_a_query_reads_an_old_version(spark: Any, tmp_path: Path, target: str) -> None:
+    assert asked(spark, f"SELECT * FROM {target} VERSION AS OF 0 x WHERE x.key > 'b'") == ROWS[2:]
+    first = dr.Table(tmp_path / "t").snapshot(version=0).timestamp
+    at = f"TIMESTAMP AS OF '{first:%Y-%m-%d %H:%M:%S.%f}'"
+    assert asked(spark, f"SELECT * FROM {target} {at}") == ROWS
+    both = f"SELECT a.key FROM {target} VERSION AS OF 0 a LEFT ANTI JOIN {target} b USING (key)"
+    assert asked(spark, both) == [("d",)]
+
+
+def test_tables_are_joined_with_each_other_and_with_others(
+    spark: Any, tmp_path: Path, target: str
+) -> None:
+    written(spark, tmp_path / "u", [("a", 10), ("c", 30), ("e", 50)])
+    spark.createDataFrame([("c", "three"), ("e", "five")], ["key", "said"]).createOrReplaceTempView(
+        "said"
+    )
+    found = asked(
+        spark,
+        f"""
+        WITH more AS (SELECT key, value + 1 AS value FROM delta.`{tmp_path / "u"}`)
+        SELECT t.key, t.value, more.value, said.said
+        FROM {target} t JOIN more ON t.key = more.key, said -- FROM nowhere
+        WHERE said.key = t.key AND '{{x}}' <> 'FROM {target}'
+          AND t.key IN (SELECT key FROM {target})
+        """,
+    )
+    assert found == [("c", 3, 31, "three")]
+
+
+def test_columns_go_by_the_name_of_the_table(spark: Any, tmp_path: Path, name: str) -> None:
+    written(spark, tmp_path / "t")
+    spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
+    alone = name.rpartition(".")[2]
+    text = f"SELECT {alone}.key FROM {name} WHERE {alone}.value = (SELECT max(value) FROM {name})"
+    assert asked(spark, text) == [("d",)]
+    sampled = f"SELECT count({alone}.key) FROM {name} TABLESAMPLE (100 PERCENT)"
+    assert asked(spark, sampled) == [(4,)]
+
+
+def test_statements_read_what_their_queries_name(spark: Any, tmp_path: Path, target: str) -> None:
+    written(spark, tmp_path / "u", [("z", 26)])
+    into = f"delta.`{tmp_path / 'u'}`"
+    dr_spark.sql(spark, f"INSERT INTO {into} SELECT key, value * 2 FROM {target}")
+    assert asked(spark, f"TABLE {into}") == [("a", 2), ("b", 4), ("c", 6), ("z", 26)]
+    query = f"SELECT a.key, b.value FROM {target} a JOIN {into} b USING (key) WHERE key < 'c'"
+    dr_spark.sql(
+        spark,
+        f"MERGE INTO {into} t USING ({query}) s ON t.key = s.key WHEN MATCHED THEN DELETE "
+        "WHEN NOT MATCHED THEN INSERT *",
+    )
+    assert asked(spark, f"SELECT * FROM {into}") == [("c", 6), ("z", 26)]
+    dr_spark.sql(spark, f"INSERT OVERWRITE {into} SELECT key, value + 1 FROM {into}")
+    assert asked(spark, f"SELECT * FROM {into}") == [("c", 7), ("z", 27)]
+
+
+def test_a_new_table_has_the_rows_of_a_query(spark: Any, tmp_path: Path, target: str) -> None:
+    new = f"delta.`{tmp_path / 'new'}`"
+    query = f"SELECT t.*, u.value AS other FROM {target} t JOIN {target} u USING (key)"
+    dr_spark.sql(spark, f"CREATE TABLE {new} USING delta AS {query}")
+    assert asked(spark, f"SELECT key, other FROM {new}") == ROWS[:3]
+    dr_spark.sql(
+        spark,
+        f"CREATE TABLE of_delta USING parquet LOCATION '{tmp_path / 'p'}' AS "
+        f"SELECT key FROM {target}",
+    )
+    try:
+        assert asked(spark, "SELECT * FROM of_delta") == [("a",), ("b",), ("c",)]
+    finally:
+        spark.sql("DROP TABLE of_delta")
+
+
+def test_a_view_of_the_session(spark: Any, target: str, name: str) -> None:
+    view = f"view_{name.rpartition('.')[2]}"
+    text = f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM {target} WHERE value < 3"
+    told = dr_spark.sql(spark, text)
+    try:
+        assert (told.columns, told.collect()) == ([], [])
+        assert rows_of(spark.table(view)) == ROWS[:2]
+        assert asked(spark, f"SELECT key FROM {view} JOIN {target} USING (key)") == [("a",), ("b",)]
+        assert view in views(spark)
+    finally:
+        spark.catalog.dropTempView(view)
+
+
+def test_nothing_is_left_in_the_session(spark: Any, target: str) -> None:
+    before = views(spark)
+    frame = dr_spark.sql(spark, f"SELECT * FROM {target}")
+    assert views(spark) == before
+    assert rows_of(frame) == ROWS[:3]
+
+
+def test_what_cannot_be_is_an_error(spark: Any, tmp_path: Path, target: str) -> None:
+    with pytest.raises(Exception, match="nothing"):
+        dr_spark.sql(spark, f"SELECT nothing FROM {target}")
+    if session.has_delta(spark):
+        return
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        dr_spark.sql(spark, f"CREATE VIEW kept AS SELECT * FROM {target}")
+    assert caught.value.code == "sql.view"
+    with pytest.raises(dr.TableNotFoundError):
+        dr_spark.sql(spark, f"SELECT * FROM delta.`{tmp_path / 'nowhere'}`")
+    with pytest.raises(dr.VersionNotFoundError):
+        dr_spark.sql(spark, f"SELECT * FROM {target} VERSION AS OF 9")
