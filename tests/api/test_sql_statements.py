@@ -236,23 +236,35 @@ def test_names_what_does_not_end(text: str, message: str) -> None:
     [
         (
             "INSERT INTO t VALUES (1);;",
-            insert.Insert("VALUES (1)", None, False, False, None, False),
+            insert.Insert("VALUES (1)", None, False, False, None, False, {}),
         ),
         (
             "INSERT OVERWRITE TABLE a.t (id, `x y`) (SELECT 1, 2) -- why",
-            insert.Insert("(SELECT 1, 2)", ("id", "x y"), False, True, None, False),
+            insert.Insert("(SELECT 1, 2)", ("id", "x y"), False, True, None, False, {}),
         ),
         (
             "INSERT INTO t (WITH q AS (SELECT 1) TABLE q)",
-            insert.Insert("(WITH q AS (SELECT 1) TABLE q)", None, False, False, None, False),
+            insert.Insert("(WITH q AS (SELECT 1) TABLE q)", None, False, False, None, False, {}),
         ),
         (
             "INSERT INTO t REPLACE WHERE f(day) > 'SELECT' SELECT 1",
-            insert.Insert("SELECT 1", None, False, True, "f(day) > 'SELECT'", False),
+            insert.Insert("SELECT 1", None, False, True, "f(day) > 'SELECT'", False, {}),
         ),
         (
             "INSERT WITH SCHEMA EVOLUTION INTO t BY NAME FROM u SELECT *",
-            insert.Insert("FROM u SELECT *", None, True, False, None, True),
+            insert.Insert("FROM u SELECT *", None, True, False, None, True, {}),
+        ),
+        (
+            "INSERT OVERWRITE t PARTITION (a = 'x', `b c`, d = -1.5, e = NULL) (f) SELECT 1",
+            insert.Insert(
+                "SELECT 1",
+                ("f",),
+                False,
+                True,
+                None,
+                False,
+                {"a": "'x'", "b c": None, "d": "-1.5", "e": "NULL"},
+            ),
         ),
     ],
 )
@@ -266,7 +278,9 @@ def test_parts_of_an_insert(text: str, parts: insert.Insert) -> None:
         ("INSERT INTO t", "expected a query, not 'the end'"),
         ("INSERT INTO t (a, b)", "expected a query, not 'the end'"),
         ("INSERT INTO t (a + 1) SELECT 1", "expected ), not '+', at line 1, column 18"),
-        ("INSERT INTO t PARTITION (p = 1) SELECT 1", "expected a query, which gives partition"),
+        ("INSERT INTO t PARTITION (p = q) SELECT 1", "expected a number, not 'q', at line 1"),
+        ("INSERT INTO t PARTITION (p, P = 1) SELECT 1", "expected no second P"),
+        ("INSERT INTO t PARTITION (p) IF NOT EXISTS SELECT 1", "expected a query, not 'IF'"),
     ],
 )
 def test_an_insert_that_is_not_complete(text: str, message: str) -> None:

@@ -30,6 +30,15 @@ STATEMENTS = [
     "OVERWRITE TABLE {t} (id, p) SELECT 21, 'n'",
     "INTO {t} REPLACE WHERE p = 'a' VALUES (30, 'a', 1)",
     "INTO {t} REPLACE WHERE id < 2 SELECT 1, 'b', 9D",
+    "INTO {t} PARTITION (p = 'a') SELECT 50, 5D",
+    "INTO {t} PARTITION (p) SELECT 51, 'q', 5D",
+    "INTO {t} PARTITION (P = 7) (v, id) VALUES (2, 52)",
+    "INTO {t} PARTITION (p = 'c') BY NAME SELECT 1D AS v, 53 AS id",
+    "OVERWRITE {t} PARTITION (p = 'a') VALUES (54, 2), (55, 3)",
+    "OVERWRITE TABLE {t} PARTITION (p = NULL) SELECT 56, 1D",
+    "OVERWRITE {t} PARTITION (p) SELECT 57, 'a', 1D",
+    "INTO {t} VALUES (58, DEFAULT, 1), (DEFAULT, 'a', default)",
+    "INTO {t} (v, p) VALUES (60, DEFAULT), (1 + 1, 'DEFAULT')",
 ]
 
 
@@ -69,7 +78,12 @@ def test_rows_are_those_of_delta_spark(spark: Any, tmp_path: Path, base: Path, t
         ("INTO {t} BY NAME SELECT 1 AS id, 2 AS nope", "write.columns"),
         ("INTO {t} VALUES ('many', 'a', 1)", "write.constraint"),
         ("INTO {t} REPLACE WHERE p = 'a' VALUES (1, 'b', 1)", "write.constraint"),
-        ("INTO {t} PARTITION (p = 'a') VALUES (1, 2)", "sql.syntax"),
+        ("INTO {t} PARTITION (p = 'a') VALUES (1, 'a', 2)", "write.columns"),
+        ("INTO {t} PARTITION (p = 'a') (id, p) VALUES (1, 'b')", "write.columns"),
+        ("INTO {t} PARTITION (v = 1) VALUES (1, 'a')", "write.partitions"),
+        ("INTO {t} PARTITION (p = id) VALUES (1, 2)", "sql.syntax"),
+        ("INTO {t} PARTITION (p = 'a', P) VALUES (1, 2)", "sql.syntax"),
+        ("OVERWRITE {t} PARTITION (p = 'a') IF NOT EXISTS VALUES (1, 2)", "sql.syntax"),
         ("INTO {t} 7", "sql.syntax"),
     ],
 )
@@ -96,6 +110,43 @@ def test_partitions_are_replaced_as_the_session_says(
         spark.conf.unset(setting)
     assert rows(spark, ours) == rows(spark, theirs)
     assert len(rows(spark, ours)) == 2
+
+
+#: What follows ``INSERT``; the table has the columns id INT, day DATE, p INT and v STRING.
+IN_PARTITIONS = [
+    "OVERWRITE {t} PARTITION (day = '2026-01-01', p) SELECT 7, 2, 'v'",
+    "OVERWRITE {t} PARTITION (p = '2', day = DATE '2026-01-01') VALUES (8, 'v')",
+    "OVERWRITE {t} PARTITION (p = 1, day) BY NAME SELECT 'x' AS v, DATE '2026-01-01' AS day",
+    "INTO {t} PARTITION (day = '2026-01-02', p = -3) VALUES (9, DEFAULT)",
+]
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+@pytest.mark.parametrize("text", IN_PARTITIONS)
+def test_a_partition_is_replaced(spark: Any, tmp_path: Path, text: str, mode: str) -> None:
+    theirs = tmp_path / "theirs"
+    spark.sql(
+        f"CREATE TABLE delta.`{theirs}` (id INT, day DATE, p INT, v STRING DEFAULT 'some') USING "
+        "delta PARTITIONED BY (day, p) "
+        "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
+    )
+    spark.sql(
+        f"INSERT INTO delta.`{theirs}` "
+        "SELECT id, DATE '2026-01-01' + IF(id > 3, 1, 0), id % 3, 'a' FROM range(6)"
+    )
+    ours = shutil.copytree(theirs, tmp_path / "ours")
+    setting = "spark.sql.sources.partitionOverwriteMode"
+    spark.conf.set(setting, mode)
+    try:
+        dr_spark.sql(spark, "INSERT " + text.format(t=f"delta.`{ours}`"))
+        spark.sql("INSERT " + text.format(t=f"delta.`{theirs}`"))
+    finally:
+        spark.conf.unset(setting)
+    assert rows(spark, ours) == rows(spark, theirs)
+    removed = [
+        dr.Table(path).snapshot().files(columns=["path"]).num_rows for path in (ours, theirs)
+    ]
+    assert removed[0] == removed[1]
 
 
 def test_columns_join_the_table(spark: Any, tmp_path: Path, base: Path) -> None:

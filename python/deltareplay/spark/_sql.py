@@ -82,7 +82,8 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     ``INSERT INTO``, ``INSERT OVERWRITE`` and ``INSERT INTO ... REPLACE WHERE`` write what
     ``spark.sql`` makes of their query, as by ``write``, cast to the table's types: by the columns'
     places, for the columns listed after the table's name, or ``BY NAME``. ``WITH SCHEMA EVOLUTION``
-    adds columns. ``PARTITION (...)`` and the value ``DEFAULT`` are errors.
+    adds columns. ``PARTITION (day = '2026-01-31', country)`` gives partition columns a value, and
+    ``OVERWRITE`` then replaces these partitions. ``DEFAULT`` in ``VALUES`` is that of the column.
 
     Without the jar, ``spark.sql`` and ``spark.table`` themselves read no Delta table by its name,
     because Spark does not pass the path on.

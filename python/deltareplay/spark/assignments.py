@@ -61,8 +61,8 @@ class Assignments:
                     )
             column = next(one for one in fields if one["name"] == path[0])
             identities.refuse(column)
-            if len(path) == 1 and not hidden and _is_default(value):
-                values[path] = _default(column)
+            if len(path) == 1 and not hidden and is_default(value):
+                values[path] = default_of(column)
             else:
                 values[path] = as_column(value)
         return cls(values)
@@ -142,10 +142,10 @@ def parts(name: str) -> list[str]:
     return [*found, part]
 
 
-def _is_default(value: Any) -> bool:
+def is_default(value: Any) -> bool:
     """Whether a value is the keyword ``DEFAULT``, as SQL text or as a column.
 
-    >>> _is_default("(default)"), _is_default("`DEFAULT`"), _is_default("DEFAULT()")
+    >>> is_default("(default)"), is_default("`DEFAULT`"), is_default("DEFAULT()")
     (True, True, False)
     """
     if not isinstance(value, str):
@@ -155,7 +155,13 @@ def _is_default(value: Any) -> bool:
     return _DEFAULT.fullmatch(value) is not None and value.count("(") == value.count(")")
 
 
-def _default(one: Json) -> Column:
+def default_of(one: Json) -> Column:
+    """What the keyword ``DEFAULT`` is for a column.
+
+    Raises:
+        InvalidArgumentError: ``statement.column``: it must have a value, and has no default.
+            ``write.identity``: the table itself gives its values.
+    """
     if identities.is_identity(one):
         raise InvalidArgumentError(
             f"{one['name']} is an identity column, which has no default: leave it out",

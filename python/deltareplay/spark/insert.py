@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import delta_settings, names, queries
+from deltareplay.spark import delta_settings, queries
 from deltareplay.spark._write import write
+from deltareplay.spark.assignments import default_of, is_default
 from deltareplay.spark.by_name import WRITING
+from deltareplay.spark.names import quoted
 from deltareplay.spark.outgoing import assigned
 from deltareplay.spark.reader import QUERY, Reader
 from deltareplay.spark.schema import fields_of
@@ -31,6 +34,7 @@ class Insert:
         overwrites: Whether the rows replace others.
         where: Which rows are replaced; None for all, or all of the same partitions.
         evolves: Whether columns that the table lacks are added.
+        partition: Partition columns and their values as SQL; None for those that the query has.
     """
 
     query: str
@@ -39,6 +43,12 @@ class Insert:
     overwrites: bool
     where: str | None
     evolves: bool
+    partition: dict[str, str | None]
+
+    @property
+    def constants(self) -> dict[str, str]:
+        """The partition columns that have a value in the statement, and not in the query."""
+        return {name: value for name, value in self.partition.items() if value is not None}
 
 
 def parse(text: str) -> Insert:
@@ -58,14 +68,27 @@ def parse(text: str) -> Insert:
         reader.needs("INTO")
     reader.takes("TABLE")
     reader.name()
-    if reader.sees("PARTITION"):
-        raise reader.wrong("a query, which gives partition columns as any other")
+    partition = _partition(reader) if reader.takes("PARTITION") else {}
     where = None
-    if not overwrites and reader.takes("REPLACE", "WHERE"):
+    if not overwrites and not partition and reader.takes("REPLACE", "WHERE"):
         overwrites, where = True, reader.until(*QUERY[:-1])
     by_name = reader.takes("BY", "NAME")
     columns = None if by_name else _columns(reader)
-    return Insert(reader.query(), columns, by_name, overwrites, where, evolves)
+    return Insert(reader.query(), columns, by_name, overwrites, where, evolves, partition)
+
+
+def _partition(reader: Reader) -> dict[str, str | None]:
+    """Partition columns, some of them with a value."""
+    reader.needs("(")
+    found: dict[str, str | None] = {}
+    while True:
+        name = reader.identifier()
+        if name.lower() in map(str.lower, found):
+            raise reader.wrong(f"no second {name}")
+        found[name] = reader.constant() if reader.takes("=") else None
+        if not reader.takes(","):
+            reader.needs(")")
+            return found
 
 
 def _columns(reader: Reader) -> tuple[str, ...] | None:
@@ -92,9 +115,11 @@ def run(spark: SparkSession, table: Table, asked: Insert) -> None:
     """
     snapshot = table.snapshot()
     target = TargetTable.of(snapshot)
-    rows = queries.run(spark, asked.query)
+    constants = _constants(asked, target)
+    columns = asked.columns or [one["name"] for one in target.fields]
+    wanted = [one for one in columns if asked.columns or one not in constants]
+    rows = queries.run(spark, _with_defaults(asked, wanted, target))
     if not asked.by_name:
-        wanted = asked.columns or [one["name"] for one in target.fields]
         if len(rows.columns) != len(wanted):
             raise InvalidArgumentError(
                 f"the query has {len(rows.columns)} columns, and {len(wanted)} are to be written "
@@ -102,16 +127,62 @@ def run(spark: SparkSession, table: Table, asked: Insert) -> None:
                 code="write.columns",
             )
         rows = rows.toDF(*wanted)
-    dynamic = asked.overwrites and asked.where is None and bool(target.partition_columns)
-    dynamic = dynamic and delta_settings.overwrites_partitions(spark)
+    # a column twice is an error of ``write``
+    rows = rows.selectExpr("*", *(f"{value} AS {quoted(key)}" for key, value in constants.items()))
+    where, dynamic = asked.where, False
+    if asked.overwrites and where is None:
+        by_query = len(target.partition_columns) > len(constants)
+        dynamic = by_query and delta_settings.overwrites_partitions(spark)
+        where = None if dynamic else _within(constants, target)
     write(
         rows if asked.evolves else _cast(rows, target),
         snapshot,
         mode="overwrite" if asked.overwrites else "append",
-        where=asked.where,
+        where=where,
         partition_overwrite="dynamic" if dynamic else "static",
         schema_mode="merge" if asked.evolves else None,
     )
+
+
+def _constants(asked: Insert, target: TargetTable) -> dict[str, str]:
+    """The values of partition columns, by the table's own names of these."""
+    own = {name.lower(): name for name in target.partition_columns}
+    for name in asked.partition:
+        if name.lower() not in own:
+            raise InvalidArgumentError(
+                f"{name} is no partition column of the table, which has "
+                f"{', '.join(own.values()) or 'none'}: give its values by the query",
+                code="write.partitions",
+            )
+    return {own[name.lower()]: value for name, value in asked.constants.items()}
+
+
+def _within(constants: dict[str, str], target: TargetTable) -> str | None:
+    """Which rows are in the partition that a statement replaces; None for all."""
+    types = {one["name"]: one["type"] for one in target.fields}
+    conditions = [
+        f"{quoted(name)} <=> CAST({value} AS {types[name]})" for name, value in constants.items()
+    ]
+    return " AND ".join(conditions) or None
+
+
+def _with_defaults(asked: Insert, wanted: Sequence[str], target: TargetTable) -> str:
+    """The query, with the defaults of columns in the place of ``DEFAULT`` in its ``VALUES``."""
+    reader = Reader(asked.query)
+    if asked.by_name or not reader.takes("VALUES"):
+        return asked.query
+    fields = {one["name"].lower(): one for one in target.fields}
+    rows = []
+    while True:
+        values = reader.in_parentheses() if reader.sees("(") else [reader.until((",",))]
+        for at, (value, name) in enumerate(zip(values, wanted, strict=False)):
+            one = fields.get(name.lower())
+            if one is not None and is_default(value):
+                default_of(one)  # which may be an error
+                values[at] = f"({(one.get('metadata') or {}).get('CURRENT_DEFAULT', 'NULL')})"
+        rows.append(f"({', '.join(values)})")
+        if not reader.takes(","):
+            return f"VALUES {', '.join(rows)}{asked.query[reader.found[reader.at - 1].end :]}"
 
 
 def _cast(rows: DataFrame, target: TargetTable) -> DataFrame:
@@ -123,7 +194,7 @@ def _cast(rows: DataFrame, target: TargetTable) -> DataFrame:
     known = {one["name"].lower(): one for one in target.fields}
     columns = []
     for found in fields_of(rows.schema):
-        value = sf.col(names.quoted(found["name"]))
+        value = sf.col(quoted(found["name"]))
         wanted = known.get(found["name"].lower())
         if wanted is not None:
             value = assigned(value, found, wanted, partial=False, evolve=WRITING)

@@ -124,6 +124,17 @@ class Reader:
             self.at -= bool(text)
             raise self.wrong("a number") from None
 
+    def constant(self) -> str:
+        """A constant: the text of a string, a number, a date, a moment, a truth or NULL."""
+        start = self.token.start
+        is_moment = self.takes("DATE") or self.takes("TIMESTAMP") or self.takes("TIMESTAMP_NTZ")
+        if is_moment or self.token.kind == "string":
+            self.string()
+        elif not (self.takes("NULL") or self.takes("TRUE") or self.takes("FALSE")):
+            self.takes("-")
+            self.number()
+        return self.text[start : self.found[self.at - 1].end]
+
     def whole(self) -> int:
         """A whole number."""
         given = self.string() if self.token.kind == "string" else self.token.text
