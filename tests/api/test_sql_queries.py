@@ -81,3 +81,44 @@ def test_where_an_alias_may_be_put(text: str, with_alias: str | None) -> None:
     [found] = references(text)
     place = found.alias_at
     assert (None if place is None else f"{text[:place]}!{text[place:]}") == with_alias
+
+
+@pytest.mark.parametrize(
+    ("text", "conditions"),
+    [
+        (
+            "SELECT * FROM a WHERE x > 1 AND y = 'GROUP' GROUP BY x",
+            [("x > 1 AND y = 'GROUP'", False)],
+        ),
+        ("SELECT * FROM a t, b WHERE t.x = b.x;", [("t.x = b.x", True)] * 2),
+        ("SELECT * FROM a JOIN range(3) r WHERE x > r.id", [("x > r.id", True)]),
+        (
+            "SELECT * FROM a, (SELECT * FROM b WHERE y = 2) WHERE x = 1",
+            [("x = 1", True), ("y = 2", False)],
+        ),
+        (
+            "SELECT * FROM a WHERE x IN (SELECT y FROM b WHERE b.z = a.z)",
+            [
+                ("x IN (SELECT y FROM b WHERE b.z = a.z)", False),
+                ("b.z = a.z", False),
+            ],
+        ),
+        (
+            "SELECT * FROM a WHERE x = 1 UNION ALL SELECT * FROM b",
+            [("x = 1", False), (None, False)],
+        ),
+        ("FROM a SELECT x WHERE x = 1", [("x = 1", False)]),
+        # rows that do not satisfy it matter
+        ("SELECT * FROM a LEFT JOIN b USING (x) WHERE b.x IS NULL", [(None, False)] * 2),
+        ("SELECT * FROM a ANTI JOIN b USING (x) WHERE x = 1", [(None, False)] * 2),
+        ("SELECT * FROM a PIVOT (sum(v) FOR x IN (1, 2)) WHERE y = 1", [(None, False)]),
+        ("SELECT * FROM a TABLESAMPLE (5 ROWS) WHERE y = 1", [(None, False)]),
+        ("FROM a |> AGGREGATE sum(x) AS x GROUP BY y |> WHERE x = 1", [(None, False)]),
+        ("SELECT * FROM (a JOIN b) WHERE x = 1", [(None, False)] * 2),
+        ("SELECT * FROM a WHERE", [(None, False)]),
+    ],
+)
+def test_a_condition_is_that_of_the_tables_before_it(
+    text: str, conditions: list[tuple[str | None, bool]]
+) -> None:
+    assert [(one.where, one.is_joined) for one in references(text)] == conditions

@@ -149,3 +149,66 @@ def test_what_cannot_be_is_an_error(spark: Any, tmp_path: Path, target: str) -> 
         dr_spark.sql(spark, f"SELECT * FROM delta.`{tmp_path / 'nowhere'}`")
     with pytest.raises(dr.VersionNotFoundError):
         dr_spark.sql(spark, f"SELECT * FROM {target} VERSION AS OF 9")
+
+
+#: Queries whose conditions leave out files of one table or of both; {t} and {u} are the tables.
+QUERIES = [
+    "SELECT * FROM {t} WHERE value > 2",
+    "SELECT * FROM {t} t WHERE t.value = 2 OR t.key = 'd'",
+    "SELECT t.key, u.value FROM {t} t, {u} u WHERE t.key = u.key AND t.value > 2 AND u.value < 40",
+    "SELECT key, t.value FROM {t} t JOIN {u} u USING (key) WHERE key = 'c'",
+    "SELECT t.key, u.value FROM {t} t LEFT JOIN {u} u ON t.key = u.key WHERE u.value IS NULL",
+    "SELECT t.key, u.value FROM {t} t RIGHT JOIN {u} u USING (key) WHERE t.value > 2",
+    "SELECT * FROM {t} t LEFT ANTI JOIN {u} u USING (key) WHERE t.value > 1",
+    "SELECT * FROM {t} t WHERE NOT EXISTS (SELECT * FROM {u} u WHERE u.key = t.key AND value > 10)",
+    "SELECT * FROM {t} WHERE key IN (SELECT key FROM {u} WHERE value >= 30) AND value < 9",
+    "SELECT * FROM {t} WHERE value > (SELECT min(value) / 10 FROM {u} WHERE key <> 'a')",
+    "SELECT key FROM {t} WHERE value = 1 UNION ALL SELECT key FROM {u} WHERE value = 50",
+    "SELECT s.key FROM (SELECT * FROM {t} WHERE value > 1) s FULL JOIN {u} u USING (key)",
+    "SELECT key, count(*) AS n FROM {t} WHERE value > 1 GROUP BY key HAVING count(*) > 0",
+    "SELECT * FROM {t} LATERAL VIEW explode(array(value, 9)) e AS x WHERE x = 9 AND value = 3",
+    "WITH u AS (SELECT * FROM {u} WHERE value > 10) SELECT u.* FROM u, {t} t WHERE u.key = t.key",
+    "SELECT * FROM {t} WHERE substring(key FROM 1) = 'b' AND value IS NOT DISTINCT FROM 2",
+]
+
+
+@pytest.fixture(scope="module")
+def scattered(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two tables of one file for each row, with the deletion vector of one of them."""
+    root = tmp_path_factory.mktemp("scattered")
+    for name, rows in (("t", ROWS), ("u", [("a", 10), ("c", 30), ("e", 50)])):
+        frames = [spark.createDataFrame([row], ["key", "value"]) for row in rows]
+        frames[0] = frames[0].union(spark.createDataFrame([("gone", -1)])).coalesce(1)
+        properties = {"delta.enableDeletionVectors": "true"}
+        dr_spark.write(frames[0], root / name, properties=properties)
+        for frame in frames[1:]:
+            dr_spark.write(frame, root / name)
+        dr_spark.delete(spark, root / name, "key = 'gone'")
+    return root
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_files_that_are_left_out_make_no_difference(
+    spark: Any, scattered: Path, query: str
+) -> None:
+    for name in ("t", "u"):
+        dr_spark.read(spark, scattered / name).createOrReplaceTempView(f"all_{name}")
+    expected = rows_of(spark.sql(query.format(t="all_t", u="all_u")))
+    by_path = {name: f"delta.`{scattered / name}`" for name in ("t", "u")}
+    assert asked(spark, query.format(**by_path)) == expected
+    assert expected
+
+
+def test_conditions_leave_out_files(spark: Any, scattered: Path) -> None:
+    if session.has_delta(spark):
+        pytest.skip("delta-spark reads the tables")
+    t = f"delta.`{scattered / 't'}`"
+
+    def files(text: str) -> int:
+        return len(dr_spark.sql(spark, text).inputFiles())
+
+    assert files(f"SELECT * FROM {t}") == 4
+    assert files(f"SELECT * FROM {t} WHERE value > 2") == 2
+    assert files(f"SELECT * FROM {t} x WHERE x.value + 1 = 4 AND x.value = 3") == 1
+    assert files(f"SELECT a.key FROM {t} a JOIN {t} b USING (key) WHERE a.value = 1") == 4
+    assert files(f"SELECT a.key FROM {t} a LEFT JOIN {t} b USING (key) WHERE b.value = 1") == 4

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay._filters import Filter
+    from deltareplay._snapshot import Snapshot
 
 
 @checked
@@ -76,24 +77,47 @@ def read(
     table = resolved(spark, table)
     snapshot = snapshot_of(table, version, timestamp)
     wanted = Wanted(with_row_id, with_file_path, with_row_index)
-    scan = snapshot.scan(
-        columns,
-        filters.pruning(spark, filter, snapshot),
-        with_row_id=with_row_id,
-        with_file_path=with_file_path,
-        with_row_index=with_row_index,
-    )
+    selecting = filters.pruning(spark, filter, snapshot)
     if filter is not None:
         snapshot.scan(filter=filter)  # checked by the same rules, whether or not it selects files
-    every = _chosen(columns_of(snapshot), columns)
-    session.check_types(spark, every)
-    listed = scan.files(listed_columns(every, wanted))
-    rows = frame(spark, snapshot, listed, every, wanted, root)
+    rows = rows_of(spark, snapshot, selecting, columns, wanted, root)
     if filter is not None:
         rows = rows.filter(filters.condition(filter))
     if columns is None:
         return rows
+    every = columns_of(snapshot)
     return rows.select(*(_quoted(every, name) for name in columns), *wanted.names)
+
+
+def rows_of(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    filter: Filter | None,
+    columns: Sequence[str] | None,
+    wanted: Wanted,
+    root: str | None,
+) -> DataFrame:
+    """The rows of the files that a filter of ``filters.pruning`` leaves.
+
+    Args:
+        spark: The session.
+        snapshot: The version.
+        filter: Selects files, and no rows.
+        columns: Those that are checked; the frame has all that Spark reads.
+        wanted: What comes beside the columns.
+        root: As in ``read``.
+    """
+    scan = snapshot.scan(
+        columns,
+        filter,
+        with_row_id=wanted.row_id,
+        with_file_path=wanted.file_path,
+        with_row_index=wanted.row_index,
+    )
+    every = _chosen(columns_of(snapshot), columns)
+    session.check_types(spark, every)
+    listed = scan.files(listed_columns(every, wanted))
+    return frame(spark, snapshot, listed, every, wanted, root)
 
 
 def _chosen(every: list[Column], columns: Sequence[str] | None) -> list[Column]:

@@ -54,8 +54,9 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
 
     Queries, also those of other statements, read Delta tables by path, by name and by version
     (``VERSION AS OF``, ``TIMESTAMP AS OF``), as ``read`` does: each stays at the version that it
-    has now. So does a temporary view. A view in the catalog is an error, because Spark keeps its
-    text only.
+    has now. ``WHERE`` skips files by statistics, but for queries with outer, semi and anti joins.
+    A temporary view stays at these versions, too. A view in the catalog is an error, because Spark
+    keeps its text only.
 
     ``ALTER TABLE`` has these forms, each of which is one commit, as by the method of ``Table``
     (``DROP FEATURE`` and ``delta.enableRowTracking`` may take more):

@@ -55,8 +55,23 @@ def not_true(
     return _own(text, frame.sparkSession, snapshot, alias, joined=False)
 
 
+def query_filter(
+    spark: SparkSession, where: str | None, snapshot: Snapshot, alias: str | None, *, joined: bool
+) -> Filter | None:
+    """A filter that is true wherever the condition of a query is; None selects all files.
+
+    Args:
+        spark: The session.
+        where: The condition; None if there is none.
+        snapshot: The version of the table.
+        alias: The table's name in the condition.
+        joined: Whether the condition may speak of other tables.
+    """
+    return _own(where, spark, snapshot, alias, joined)
+
+
 def _own(
-    text: str | None, spark: SparkSession, snapshot: Snapshot, alias: str, joined: bool
+    text: str | None, spark: SparkSession, snapshot: Snapshot, alias: str | None, joined: bool
 ) -> Filter | None:
     if text is None or filters.reads_otherwise(spark, text):
         return None

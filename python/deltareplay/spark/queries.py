@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark import identifiers, names, results, session
-from deltareplay.spark._read import read
+from deltareplay.spark import identifiers, names, pruning, results, session
+from deltareplay.spark._read import rows_of
 from deltareplay.spark.moments import moment
+from deltareplay.spark.projection import Wanted
 from deltareplay.spark.reader import QUERY, Name, Reader
 from deltareplay.spark.tokens import Token
 
@@ -46,7 +47,10 @@ class Reference:
         timestamp: The time of the version asked for.
         start: Where it begins in the text.
         end: Where it ends, with the version.
+        alias: What columns may have before their names.
         alias_at: Where an alias may be put; None if it has one.
+        where: A condition that is true for all of its rows that matter.
+        is_joined: Whether the condition may speak of other tables, too.
     """
 
     name: Name
@@ -54,7 +58,10 @@ class Reference:
     timestamp: str | None
     start: int
     end: int
+    alias: str | None
     alias_at: int | None
+    where: str | None = None
+    is_joined: bool = False
 
 
 def run(spark: SparkSession, text: str) -> DataFrame:
@@ -80,9 +87,8 @@ def read_here(spark: SparkSession, text: str) -> DataFrame:
         frames[name] = frame
         pieces += [_plain(text[after : one.start]), f"{{{name}}}"]
         after = one.end
-        # columns may be called by the last part of a name
-        if one.alias_at is not None and identifiers.path_of(one.name) is None:
-            alias = f" AS {names.quoted(one.name[-1])}"
+        if one.alias_at is not None and one.alias is not None:
+            alias = f" AS {names.quoted(one.alias)}"
             pieces.append(_plain(text[after : one.alias_at] + alias))
             after = one.alias_at
     if not frames:
@@ -101,7 +107,10 @@ def _frame(spark: SparkSession, one: Reference) -> DataFrame | None:
             return None
     table, _ = identifiers.table_named(spark, one.name)
     at = None if one.timestamp is None else moment(spark, one.timestamp)
-    return read(spark, table, version=one.version, timestamp=at)
+    snapshot = table.snapshot(one.version, at)
+    skipping = pruning.query_filter(spark, one.where, snapshot, one.alias, joined=one.is_joined)
+    beside = Wanted(row_id=False, file_path=False, row_index=False)
+    return rows_of(spark, snapshot, skipping, None, beside, None)
 
 
 def _plain(text: str) -> str:
@@ -176,9 +185,12 @@ def _tables(reader: Reader) -> list[Reference]:
     before = Token("end", "", 0, 0)
     while reader.token.kind != "end":
         token, level = reader.token, levels[-1]
+        level.sees(token, wanted=wanted)
         if wanted and token.kind in ("word", "quoted") and not token.is_word(*_NO_TABLE):
-            one = _table(reader, has_alias=before.is_word("TABLE"))
-            found += [] if one is None else [one]
+            one = _table(reader, is_alone=before.is_word("TABLE"))
+            if one is not None:
+                level.tables.append(len(found))
+                found.append(one)
             before, wanted = reader.found[reader.at - 1], False
             continue
         if token.text == "(":
@@ -193,10 +205,13 @@ def _tables(reader: Reader) -> list[Reference]:
             wanted = False
         elif token.is_word("FROM"):
             wanted = not (level.is_arguments or before.is_word("DISTINCT"))
-            level.has_tables |= wanted
+            if wanted:
+                level.begins()
         elif token.is_word("TABLE"):
             wanted = not before.is_word(*_NAMES_TABLE) and reader.found[reader.at + 1].text != "("
         elif token.is_word(*_AFTER_TABLES):
+            if token.is_word("WHERE") and level.is_inner:
+                _add_condition(reader, found, level)
             wanted = level.has_tables = False
         else:
             wanted = token.is_word("JOIN") or (wanted and token.is_word("LATERAL"))
@@ -212,10 +227,54 @@ class _Level:
     Attributes:
         has_tables: Whether a comma comes before another table.
         is_arguments: Whether FROM is between the arguments of a function.
+        tables: Which tables the FROM has, by their places among all.
+        relations: How many tables, queries and functions it has.
+        is_inner: Whether a row of each that does not satisfy WHERE matters to nothing.
     """
 
     has_tables: bool = False
     is_arguments: bool = False
+    tables: list[int] = field(default_factory=list)
+    relations: int = 0
+    is_inner: bool = True
+
+    def begins(self) -> None:
+        """A FROM begins."""
+        self.has_tables = self.is_inner = True
+        self.tables, self.relations = [], 0
+
+    def sees(self, token: Token, *, wanted: bool) -> None:
+        """Counts relations, and looks for what makes rows of others."""
+        self.relations += wanted or token.is_word("LATERAL")
+        if token.is_word(*_NOT_INNER) or token.text == "|":
+            self.is_inner = False
+
+
+#: What gives rows for those that are not there, or of several, or has a second WHERE.
+_NOT_INNER = (
+    *("LEFT", "RIGHT", "FULL", "OUTER", "SEMI", "ANTI", "PIVOT", "UNPIVOT"),
+    *("TABLESAMPLE", "INSERT"),
+)
+
+#: What ends a condition.
+_AFTER_WHERE = (
+    *("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "WINDOW", "CLUSTER", "DISTRIBUTE", "SORT"),
+    *("UNION", "EXCEPT", "MINUS", "INTERSECT", "LATERAL", "PIVOT", "SELECT", "INSERT"),
+)
+
+
+def _add_condition(reader: Reader, found: list[Reference], level: _Level) -> None:
+    """Gives the tables of a FROM the condition that follows."""
+    start = reader.at
+    reader.at += 1
+    try:
+        where = reader.until(*((word,) for word in _AFTER_WHERE))
+    except InvalidArgumentError:  # Spark will say what is wrong
+        return
+    finally:
+        reader.at = start
+    for at in level.tables:
+        found[at] = replace(found[at], where=where, is_joined=level.relations > 1)
 
 
 #: What may stand in the place of a table.
@@ -226,8 +285,13 @@ _NO_TABLE = ("SELECT", "VALUES", "LATERAL", "FROM", "TABLE")
 _NAMES_TABLE = ("CREATE", "EXTERNAL", "REPLACE", "INTO", "OVERWRITE")
 
 
-def _table(reader: Reader, *, has_alias: bool) -> Reference | None:
-    """A table, up to its alias."""
+def _table(reader: Reader, *, is_alone: bool) -> Reference | None:
+    """A table, up to its alias.
+
+    Args:
+        reader: The query.
+        is_alone: Whether no alias can follow.
+    """
     start = reader.token.start
     name = reader.name()
     if reader.sees("("):
@@ -239,12 +303,15 @@ def _table(reader: Reader, *, has_alias: bool) -> Reference | None:
     after = reader.at
     while reader.takes("TABLESAMPLE") or reader.takes("REPEATABLE"):
         _past_parentheses(reader)
+    alias_at = None if is_alone else reader.found[reader.at - 1].end
+    alias = None if identifiers.path_of(name) is not None else name[-1]
+    reader.takes("AS")
     token = reader.token
-    has_alias |= token.kind == "quoted"
-    has_alias |= token.kind == "word" and not token.is_word(*_AFTER_TABLE)
-    alias_at = None if has_alias else reader.found[reader.at - 1].end
+    if token.kind == "quoted" or (token.kind == "word" and not token.is_word(*_AFTER_TABLE)):
+        alias, alias_at = token.name, None
     reader.at = after
-    return Reference(name, version, timestamp, start, reader.found[after - 1].end, alias_at)
+    end = reader.found[after - 1].end
+    return Reference(name, version, timestamp, start, end, alias, alias_at)
 
 
 def _past_parentheses(reader: Reader) -> None:
