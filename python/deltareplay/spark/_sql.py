@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay._arguments import checked
 from deltareplay._table import Table
-from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import (
     alter_forms,
     alter_table,
@@ -16,6 +16,7 @@ from deltareplay.spark import (
     create_forms,
     create_table,
     delta_settings,
+    described,
     identifiers,
     insert,
     optimize_metrics,
@@ -75,10 +76,9 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     ``TBLPROPERTIES`` and ``OPTIONS``. A new name for a table that is there commits nothing. With
     delta-spark's jar, Spark runs them.
 
-    Without delta-spark's jar, Spark's catalog does not know a table's columns and properties. So
-    ``DESCRIBE TABLE``, ``SHOW COLUMNS``, ``SHOW CREATE TABLE``, ``SHOW TBLPROPERTIES`` and
-    ``ALTER TABLE ... SET LOCATION`` are errors for Delta tables. ``DROP TABLE`` works, and leaves
-    the files.
+    Without delta-spark's jar, Spark's catalog does not know a table's columns and properties:
+    ``DESCRIBE TABLE``, ``SHOW COLUMNS`` and ``SHOW TBLPROPERTIES`` take them from the log.
+    ``ALTER TABLE ... SET LOCATION`` is an error. ``DROP TABLE`` works, and leaves the files.
 
     ``INSERT INTO``, ``INSERT OVERWRITE`` and ``INSERT INTO ... REPLACE WHERE`` write what
     ``spark.sql`` makes of their query, as by ``write``, cast to the table's types: by the columns'
@@ -100,8 +100,8 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
         InvalidArgumentError: The statement is not complete (``sql.syntax``, ``sql.token``; the
             message has the position), or as by the function that runs it.
         UnsupportedFeatureError: ``ALTER TABLE`` has another form (``sql.alter``), or
-            ``CREATE TABLE`` another clause (``sql.create``); Spark would only show the entry in
-            its catalog (``sql.catalog``); or a view is to be kept in the catalog (``sql.view``).
+            ``CREATE TABLE`` another clause (``sql.create``); ``SHOW CREATE TABLE``
+            (``sql.catalog``); or a view is to be kept in the catalog (``sql.view``).
         TableNotFoundError: There is no Delta table of that name or at that path.
 
     >>> sql(spark, "DELETE FROM delta.`/tmp/orders` WHERE id = 7").show()  # doctest: +SKIP
@@ -274,14 +274,9 @@ def _comment(spark: SparkSession, asked: statements.Comment) -> DataFrame:
 
 
 def _show(spark: SparkSession, asked: statements.Show) -> DataFrame:
-    if not session.has_delta(spark):
-        raise UnsupportedFeatureError(
-            "without delta-spark's jar, this statement would only concern the entry in Spark's "
-            "catalog, and not the Delta table: DESCRIBE DETAIL has the properties, and "
-            "DeltaTable.forName(spark, name).toDF() the columns",
-            code="sql.catalog",
-        )
-    return spark.sql(asked.text)
+    if session.has_delta(spark):
+        return spark.sql(asked.text)
+    return described.run(spark, asked.table, asked.text)
 
 
 def _table(spark: SparkSession, name: Name) -> Table:

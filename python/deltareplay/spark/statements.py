@@ -206,7 +206,7 @@ class Comment:
 
 @dataclass(frozen=True)
 class Show:
-    """What Spark's catalog answers: ``DESCRIBE TABLE``, ``SHOW TBLPROPERTIES`` and others.
+    """What a table is: ``DESCRIBE TABLE``, ``SHOW TBLPROPERTIES`` and others.
 
     Attributes:
         table: The name.

@@ -1,0 +1,86 @@
+"""``DESCRIBE TABLE``, ``SHOW COLUMNS`` and ``SHOW TBLPROPERTIES`` by ``sql`` and by delta-spark.
+
+``test_sql.py`` has them in sessions without delta-spark's jar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+from deltareplay.spark import described, identifiers
+
+pytestmark = pytest.mark.spark
+
+#: {} is the name of a table or its path.
+STATEMENTS = [
+    "DESCRIBE {}",
+    "desc table {};",
+    "DESCRIBE TABLE EXTENDED {}",
+    "DESCRIBE FORMATTED {}",
+    "DESCRIBE {} id",
+    "DESC EXTENDED {} P",
+    "DESCRIBE TABLE {} `s`",
+    "SHOW COLUMNS IN {}",
+    "SHOW COLUMNS FROM {}",
+    "SHOW TBLPROPERTIES {}",
+    "SHOW TBLPROPERTIES {} ('x')",
+    "SHOW TBLPROPERTIES {} (delta.appendOnly)",
+    "SHOW TBLPROPERTIES {} (nope)",
+]
+
+
+@pytest.fixture(scope="module")
+def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    root = tmp_path_factory.mktemp("described")
+    spark.sql(
+        f"""
+        CREATE TABLE described_here (
+          id INT NOT NULL COMMENT 'it''s the id', p STRING, s STRUCT<a: INT, b: ARRAY<STRING>>,
+          c CHAR(3), d DECIMAL(10, 2), m MAP<STRING, TIMESTAMP_NTZ>
+        ) USING delta PARTITIONED BY (p, id) COMMENT 'words' LOCATION '{root / "t"}'
+        TBLPROPERTIES ('x' = 'y', 'delta.appendOnly' = 'true', 'delta.enableDeletionVectors' = true)
+        """
+    )
+    plain = f"delta.`{root / 'plain'}`"
+    spark.sql(f"CREATE TABLE {plain} (id INT, p STRING, s STRUCT<a: INT>) USING delta")
+    yield {"name": "described_here", "path": f"delta.`{root / 't'}`", "plain": plain}
+    spark.sql("DROP TABLE described_here")
+
+
+@pytest.mark.parametrize("table", ["name", "path", "plain"])
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_rows_are_those_of_delta_spark(
+    spark: Any, tables: dict[str, str], text: str, table: str
+) -> None:
+    text = text.format(tables[table])
+    ours = described.run(spark, identifiers.parts_of(tables[table]), text)
+    theirs = spark.sql(text)
+    assert ours.dtypes == theirs.dtypes
+    differs = () if table == "name" else ("Type", "Location")  # of a path
+    found, wanted = (
+        [tuple(row) for row in rows.collect() if row[0] not in differs] for rows in (ours, theirs)
+    )
+    assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("DESCRIBE {} nope", "columns.unknown"),
+        ("DESCRIBE {} s.a", "columns.unknown"),
+        ("DESCRIBE {} id p", "sql.syntax"),
+        ("SHOW TBLPROPERTIES {} ('x'", "sql.syntax"),
+    ],
+)
+def test_bad_input(spark: Any, tables: dict[str, str], text: str, code: str) -> None:
+    name = identifiers.parts_of(tables["path"])
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        described.run(spark, name, text.format(tables["path"]))
+    assert caught.value.code == code
+    with pytest.raises(dr.TableNotFoundError):
+        described.run(spark, (*name[:1], str(Path(name[1]) / "nowhere")), "DESCRIBE x")
