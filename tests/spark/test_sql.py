@@ -136,6 +136,7 @@ def test_vacuums(spark: Any, tmp_path: Path, target: str) -> None:
     old = {path.name for path in (tmp_path / "t").rglob("*.parquet")}
     with pytest.raises(dr.InvalidArgumentError):
         dr_spark.sql(spark, f"VACUUM {target} RETAIN 0 HOURS")
+    assert rows_of(dr_spark.sql(spark, f"VACUUM {target} RETAIN 200 HOURS DRY RUN")) == []
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
     try:
         dry = rows_of(dr_spark.sql(spark, f"VACUUM {target} RETAIN 0 HOURS DRY RUN"))

@@ -21,9 +21,10 @@ def from_arrow(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataF
         rows: Plain types.
         schema: Spark's schema, if the Arrow types are not enough.
     """
+    if rows.num_rows == 0:  # PySpark takes types from rows, and Connect takes no table without any
+        return spark.createDataFrame([], schema or spark_schema(rows.schema))
     if version(spark) >= (4, 0):
-        # PySpark takes the type of a column from its chunks: no rows are one chunk of none
-        return spark.createDataFrame(rows if rows.num_rows else rows.schema.empty_table(), schema)
+        return spark.createDataFrame(rows, schema)
     maps = [pa.types.is_map(one.type) for one in rows.schema]
     values = [
         tuple(
