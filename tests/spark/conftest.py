@@ -27,12 +27,12 @@ FEW = 2
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In short (``DELTAREPLAY_SHORT``) some tests of each file run, evenly chosen.
 
-    What is marked ``slow`` is left out.
+    What is marked ``slow`` is left out, and what would be skipped.
     """
     if not os.environ.get("DELTAREPLAY_SHORT"):
         return
     ours = [item for item in items if HERE in item.path.parents]
-    left_out = {item for item in ours if item.get_closest_marker("slow")}
+    left_out = {item for item in ours if item.get_closest_marker("slow") or _is_skipped(item)}
     files: dict[Path, list[pytest.Item]] = {}
     for item in ours:
         if item not in left_out:
@@ -42,6 +42,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out.update(set(tests) - set(kept))
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
+
+
+def _is_skipped(item: pytest.Item) -> bool:
+    return any(mark.args[:1] == (True,) for mark in item.iter_markers("skipif"))
 
 
 SETTINGS = {
