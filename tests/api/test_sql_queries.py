@@ -115,6 +115,8 @@ def test_where_an_alias_may_be_put(text: str, with_alias: str | None) -> None:
         ("SELECT * FROM a TABLESAMPLE (5 ROWS) WHERE y = 1", [(None, False)]),
         ("FROM a |> AGGREGATE sum(x) AS x GROUP BY y |> WHERE x = 1", [(None, False)]),
         ("SELECT * FROM (a JOIN b) WHERE x = 1", [(None, False)] * 2),
+        ("SELECT * FROM a AS t(y, x) WHERE x = 1", [(None, False)]),
+        ("SELECT * FROM a t (y, x), b WHERE x = 1", [(None, False), ("x = 1", True)]),
         ("SELECT * FROM a WHERE", [(None, False)]),
     ],
 )

@@ -168,6 +168,7 @@ QUERIES = [
     "SELECT key, count(*) AS n FROM {t} WHERE value > 1 GROUP BY key HAVING count(*) > 0",
     "SELECT * FROM {t} LATERAL VIEW explode(array(value, 9)) e AS x WHERE x = 9 AND value = 3",
     "WITH u AS (SELECT * FROM {u} WHERE value > 10) SELECT u.* FROM u, {t} t WHERE u.key = t.key",
+    "SELECT * FROM {t} AS x(value, key) WHERE value = 'b' AND key < 9",
     "SELECT * FROM {t} WHERE substring(key FROM 1) = 'b' AND value IS NOT DISTINCT FROM 2",
 ]
 

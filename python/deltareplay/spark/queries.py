@@ -189,7 +189,8 @@ def _tables(reader: Reader) -> list[Reference]:
         if wanted and token.kind in ("word", "quoted") and not token.is_word(*_NO_TABLE):
             one = _table(reader, is_alone=before.is_word("TABLE"))
             if one is not None:
-                level.tables.append(len(found))
+                if not _renames(reader):
+                    level.tables.append(len(found))
                 found.append(one)
             before, wanted = reader.found[reader.at - 1], False
             continue
@@ -227,7 +228,7 @@ class _Level:
     Attributes:
         has_tables: Whether a comma comes before another table.
         is_arguments: Whether FROM is between the arguments of a function.
-        tables: Which tables the FROM has, by their places among all.
+        tables: Which tables the FROM has under their own columns, by their places among all.
         relations: How many tables, queries and functions it has.
         is_inner: Whether a row of each that does not satisfy WHERE matters to nothing.
     """
@@ -312,6 +313,14 @@ def _table(reader: Reader, *, is_alone: bool) -> Reference | None:
     reader.at = after
     end = reader.found[after - 1].end
     return Reference(name, version, timestamp, start, end, alias, alias_at)
+
+
+def _renames(reader: Reader) -> bool:
+    """Whether an alias follows that gives columns other names."""
+    at = reader.at + reader.sees("AS")
+    alias = reader.found[at]
+    is_alias = alias.kind in ("word", "quoted") and not alias.is_word(*_AFTER_TABLE)
+    return is_alias and reader.found[at + 1].text == "("
 
 
 def _past_parentheses(reader: Reader) -> None:
