@@ -66,6 +66,8 @@ frame = dr_spark.read(spark, rows_of)
 told["read"] = collected(frame, "id")
 some = dr_spark.read(spark, rows_of, filter="id > 1", columns=["name"])
 told["filtered"] = collected(some, "name")
+query = "SELECT a.name FROM {0} a JOIN {0} VERSION AS OF 0 b USING (id) WHERE a.id > 1"
+told["queried"] = collected(dr_spark.sql(spark, query.format(f"delta.`{rows_of}`")), "name")
 told["old"] = collected(dr_spark.read(spark, rows_of, version=0, with_row_index=True), "id")
 told["counts"] = [dr_spark.count(spark, rows_of), frame.count()]
 told["history"] = [row["version"] for row in collected(dr_spark.history(spark, rows_of), "version")]
@@ -162,7 +164,7 @@ def told_by(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
     assert told["checkpoint"][0] == 0
     assert (tmp_path / "v2" / told["checkpoint"][1]).is_file()
     assert told["read"] == LEFT
-    assert told["filtered"] == [{"name": "three"}]
+    assert told["filtered"] == told["queried"] == [{"name": "three"}]
     assert [(row["name"], row["_row_index"]) for row in told["old"]] == [
         ("one", 0),
         ("two", 1),
