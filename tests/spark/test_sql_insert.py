@@ -143,10 +143,8 @@ def test_a_partition_is_replaced(spark: Any, tmp_path: Path, text: str, mode: st
     finally:
         spark.conf.unset(setting)
     assert rows(spark, ours) == rows(spark, theirs)
-    removed = [
-        dr.Table(path).snapshot().files(columns=["path"]).num_rows for path in (ours, theirs)
-    ]
-    assert removed[0] == removed[1]
+    files = [dr.Table(path).snapshot().files(columns=["path"]).num_rows for path in (ours, theirs)]
+    assert files[0] == files[1]
 
 
 def test_columns_join_the_table(spark: Any, tmp_path: Path, base: Path) -> None:

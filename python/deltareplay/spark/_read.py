@@ -103,7 +103,7 @@ def rows_of(
         spark: The session.
         snapshot: The version.
         filter: Selects files, and no rows.
-        columns: Those that are checked; the frame has all that Spark reads.
+        columns: Those that have to be types of this Spark; the frame may have more.
         wanted: What comes beside the columns.
         root: As in ``read``.
     """

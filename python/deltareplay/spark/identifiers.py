@@ -156,24 +156,35 @@ def is_delta(spark: SparkSession, parts: Sequence[str]) -> bool:
     return entry is not None and entry.is_delta
 
 
+def delta_table(
+    spark: SparkSession, parts: Sequence[str]
+) -> tuple[Table, CatalogEntry | None] | None:
+    """The table that a name stands for; None if it is not that of a Delta table."""
+    path = path_of(parts)
+    if path is not None:
+        return at_path(path), None
+    entry = in_catalog(spark, parts)
+    if entry is None or not entry.is_delta or entry.location is None:
+        return None
+    return at_path(entry.location, allowed_roots=entry.allowed_roots), entry
+
+
 def table_named(spark: SparkSession, parts: Sequence[str]) -> tuple[Table, CatalogEntry | None]:
     """The table that a name stands for.
 
     Raises:
         TableNotFoundError: ``name.not_delta``: the catalog has no Delta table of that name.
     """
-    path = path_of(parts)
-    if path is not None:
-        return at_path(path), None
+    found = delta_table(spark, parts)
+    if found is not None:
+        return found
     entry = in_catalog(spark, parts)
-    if entry is None or not entry.is_delta or entry.location is None:
-        shown = ".".join(map(names.quoted, parts))
-        what = "does not exist in the catalog"
-        if entry is not None:
-            kind = "a view" if entry.provider is None else f"a table of the format {entry.provider}"
-            what = f"is {kind}, and not a Delta table"
-        raise TableNotFoundError(f"{shown} {what}", code="name.not_delta")
-    return at_path(entry.location, allowed_roots=entry.allowed_roots), entry
+    what = "does not exist in the catalog"
+    if entry is not None:
+        kind = "a view" if entry.provider is None else f"a table of the format {entry.provider}"
+        what = f"is {kind}, and not a Delta table"
+    shown = ".".join(map(names.quoted, parts))
+    raise TableNotFoundError(f"{shown} {what}", code="name.not_delta")
 
 
 def _entry(information: str) -> CatalogEntry:

@@ -39,7 +39,7 @@ def target_filter(
     if condition is None:
         return None
     frame = analyzed()
-    return _own(_text(condition, frame), frame.sparkSession, snapshot, alias, joined)
+    return own_filter(_text(condition, frame), frame.sparkSession, snapshot, alias, joined=joined)
 
 
 def not_true(
@@ -52,27 +52,21 @@ def not_true(
     frame = analyzed()
     text = _text(condition, frame)
     text = None if text is None else f"NOT (({text}) IS TRUE)"
-    return _own(text, frame.sparkSession, snapshot, alias, joined=False)
+    return own_filter(text, frame.sparkSession, snapshot, alias, joined=False)
 
 
-def query_filter(
-    spark: SparkSession, where: str | None, snapshot: Snapshot, alias: str | None, *, joined: bool
+def own_filter(
+    text: str | None, spark: SparkSession, snapshot: Snapshot, alias: str | None, *, joined: bool
 ) -> Filter | None:
-    """A filter that is true wherever the condition of a query is; None selects all files.
+    """A filter that is true wherever a condition is; None selects all files.
 
     Args:
+        text: The condition; None if there is none.
         spark: The session.
-        where: The condition; None if there is none.
         snapshot: The version of the table.
         alias: The table's name in the condition.
         joined: Whether the condition may speak of other tables.
     """
-    return _own(where, spark, snapshot, alias, joined)
-
-
-def _own(
-    text: str | None, spark: SparkSession, snapshot: Snapshot, alias: str | None, joined: bool
-) -> Filter | None:
     if text is None or filters.reads_otherwise(spark, text):
         return None
     try:

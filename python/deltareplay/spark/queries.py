@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark import identifiers, names, pruning, results, session
@@ -16,6 +16,8 @@ from deltareplay.spark.tokens import Token
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._snapshot import Snapshot
 
 #: What a statement that has a query begins with.
 _BEGINNINGS = (*QUERY, ("EXPLAIN",), ("CREATE",), ("REPLACE",), ("INSERT",))
@@ -76,39 +78,62 @@ def run(spark: SparkSession, text: str) -> DataFrame:
 
 def read_here(spark: SparkSession, text: str) -> DataFrame:
     """As ``run``: this package reads the tables, also if delta-spark could."""
+    view = _view(text)
+    query = text if view is None or view.query is None else view.query
+    query, frames = _with_frames(spark, query)
+    if not frames:
+        return spark.sql(text)
+    if view is None:
+        return spark.sql(query, **frames)
+    if view.method is None or view.query is None or len(view.name) != 1:
+        raise UnsupportedFeatureError(
+            "without delta-spark's jar, Spark cannot open the Delta tables of a view whose text it "
+            "keeps: CREATE TEMPORARY VIEW name AS query works, of the versions that the tables "
+            "have now",
+            code="sql.view",
+        )
+    getattr(spark.sql(query, **frames), view.method)(view.name[0])
+    return results.nothing(spark)
+
+
+def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFrame]]:
+    """A query with names in braces in the place of Delta tables, and the rows of each."""
     pieces: list[str] = []
     frames: dict[str, DataFrame] = {}
+    snapshots: dict[tuple[Any, ...], Snapshot | None] = {}  # one for all uses of a table
     after = 0
     for one in references(text):
-        frame = _frame(spark, one)
-        if frame is None:
+        key = (one.name, one.version, one.timestamp)
+        if key not in snapshots:
+            snapshots[key] = _snapshot(spark, one)
+        snapshot = snapshots[key]
+        if snapshot is None:
             continue
         name = f"deltareplay_{len(frames)}"
-        frames[name] = frame
+        frames[name] = _frame(spark, snapshot, one)
         pieces += [_plain(text[after : one.start]), f"{{{name}}}"]
         after = one.end
         if one.alias_at is not None and one.alias is not None:
             alias = f" AS {names.quoted(one.alias)}"
             pieces.append(_plain(text[after : one.alias_at] + alias))
             after = one.alias_at
-    if not frames:
-        return spark.sql(text)
-    view = _view(text)
-    if view is not None:
-        return _create_view(spark, view)
-    return spark.sql("".join(pieces) + _plain(text[after:]), **frames)
+    return "".join(pieces) + _plain(text[after:]), frames
 
 
-def _frame(spark: SparkSession, one: Reference) -> DataFrame | None:
-    """The rows of a Delta table; None if it is something else."""
-    if identifiers.path_of(one.name) is None:
-        is_file = len(one.name) > 1 and identifiers.is_absolute(one.name[-1])
-        if is_file or not identifiers.is_delta(spark, one.name):
-            return None
-    table, _ = identifiers.table_named(spark, one.name)
+def _snapshot(spark: SparkSession, one: Reference) -> Snapshot | None:
+    """The version of a Delta table; None if it is something else."""
+    is_path = identifiers.path_of(one.name) is not None
+    if not is_path and len(one.name) > 1 and identifiers.is_absolute(one.name[-1]):
+        return None  # files of another format
+    found = identifiers.delta_table(spark, one.name)
+    if found is None:
+        return None
     at = None if one.timestamp is None else moment(spark, one.timestamp)
-    snapshot = table.snapshot(one.version, at)
-    skipping = pruning.query_filter(spark, one.where, snapshot, one.alias, joined=one.is_joined)
+    return found[0].snapshot(one.version, at)
+
+
+def _frame(spark: SparkSession, snapshot: Snapshot, one: Reference) -> DataFrame:
+    skipping = pruning.own_filter(one.where, spark, snapshot, one.alias, joined=one.is_joined)
     beside = Wanted(row_id=False, file_path=False, row_index=False)
     return rows_of(spark, snapshot, skipping, None, beside, None)
 
@@ -147,18 +172,6 @@ def _view(text: str) -> _View | None:
     name, _ = identifiers.name_at(reader.found, reader.at)
     reader.at += 2 * len(name) - 1
     return _View(method, name, reader.query() if reader.takes("AS") else None)
-
-
-def _create_view(spark: SparkSession, view: _View) -> DataFrame:
-    if view.method is None or view.query is None or len(view.name) != 1:
-        raise UnsupportedFeatureError(
-            "without delta-spark's jar, Spark cannot open the Delta tables of a view whose text it "
-            "keeps: CREATE TEMPORARY VIEW name AS query works, of the versions that the tables "
-            "have now",
-            code="sql.view",
-        )
-    getattr(read_here(spark, view.query), view.method)(view.name[0])
-    return results.nothing(spark)
 
 
 def references(text: str) -> list[Reference]:

@@ -180,20 +180,18 @@ impl Changer {
         planner: &mut dyn RowPlanner,
     ) -> Result<()> {
         let plan = self.plan(filter, &*planner)?;
-        let wanted = files.iter().map(|file| (file.clone(), OWN_VECTOR));
-        let read = read_ahead(&self.source, plan, wanted.collect());
-        let mut files = files.into_iter();
+        let files = files.into_iter().map(|file| (file, OWN_VECTOR));
         let mut changed: Option<ChangedFile> = None;
-        for read in read {
+        for read in read_ahead(&self.source, plan, files.collect()) {
             match read? {
-                Read::File { vector, rows } => {
-                    let next = files.next().map(|file| ChangedFile {
-                        file,
+                Read::File { file, vector, rows } => {
+                    let next = ChangedFile {
+                        file: *file,
                         vector,
                         rows,
                         removed: Vec::new(),
-                    });
-                    if let Some(done) = std::mem::replace(&mut changed, next) {
+                    };
+                    if let Some(done) = changed.replace(next) {
                         self.leave(done)?;
                     }
                 }

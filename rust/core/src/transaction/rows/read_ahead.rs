@@ -19,6 +19,7 @@ pub(super) const OWN_VECTOR: Option<Arc<DeletionVector>> = None;
 pub(super) enum Read {
     /// A file begins: the vector of the rows that are left out, and how many it has with them.
     File {
+        file: Box<AddFile>,
         vector: Option<Arc<DeletionVector>>,
         rows: u64,
     },
@@ -29,7 +30,11 @@ pub(super) enum Read {
 impl Rows for Read {
     fn bytes(&self) -> usize {
         match self {
-            Self::File { .. } => 0,
+            // a vector is the only large part
+            Self::File { file, .. } => {
+                let vector = file.deletion_vector.as_ref();
+                vector.map_or(0, |vector| vector.size_in_bytes() as usize)
+            }
             Self::Rows(rows) => rows.bytes(),
         }
     }
@@ -76,6 +81,7 @@ impl DataFiles {
         let units = open.units();
         let rows = units.iter().map(|unit| unit.rows.end - unit.rows.start);
         let begin = Read::File {
+            file: Box::new(file.clone()),
             vector,
             rows: rows.sum(),
         };

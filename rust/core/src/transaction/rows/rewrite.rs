@@ -38,7 +38,7 @@ impl Rewrite {
         Ok(open.has_other_types())
     }
 
-    /// Writes the rows of a file that are not deleted, and removes the file.
+    /// Removes a file whose rows that are not deleted are written, with those of other files or as it is staged.
     ///
     /// # Errors
     ///
