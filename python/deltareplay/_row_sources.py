@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Number
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -135,12 +136,87 @@ def _refuse_column(name: str, values: object) -> None:
     )
 
 
-def _column(schema: pa.Schema, name: str, values: Any) -> pa.Array[Any]:
+def _column(schema: pa.Schema, name: str, values: Any) -> Any:
     """Plain values as a column of the table's type; a new column gets the type that fits."""
-    [type_] = [one.type for one in schema if one.name.lower() == name.lower()] or [None]
+    if isinstance(values, _ONE_COLUMN):
+        return values
+    if getattr(getattr(values, "dtype", None), "kind", "O") != "O":
+        return _array(name, values, None)  # an array of numpy or pandas says its own type
+    if not isinstance(values, Sequence) and not hasattr(values, "dtype"):
+        values = list(values)
+    [type_] = [field.type for field in schema if field.name.lower() == name.lower()] or [None]
+    if type_ is not None:
+        type_ = _type_for(type_, values, name)
+    return _array(name, values, type_)
+
+
+def _array(name: str, values: Any, type_: pa.DataType | None) -> pa.Array[Any]:
     try:
         column: pa.Array[Any] = pa.array(values, type_)
-    except (pa.ArrowException, OverflowError, UnicodeError) as error:
+    except (pa.ArrowException, OverflowError, UnicodeError, ValueError) as error:
         message = f"the column {name!r} is {type_ or 'unknown'} in the table: {error}"
         raise InvalidArgumentError(message, code="rows.type") from error
     return column
+
+
+def _type_for(type_: pa.DataType, values: Iterable[Any], name: str) -> pa.DataType:
+    """The table's type with the fields that the values have, under their names, and no others.
+
+    pyarrow drops fields of dicts that a type lacks, and takes numbers as times. Whether the table
+    has a field, and whether it may be null, is for the core to say, as of Arrow rows.
+    """
+    if not (pa.types.is_nested(type_) or pa.types.is_temporal(type_)):
+        return type_
+    present = [value for value in values if value is not None]
+    if pa.types.is_struct(type_):
+        return _struct_for(type_, present, name)
+    if pa.types.is_map(type_):
+        pairs = [pair for value in present for pair in _pairs(value)]
+        keys = _type_for(type_.key_type, [key for key, _ in pairs], f"{name}.key")
+        items = _type_for(type_.item_type, [item for _, item in pairs], f"{name}.value")
+        return pa.map_(keys, items)
+    if pa.types.is_list(type_):
+        lists = (value for value in present if _is_list(value))
+        inside = [item for value in lists for item in value]
+        return pa.list_(pa.field("element", _type_for(type_.value_type, inside, f"{name}.element")))
+    for kind in {type(value) for value in present}:
+        if issubclass(kind, Number):
+            message = (
+                f"the column {name!r} is {type_} in the table, and a value is {kind.__name__}: "
+                "pass dates and datetimes, whose unit nobody has to guess"
+            )
+            raise InvalidArgumentError(message, code="rows.type")
+    return type_
+
+
+def _struct_for(type_: pa.StructType, present: list[Any], name: str) -> pa.DataType:
+    by_field: dict[str, list[Any]] = {}
+    for value in present:
+        for part, inner in _pairs(value):
+            by_field.setdefault(part, []).append(inner)
+    known = {field.name.lower(): field.type for field in type_}
+    fields = []
+    for part, inner in by_field.items():
+        if not isinstance(part, str):
+            message = f"the column {name!r} has a field named {part!r}, which is no text"
+            raise InvalidArgumentError(message, code="rows.type")
+        below = f"{name}.{part}"
+        field = known.get(part.lower())
+        if field is None:
+            fields.append(pa.field(part, _array(below, inner, None).type))
+        else:
+            fields.append(pa.field(part, _type_for(field, inner, below)))
+    return pa.struct(fields) if fields else type_
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+
+
+def _pairs(value: Any) -> list[tuple[Any, Any]]:
+    """The names and values of a dict, or of a list of pairs; none of what is neither."""
+    if isinstance(value, Mapping):
+        return list(value.items())
+    if not _is_list(value):
+        return []
+    return [tuple(pair) for pair in value if _is_list(pair) and len(pair) == 2]

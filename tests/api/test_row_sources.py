@@ -149,3 +149,107 @@ def test_a_stream_of_no_rows_is_refused(table: dr.Table) -> None:
     with pytest.raises((TypeError, dr.InvalidArgumentError)):
         table.append(Numbers())
     assert table.snapshot().version == 0
+
+
+NESTED = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("event", pa.struct([pa.field("kind", pa.string()), pa.field("n", pa.int64())])),
+        ("items", pa.list_(pa.struct([("sku", pa.string())]))),
+        ("byname", pa.map_(pa.string(), pa.struct([("n", pa.int64())]))),
+        ("at", pa.timestamp("us", "UTC")),
+        ("days", pa.list_(pa.date32())),
+    ]
+)
+
+#: Rows with a field of a struct that the table lacks.
+UNKNOWN_FIELDS: dict[str, Any] = {
+    "event.user": [{"id": 1, "event": {"kind": "a", "user": "u"}}, {"id": 2, "event": None}],
+    "items.element.price": [{"id": 1, "items": [{"sku": "s"}, {"price": 3}, None]}],
+    "byname.value.note": [{"id": 1, "byname": {"k": {"n": 1, "note": "x"}}}],
+    "event.user, of columns": {"id": [1], "event": [{"kind": "a", "user": "u"}]},
+    "event.user, of pairs": [{"id": 1, "event": [("kind", "a"), ("user", "u")]}],
+}
+
+
+@pytest.fixture
+def nested(tmp_path: Path) -> dr.Table:
+    return dr.create_table(tmp_path / "nested", NESTED)
+
+
+@pytest.mark.parametrize("name", UNKNOWN_FIELDS)
+def test_fields_of_dicts_are_those_of_arrow_rows(name: str, nested: dr.Table) -> None:
+    """Unknown ones are refused, or join the table; pyarrow drops them if it is given a type."""
+    rows = UNKNOWN_FIELDS[name]
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        nested.append(rows)
+    assert caught.value.code == "rows.column"
+    assert name.split(",")[0] in str(caught.value)
+    nested.append(rows, schema_mode="merge")
+    [field] = [part for part in ("user", "price", "note") if part in str(rows)]
+    assert field in str(nested.snapshot().schema)
+    value = {"user": "u", "price": 3, "note": "x"}[field]
+    assert repr(value) in str(nested.snapshot().scan().to_arrow().to_pylist())
+
+
+def test_fields_of_dicts_in_another_case(nested: dr.Table) -> None:
+    nested.append([{"id": 1, "event": {"KIND": "a"}}, {"id": 2, "event": {"KIND": "b", "N": 4}}])
+    rows = nested.snapshot().scan(["id", "event"]).to_arrow().to_pylist()
+    assert [row["event"] for row in sorted(rows, key=lambda row: row["id"])] == [
+        {"kind": "a", "n": None},
+        {"kind": "b", "n": 4},
+    ]
+
+
+def test_dicts_of_a_merge_bring_fields(nested: dr.Table) -> None:
+    nested.append([{"id": 1, "event": {"kind": "a"}}])
+    source = [{"id": 1, "event": {"kind": "b", "user": "u"}}]
+    merge = nested.merge(source, "id", schema_mode="merge")
+    merge.when_matched_update({"event": "source.event"}).execute()
+    [row] = nested.snapshot().scan(["event"]).to_arrow().to_pylist()
+    assert row["event"] == {"kind": "b", "n": None, "user": "u"}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"at": 1_700_000_000},
+        {"at": 1.5},
+        {"days": [19_000]},
+        {"at": None, "days": [None, True]},
+    ],
+)
+def test_numbers_are_no_times(row: dict[str, Any], nested: dr.Table) -> None:
+    """As rows of Arrow: nobody has to guess the unit."""
+    for rows in ([{"id": 1, **row}], {name: [value] for name, value in row.items()}):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            nested.append(rows)
+        assert caught.value.code == "rows.type"
+    assert nested.snapshot().version == 0
+
+
+def test_arrays_say_their_own_type(nested: dr.Table) -> None:
+    numpy = pytest.importorskip("numpy")
+    nested.append({"id": [1], "at": numpy.array(["2026-01-01T05:00"], "datetime64[s]")})
+    [row] = nested.snapshot().scan(["at"]).to_arrow().to_pylist()
+    assert row["at"].isoformat() == "2026-01-01T05:00:00+00:00"
+    for values in (numpy.array([5]), numpy.array(["2026-01-01"], "datetime64[s]")):
+        name = "at" if values.dtype.kind == "i" else "id"
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            nested.append({name: values})
+        assert caught.value.code == "rows.type"
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_nulls_in_nested_fields_that_take_none(declared: bool, tmp_path: Path) -> None:
+    """Whether the rows are dicts, or Arrow whose type says, wrongly, that there is no null."""
+    inner = pa.struct([pa.field("oid", pa.string(), nullable=False)])
+    types = pa.schema([("id", pa.int64()), ("p", inner), ("ps", pa.list_(inner))])
+    table = dr.create_table(tmp_path / "t", types)
+    for row in ({"p": {"oid": None}}, {"ps": [{"oid": "a"}, {"oid": None}]}):
+        rows: Any = pa.Table.from_pylist([row], schema=types) if declared else [row]
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.append(rows)
+        assert caught.value.code == "rows.null"
+    table.append([{"p": {"oid": "a"}, "ps": [{"oid": "b"}]}, {"p": None, "ps": [None]}])
+    assert table.snapshot().num_rows == 2

@@ -178,7 +178,7 @@ fn is_text(given: &ArrowType) -> bool {
 /// Invalid argument: `rows.value` for a value that does not fit.
 pub(super) fn coerce(values: &ArrayRef, wanted: &DataType, name: &str) -> Result<ArrayRef> {
     let arrow = wanted.arrow_type();
-    if *values.data_type() == arrow {
+    if *values.data_type() == arrow && !arrow.is_nested() {
         return Ok(Arc::clone(values));
     }
     if *values.data_type() == ArrowType::Null {
