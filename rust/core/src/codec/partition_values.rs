@@ -40,8 +40,9 @@ pub enum Unparsable {
 /// The partition values of each row as a struct: one nullable field for each of `columns` (the name
 /// under which the map has it, and the field to give), in their order.
 ///
-/// Null, the empty string and a key that the map lacks are null; keys beyond `columns` are ignored;
-/// a null map gives a null row. Timestamps may be ISO-8601 with an offset or `yyyy-MM-dd HH:mm:ss`,
+/// Null, a key that the map lacks, and the empty string in columns that are not strings are null; in a
+/// column of strings it is the empty string, as delta-spark and delta-kernel-rs read it. Keys beyond
+/// `columns` are ignored; a null map gives a null row. Timestamps may be ISO-8601 with an offset or `yyyy-MM-dd HH:mm:ss`,
 /// which is taken as UTC; bytes are those of the string; decimals are brought to the column's scale.
 ///
 /// # Errors
@@ -127,6 +128,8 @@ struct PartitionColumn<'a> {
     places: Vec<Option<u32>>,
     /// The strings that `places` counts in; without it they count in the map's own values.
     distinct: Option<Distinct<'a>>,
+    /// Whether the empty string is a value; otherwise it stands for null.
+    empty_is_value: bool,
 }
 
 /// The distinct strings of one column, in order of appearance.
@@ -139,18 +142,12 @@ struct Distinct<'a> {
 
 impl PartitionColumn<'_> {
     fn new(rows: usize, field: &FieldRef) -> Self {
-        let verbatim = matches!(
-            field.data_type(),
-            DataType::Utf8
-                | DataType::LargeUtf8
-                | DataType::Utf8View
-                | DataType::Binary
-                | DataType::LargeBinary
-                | DataType::BinaryView
-        );
+        let is_text = field.data_type().is_string();
+        let verbatim = is_text || field.data_type().is_binary();
         Self {
             places: vec![None; rows],
             distinct: (!verbatim).then(Distinct::default),
+            empty_is_value: is_text,
         }
     }
 }
@@ -212,7 +209,7 @@ fn collect<'a>(
             let Some(place @ None) = column.places.get_mut(row) else {
                 continue;
             };
-            if values.is_null(entry) || values.value(entry).is_empty() {
+            if values.is_null(entry) || (!column.empty_is_value && values.value(entry).is_empty()) {
                 continue;
             }
             *place = match &mut column.distinct {

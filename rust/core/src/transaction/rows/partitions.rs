@@ -15,7 +15,7 @@ use super::values::texts;
 use crate::error::Result;
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
-use crate::spec::schema::DataType;
+use crate::spec::schema::{DataType, PrimitiveType};
 use crate::transaction::actions::Texts;
 
 /// The values of the partition columns, as the log has them, in the order of the table's columns.
@@ -100,7 +100,8 @@ pub fn normal_values(snapshot: &Snapshot, values: &Texts) -> Result<Vec<Option<S
             continue;
         };
         let text = values.get(field.name_in_files(mode)?).cloned().flatten();
-        let text = text.filter(|text| !text.is_empty());
+        let is_text = field.data_type == DataType::Primitive(PrimitiveType::String);
+        let text = text.filter(|text| is_text || !text.is_empty());
         normal.push(text.map(|text| normal_text(text, &field.data_type)));
     }
     Ok(normal)

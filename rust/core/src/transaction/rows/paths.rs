@@ -32,7 +32,7 @@ const ESCAPED: &AsciiSet = if cfg!(windows) {
     HIVE
 };
 
-/// The name of a directory for null.
+/// The name of a directory for null, and for the empty string.
 pub(crate) const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 impl Layout {
@@ -56,6 +56,7 @@ impl Layout {
 /// The directory of a file, with a slash at the end; empty for the table root.
 fn directory<'a>(values: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let part = |(name, value): (&str, Option<&str>)| {
+        let value = value.filter(|value| !value.is_empty());
         let value = value.map_or_else(|| NULL.to_owned(), escaped);
         format!("{}={value}/", escaped(name))
     };
@@ -104,6 +105,10 @@ mod tests {
         }
         let null = directory([("p", None), ("q=", Some("ä"))].into_iter());
         assert_eq!(null, "p=__HIVE_DEFAULT_PARTITION__/q%3D=ä/");
+        assert_eq!(
+            directory([("p", Some(""))].into_iter()),
+            "p=__HIVE_DEFAULT_PARTITION__/"
+        );
         assert_eq!(directory([].into_iter()), "");
     }
 

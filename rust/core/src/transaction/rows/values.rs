@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, TimestampMicrosecondType};
-use arrow_array::{Array, ArrayRef, StringArray};
+use arrow_array::{Array, ArrayRef, BinaryArray, StringArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType, TimeUnit};
 use chrono::DateTime;
 
 use crate::error::{Error, Result};
 
-/// The text of each value; null for null, and for empty text, which the log cannot tell from null.
+/// The text of each value; null for null, and for no bytes, which the log cannot tell from null.
 pub(super) fn texts(values: &ArrayRef) -> Result<StringArray> {
     let refused = || {
         let message = format!(
@@ -57,7 +57,8 @@ pub(super) fn texts(values: &ArrayRef) -> Result<StringArray> {
             .as_binary::<i32>()
             .iter()
             .map(|one| {
-                one.map(|bytes| std::str::from_utf8(bytes).map_err(|_| refused()))
+                one.filter(|bytes| !bytes.is_empty())
+                    .map(|bytes| std::str::from_utf8(bytes).map_err(|_| refused()))
                     .transpose()
             })
             .collect::<Result<_>>()?,
@@ -66,32 +67,21 @@ pub(super) fn texts(values: &ArrayRef) -> Result<StringArray> {
             texts.as_string_opt::<i32>().ok_or_else(refused)?.clone()
         }
     };
-    if all.iter().any(|text| text == Some("")) {
-        return Ok(all
-            .iter()
-            .map(|text| text.filter(|text| !text.is_empty()))
-            .collect());
-    }
     Ok(all)
 }
 
-/// The value as a reader of the table will see it: empty text is null then.
+/// The value as a reader of the table will see it: no bytes are null then.
 pub(super) fn as_read(values: &ArrayRef) -> Result<ArrayRef> {
-    let empty = match values.data_type() {
-        DataType::Utf8 => values.as_string::<i32>().iter().any(|one| one == Some("")),
-        DataType::Binary => values
-            .as_binary::<i32>()
-            .iter()
-            .any(|one| one == Some(b"".as_slice())),
-        _ => false,
-    };
-    if !empty {
-        return Ok(Arc::clone(values));
+    let is_empty = |bytes: Option<&[u8]>| bytes.is_some_and(<[u8]>::is_empty);
+    match values.as_binary_opt::<i32>() {
+        Some(all) if all.iter().any(is_empty) => {
+            let kept = all
+                .iter()
+                .map(|bytes| bytes.filter(|bytes| !bytes.is_empty()));
+            Ok(Arc::new(kept.collect::<BinaryArray>()))
+        }
+        _ => Ok(Arc::clone(values)),
     }
-    let texts: ArrayRef = Arc::new(texts(values)?);
-    cast(&texts, values.data_type()).map_err(|cause| {
-        Error::invalid("rows.partition", "the values cannot partition a table").because(cause)
-    })
 }
 
 /// Rust's spelling of a number as Java's.
