@@ -8,16 +8,16 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
-use arrow_schema::{DataType as ArrowType, Field, Fields, TimeUnit};
+use arrow_schema::{DataType as ArrowType, Field, Fields};
 use arrow_select::nullif::nullif;
 
 use crate::codec::columns::misfit;
 use crate::codec::file_columns::{FileColumn, FileColumns, PARTITION_VALUES, STATS};
 use crate::codec::partition_values::check_partition_column;
-use crate::codec::statistics::stats_schema;
+use crate::codec::statistics::{Side, loosened, stats_schema};
 use crate::error::Result;
 use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds, nested};
 use crate::spec::properties::ColumnMappingMode;
@@ -156,6 +156,7 @@ impl FileFilter {
         FileBounds {
             columns: &self.columns,
             parsed,
+            as_written: false,
         }
     }
 }
@@ -175,6 +176,18 @@ pub fn tight_bounds(parsed: &RecordBatch) -> Result<Vec<bool>> {
 pub struct FileBounds<'a> {
     columns: &'a [FilterColumn],
     parsed: &'a RecordBatch,
+    as_written: bool,
+}
+
+impl FileBounds<'_> {
+    /// The same as writers wrote them, which may be rounded.
+    #[must_use]
+    pub fn as_written(self) -> Self {
+        Self {
+            as_written: true,
+            ..self
+        }
+    }
 }
 
 impl ColumnBounds for FileBounds<'_> {
@@ -232,13 +245,13 @@ impl FileBounds<'_> {
             Ok(find(kind)?.filter(|values| *values.data_type() == known.column.data_type))
         };
         let (mut min, mut max) = (bound("minValues")?, bound("maxValues")?);
-        if known.was_single {
-            min = min.map(|values| wider(&values, -1.0));
-            max = max.map(|values| wider(&values, 1.0));
+        if !self.as_written {
+            min = min.map(|values| loosened(&values, known.was_single, Side::Min));
+            max = max.map(|values| loosened(&values, known.was_single, Side::Max));
         }
         Ok(Some(Bounds {
             min,
-            max: max.map(|values| later(&values)),
+            max,
             null_count: count(find("nullCount")?)?,
             num_rows: count(find("numRecords")?)?,
             covers_nan: false,
@@ -291,33 +304,6 @@ fn was_single(field: &StructField) -> bool {
     let changes = field.metadata.get("delta.typeChanges");
     field.data_type == DataType::Primitive(PrimitiveType::Double)
         && changes.is_some_and(|changes| changes.to_string().contains("float"))
-}
-
-/// A bound that holds for single-precision numbers too: `0.1` stands for one that, as a double, is a
-/// little greater.
-fn wider(values: &ArrayRef, direction: f64) -> ArrayRef {
-    const RELATIVE: f64 = 1.2e-7;
-    const LEAST: f64 = 1.5e-45;
-    match values.as_primitive_opt::<Float64Type>() {
-        Some(values) => {
-            let wider = |value: f64| value + direction * (value.abs() * RELATIVE + LEAST);
-            Arc::new(values.unary::<_, Float64Type>(wider))
-        }
-        None => Arc::clone(values),
-    }
-}
-
-/// Statistics cut timestamps down to milliseconds: the maximum may be almost one later.
-fn later(values: &ArrayRef) -> ArrayRef {
-    match values.data_type() {
-        ArrowType::Timestamp(TimeUnit::Microsecond, _) => {
-            let instants = values.as_primitive::<TimestampMicrosecondType>();
-            let later = instants
-                .unary::<_, TimestampMicrosecondType>(|micros| micros.saturating_add(1_000));
-            Arc::new(later.with_data_type(values.data_type().clone()))
-        }
-        _ => Arc::clone(values),
-    }
 }
 
 /// Counts; one below zero is none.

@@ -1,28 +1,30 @@
 //! The smallest and the largest value of a column, from the log alone.
 //!
-//! Statistics are bounds: of strings they are cut, of timestamps rounded, of floating-point numbers
-//! silent about NaN, and where rows were deleted they may be too wide. An answer is given only where
-//! none of that can be so.
+//! Statistics are bounds: of strings they are cut, of timestamps and long decimals rounded, of
+//! floating-point numbers silent about NaN, and where rows were deleted they may be too wide. An answer
+//! is given only where none of that can be so.
 //!
 //! Protocol: "Per-file Statistics".
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::Decimal128Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow_ord::sort::{SortOptions, sort_to_indices};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, FieldRef, Fields};
 use arrow_select::concat::concat;
 use arrow_select::filter::filter;
 use arrow_select::take::take;
 
 use crate::codec::columns::misfit;
-use crate::codec::file_columns::FileColumns;
+use crate::codec::file_columns::{FileColumn, FileColumns, STATS};
+use crate::codec::statistics::rounding;
 use crate::error::Result;
 use crate::expr::{Bounds, ColumnBounds, Literal, Predicate};
 use crate::log::LogWarning;
 use crate::replay::Source;
-use crate::replay::file_filter::tight_bounds;
+use crate::replay::file_filter::{FileFilter, tight_bounds};
 use crate::snapshot::Snapshot;
 use crate::snapshot::row_count::live_rows;
 
@@ -63,13 +65,18 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     for files in snapshot.file_batches(source, columns, None)? {
         let files = files?;
         let parsed = known.columns().of(&files)?;
-        let bounds = known.bounds(&parsed).bounds(&column)?.unwrap_or_default();
-        let exact = if is_partition {
-            vec![true; files.num_rows()]
+        let bounds = known.bounds(&parsed).as_written();
+        let bounds = bounds.bounds(&column)?.unwrap_or_default();
+        let (exact, rounded) = if is_partition {
+            (vec![true; files.num_rows()], None)
         } else {
-            exact(&files, &parsed)?
+            (exact(&files, &parsed)?, rounded(&files, &known, &bounds)?)
         };
-        match with_values(&bounds, &live_rows(&files)?, &exact) {
+        let files_with_values = match rounded {
+            Some(row) => Err((row, "this file has a bound that may be rounded")),
+            None => with_values(&bounds, &live_rows(&files)?, &exact),
+        };
+        match files_with_values {
             Ok(rows) => found = both(&found, &bounds, &rows.into()).map_err(misfit)?,
             Err((row, why)) => {
                 let path = files.column_by_name("path");
@@ -107,6 +114,80 @@ fn exact(files: &RecordBatch, parsed: &RecordBatch) -> Result<Vec<bool>> {
         }
     }
     Ok(exact)
+}
+
+/// The first file with a bound that was perhaps a double before it was written: one that a double may
+/// stand for, and that is not written out to the scale of the column.
+fn rounded(files: &RecordBatch, known: &FileFilter, bounds: &Bounds) -> Result<Option<usize>> {
+    let decimals = |bound: &Option<ArrayRef>| {
+        let values = bound.as_ref()?.as_primitive_opt::<Decimal128Type>()?;
+        let any = values.iter().flatten().any(|value| rounding(value) != 0);
+        any.then(|| values.clone())
+    };
+    let sides = [
+        ("minValues", decimals(&bounds.min)),
+        ("maxValues", decimals(&bounds.max)),
+    ];
+    let (Some(shape), true) = (
+        known.columns().stats(),
+        sides.iter().any(|(_, values)| values.is_some()),
+    ) else {
+        return Ok(None);
+    };
+    let columns = FileColumns::new(vec![FileColumn::StatsParsed(digits(shape))]);
+    let written = columns.of(files)?;
+    for (side, values) in sides {
+        let Some(values) = values else { continue };
+        let written = written.column_by_name(STATS);
+        let written = written.and_then(|stats| leaf(stats.as_struct().column_by_name(side)?));
+        let texts = written
+            .as_ref()
+            .and_then(|texts| texts.as_string_opt::<i64>());
+        let in_full = |row| {
+            let text = texts.and_then(|texts| texts.is_valid(row).then(|| texts.value(row)));
+            text.is_some_and(|text| is_in_full(text, values.scale()))
+        };
+        let may_be_off = |row: &usize| {
+            values.is_valid(*row) && rounding(values.value(*row)) != 0 && !in_full(*row)
+        };
+        if let Some(row) = (0..values.len()).find(may_be_off) {
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
+}
+
+/// The same statistics with decimals as they are written. Recurses along the shape, which has a bounded
+/// depth.
+fn digits(shape: &Fields) -> Fields {
+    let written = |field: &FieldRef| {
+        let data_type = match field.data_type() {
+            DataType::Struct(fields) => DataType::Struct(digits(fields)),
+            DataType::Decimal128(..) => DataType::LargeUtf8,
+            other => other.clone(),
+        };
+        Arc::new(field.as_ref().clone().with_data_type(data_type))
+    };
+    shape.iter().map(written).collect()
+}
+
+/// The one leaf of structs that have one field each.
+fn leaf(column: &ArrayRef) -> Option<ArrayRef> {
+    let mut column = Arc::clone(column);
+    while let Some(parts) = column.as_struct_opt() {
+        let inner = Arc::clone(parts.columns().first()?);
+        column = inner;
+    }
+    Some(column)
+}
+
+/// Whether a number is written as Java writes a decimal of this scale, and no double is.
+fn is_in_full(text: &str, scale: i8) -> bool {
+    let Some((_, fraction)) = text.split_once('.') else {
+        return scale == 0 && !text.contains(['e', 'E']);
+    };
+    let digits = fraction.len();
+    scale >= 2 && digits == usize::from(scale.unsigned_abs()) && fraction.ends_with('0')
 }
 
 /// The files that have values; or the first one that does not tell, and why.

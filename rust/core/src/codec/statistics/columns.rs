@@ -7,7 +7,9 @@ use arrow_array::types::{
     Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType,
 };
-use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray, StringArray};
+use arrow_array::{
+    ArrayRef, ArrowPrimitiveType, BooleanArray, LargeStringArray, PrimitiveArray, StringArray,
+};
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
@@ -43,6 +45,8 @@ enum Values {
         bytes: String,
         offsets: Vec<i32>,
     },
+    /// Numbers as they are written.
+    Digits(Vec<Option<String>>),
 }
 
 /// Bits for the validity of `rows` rows, all null.
@@ -82,6 +86,7 @@ impl Leaf {
                     offsets,
                 }
             }
+            DataType::LargeUtf8 => Values::Digits(vec![None; rows]),
             _ => return None,
         };
         Some(Self {
@@ -150,6 +155,7 @@ impl Leaf {
                     primitive::<TimestampNanosecondType>(values, nulls)?.with_timezone_opt(zone),
                 ),
             },
+            Values::Digits(values) => Arc::new(LargeStringArray::from(values)),
             Values::Text { bytes, mut offsets } => {
                 offsets.resize(rows + 1, bytes.len() as i32);
                 Arc::new(StringArray::try_new(
@@ -216,6 +222,7 @@ impl Values {
                 offsets.resize(row + 1, before);
                 bytes.push_str(text);
             }
+            Self::Digits(values) => *values.get_mut(row)? = Some(number(scalar)?.to_owned()),
         }
         Some(())
     }

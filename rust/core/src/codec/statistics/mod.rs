@@ -4,6 +4,7 @@
 
 mod columns;
 mod format;
+mod loosened;
 mod num_records;
 mod parse;
 mod render;
@@ -11,6 +12,7 @@ mod scan;
 mod schema;
 mod shape;
 
+pub use loosened::{Side, loosened, rounding};
 pub use num_records::num_records;
 pub use parse::parse_stats;
 pub use render::{render_stats, render_stats_as};

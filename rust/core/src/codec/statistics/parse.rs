@@ -32,6 +32,8 @@ use crate::spec::json::{Cursor, RawString};
 /// A text that is not one JSON object gives a null row; parts that the shape does not ask for are
 /// only checked to end their strings and to close their brackets.
 ///
+/// A leaf of large strings takes numbers as they are written.
+///
 /// Timestamps may have any offset and up to nine fractional digits; without an offset they are in
 /// UTC. `"NaN"`, `"Infinity"` and `"-Infinity"` are floating-point bounds.
 ///

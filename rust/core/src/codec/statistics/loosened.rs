@@ -1,0 +1,142 @@
+//! Bounds that hold whatever the writer cut off or rounded.
+//!
+//! Protocol: "Per-file Statistics".
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Float64Type, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef, StringArray};
+use arrow_schema::{DataType, TimeUnit};
+
+/// Which of the two bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// No value is less.
+    Min,
+    /// No value is greater.
+    Max,
+}
+
+/// The bounds, loosened by what they may be off.
+///
+/// Times are cut down to milliseconds, and old ones by the seconds of their zone; decimals may have
+/// been a double on their way; texts may end in the middle of a character. With `was_single`, doubles
+/// were of single precision when the bounds were written.
+pub fn loosened(values: &ArrayRef, was_single: bool, side: Side) -> ArrayRef {
+    match values.data_type() {
+        DataType::Float64 if was_single => of_singles(values, side),
+        DataType::Decimal128(..) => decimals(values, side),
+        DataType::Timestamp(TimeUnit::Microsecond, zone) => times(values, zone.is_some(), side),
+        DataType::Utf8 => texts(values, side),
+        _ => Arc::clone(values),
+    }
+}
+
+/// A bound that holds for single-precision numbers too: `0.1` stands for one that, as a double, is a
+/// little greater.
+fn of_singles(values: &ArrayRef, side: Side) -> ArrayRef {
+    const RELATIVE: f64 = 1.2e-7;
+    const LEAST: f64 = 1.5e-45;
+    let looser = |value: f64| {
+        let error = value.abs() * RELATIVE + LEAST;
+        match side {
+            Side::Min => value - error,
+            Side::Max => value + error,
+        }
+    };
+    let doubles = values.as_primitive::<Float64Type>();
+    Arc::new(doubles.unary::<_, Float64Type>(looser))
+}
+
+fn decimals(values: &ArrayRef, side: Side) -> ArrayRef {
+    let all = values.as_primitive::<Decimal128Type>();
+    if all.iter().flatten().all(|value| rounding(value) == 0) {
+        return Arc::clone(values);
+    }
+    let looser = |value: i128| match side {
+        Side::Min => value.saturating_sub(rounding(value)),
+        Side::Max => value.saturating_add(rounding(value)),
+    };
+    let all = all.unary::<_, Decimal128Type>(looser);
+    Arc::new(all.with_data_type(values.data_type().clone()))
+}
+
+/// How far an unscaled decimal may be from the value that it was before it became a double: deltalake
+/// writes such bounds (delta-io/delta-rs issue 4757). Zero where a double tells all values of the
+/// scale apart, and for more digits than the text of a double has.
+pub fn rounding(unscaled: i128) -> i128 {
+    const EXACT_BITS: u32 = 52;
+    const MOST_DIGITS: usize = 17;
+    let size = unscaled.checked_abs().unwrap_or(i128::MAX);
+    if size < 1 << EXACT_BITS || size.to_string().trim_end_matches('0').len() > MOST_DIGITS {
+        return 0;
+    }
+    (size >> EXACT_BITS) + 1
+}
+
+/// A maximum may be almost a millisecond later. Before the last zone gave up its seconds, Liberia's in
+/// January 1972, a text with the zone's hours and minutes alone may be most of a minute off either way.
+fn times(values: &ArrayRef, has_zone: bool, side: Side) -> ArrayRef {
+    const MILLISECOND: i64 = 1_000;
+    const MINUTE: i64 = 60_000_000;
+    const NO_SECONDS_SINCE: i64 = 63_936_000_000_000;
+    let looser = |micros: i64| {
+        let old = if has_zone && micros < NO_SECONDS_SINCE {
+            MINUTE
+        } else {
+            0
+        };
+        match side {
+            Side::Min => micros.saturating_sub(old),
+            Side::Max => micros.saturating_add(old + MILLISECOND),
+        }
+    };
+    let all = values.as_primitive::<TimestampMicrosecondType>();
+    let all = all.unary::<_, TimestampMicrosecondType>(looser);
+    Arc::new(all.with_data_type(values.data_type().clone()))
+}
+
+/// What writers put where they cut a text, or in place of half a character. As the end of a maximum,
+/// it is less than the characters beyond U+FFFF.
+const REPLACEMENT: char = '\u{FFFD}';
+
+fn texts(values: &ArrayRef, side: Side) -> ArrayRef {
+    let all = values.as_string::<i32>();
+    if !all.iter().flatten().any(|text| text.ends_with(REPLACEMENT)) {
+        return Arc::clone(values);
+    }
+    let looser = |text: &str| {
+        let Some(cut) = text.strip_suffix(REPLACEMENT) else {
+            return Some(text.to_owned());
+        };
+        // Java writes half a surrogate pair as a question mark
+        let kept = cut.trim_end_matches([REPLACEMENT, '?']);
+        match side {
+            Side::Min => Some(kept.to_owned()),
+            Side::Max => after_all(kept),
+        }
+    };
+    let all = all.iter().map(|text| text.and_then(looser));
+    Arc::new(all.collect::<StringArray>())
+}
+
+/// The least text that comes after all texts with this beginning.
+fn after_all(beginning: &str) -> Option<String> {
+    let mut kept = beginning.to_owned();
+    while let Some(last) = kept.pop() {
+        let next = match last {
+            '\u{D7FF}' => Some('\u{E000}'),
+            last => char::from_u32(u32::from(last) + 1),
+        };
+        if let Some(next) = next {
+            kept.push(next);
+            return Some(kept);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+mod tests;

@@ -1,0 +1,74 @@
+use arrow_array::{Decimal128Array, TimestampMicrosecondArray};
+
+use super::*;
+
+fn text_bounds(text: &str) -> (Option<String>, Option<String>) {
+    let values: ArrayRef = Arc::new(StringArray::from(vec![Some(text), None]));
+    let side = |side| {
+        let looser = loosened(&values, false, side);
+        assert!(looser.is_null(1));
+        let texts = looser.as_string::<i32>();
+        texts.is_valid(0).then(|| texts.value(0).to_owned())
+    };
+    (side(Side::Min), side(Side::Max))
+}
+
+fn owned(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+#[test]
+fn texts_that_end_in_a_replacement() {
+    assert_eq!(text_bounds("abc"), (owned("abc"), owned("abc")));
+    assert_eq!(text_bounds("ab\u{FFFD}"), (owned("ab"), owned("ac")));
+    assert_eq!(text_bounds("ab?\u{FFFD}"), (owned("ab"), owned("ac")));
+    assert_eq!(text_bounds("ab?"), (owned("ab?"), owned("ab?")));
+    assert_eq!(text_bounds("\u{FFFD}"), (owned(""), None));
+    let last = "a\u{10FFFF}\u{FFFD}";
+    assert_eq!(text_bounds(last).1, owned("b"));
+    assert_eq!(text_bounds("\u{D7FF}\u{FFFD}").1, owned("\u{E000}"));
+}
+
+/// Values of delta-io/delta-rs issue 4757, as doubles and in full.
+#[test]
+fn decimals_that_were_doubles() {
+    let bounds = |text: i128, scale| {
+        let one = Decimal128Array::from(vec![text]);
+        let one: ArrayRef = Arc::new(one.with_precision_and_scale(38, scale).unwrap());
+        let side = |side| {
+            loosened(&one, false, side)
+                .as_primitive::<Decimal128Type>()
+                .value(0)
+        };
+        side(Side::Min)..=side(Side::Max)
+    };
+    // 1.2345678901234568e+16 and 0.12345678901234568
+    assert!(bounds(1_234_567_890_123_456_800, 2).contains(&1_234_567_890_123_456_789));
+    assert!(bounds(-1_234_567_890_123_456_800, 2).contains(&-1_234_567_890_123_456_789));
+    assert!(bounds(123_456_789_012_345_680, 18).contains(&123_456_789_012_345_678));
+    // no double has that many digits, and a double tells all of these apart
+    let full = 123_456_789_012_345_678_901;
+    assert_eq!(bounds(full, 2), full..=full);
+    assert_eq!(bounds(1_234_567_890, 2), 1_234_567_890..=1_234_567_890);
+}
+
+/// Berlin had +00:53:28 before 1893: `XXX` of Java cuts that to +00:53.
+#[test]
+fn old_times_with_a_zone() {
+    let bounds = |micros: i64, zone: Option<&str>| {
+        let one = TimestampMicrosecondArray::from(vec![micros]);
+        let one: ArrayRef = Arc::new(one.with_timezone_opt(zone));
+        let side = |side| {
+            loosened(&one, false, side)
+                .as_primitive::<TimestampMicrosecondType>()
+                .value(0)
+        };
+        side(Side::Min)..=side(Side::Max)
+    };
+    let old = -2_500_000_000_000_000;
+    assert!(bounds(old, Some("UTC")).contains(&(old - 28_000_000)));
+    assert!(bounds(old, Some("UTC")).contains(&(old + 58_000_999)));
+    assert_eq!(bounds(old, None), old..=old + 1_000);
+    let new = 1_700_000_000_000_000;
+    assert_eq!(bounds(new, Some("UTC")), new..=new + 1_000);
+}

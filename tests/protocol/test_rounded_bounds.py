@@ -1,0 +1,133 @@
+"""Bounds that a writer has rounded or cut: no filter loses a row by them, and none is exact.
+
+Sources: delta-io/delta-rs issue 4757 (deltalake writes decimals as doubles); the protocol,
+"Per-file Statistics"; old delta-spark ends a cut maximum with U+FFFD.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support import actions, logs
+
+import deltareplay as dr
+
+#: Type, value, minimum and maximum as the log has them.
+ROUNDED: dict[str, tuple[str, Any, str, str]] = {
+    "deltalake, two digits": (
+        "decimal(38,2)", Decimal("12345678901234567.89"),
+        "1.2345678901234568e+16", "1.2345678901234568e+16",
+    ),
+    "deltalake, eighteen digits": (
+        "decimal(18,18)", Decimal("0.123456789012345678"),
+        "0.12345678901234568", "0.12345678901234568",
+    ),
+    "deltalake, no digit": (
+        "decimal(38,0)", Decimal("123456789012345678"), "1.2345678901234568e17",
+        "1.2345678901234568e17",
+    ),
+    "deltalake, below zero": (
+        "decimal(38,2)", Decimal("-12345678901234567.89"),
+        "-1.2345678901234568e+16", "-1.2345678901234568e+16",
+    ),
+    "one digit that may be a double's": (
+        "decimal(18,1)", Decimal("9007199254740991.3"), "9007199254740991.0", "9007199254740991.0",
+    ),
+    "U+FFFD in the place of what was cut": (
+        "string", "ab\U0001f600", '"ab"', '"ab\ufffd"',
+    ),
+    "half a surrogate pair": ("string", "ab\U0001f600", '"ab?"', '"ab?\ufffd"'),
+    "half a character": ("string", "ab\u00e9", '"ab\ufffd"', '"ab\ufffd"'),
+    "Berlin before 1893, +00:53:28, cut to minutes": (
+        "timestamp", dt.datetime(1890, 1, 1, 11, 6, 32, tzinfo=dt.timezone.utc),
+        '"1890-01-01T12:00:00.000+00:53"', '"1890-01-01T12:00:00.000+00:53"',
+    ),
+    "Los Angeles before 1883, -07:52:58, cut to minutes": (
+        "timestamp", dt.datetime(1880, 1, 1, 19, 52, 58, tzinfo=dt.timezone.utc),
+        '"1880-01-01T12:00:00.000-07:52"', '"1880-01-01T12:00:00.000-07:52"',
+    ),
+}  # fmt: skip
+
+
+def arrow(name: str) -> pa.DataType:
+    if name.startswith("decimal"):
+        precision, scale = name[8:-1].split(",")
+        return pa.decimal128(int(precision), int(scale))
+    return {"string": pa.string(), "timestamp": pa.timestamp("us", "UTC")}[name]
+
+
+def table_of(root: Path, type_: str, values: list[Any], low: str, high: str) -> dr.Snapshot:
+    """A file with these rows, and a log with these bounds."""
+    log = logs.LogBuilder(root)
+    log.create(logs.dumps({"type": "struct", "fields": [logs.field_json("c", type_)]}))
+    pq.write_table(pa.table({"c": pa.array(values, arrow(type_))}), root / "p.parquet")
+    bounds = f'"minValues":{{"c":{low}}},"maxValues":{{"c":{high}}},"nullCount":{{"c":0}}'
+    stats = f'{{"numRecords":{len(values)},{bounds}}}'
+    log.commit(actions.add("p.parquet", stats=stats, size=(root / "p.parquet").stat().st_size))
+    return dr.Table(root).snapshot()
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+@pytest.mark.parametrize("name", ROUNDED)
+def test_no_filter_loses_a_row(name: str, checkpoint: bool, tmp_path: Path) -> None:
+    type_, value, low, high = ROUNDED[name]
+    snapshot = table_of(tmp_path, type_, [value], low, high)
+    if checkpoint:
+        table = dr.Table(tmp_path)
+        table.set_properties({"delta.checkpoint.writeStatsAsStruct": "true"})
+        table.checkpoint()
+        snapshot = dr.Table(tmp_path).snapshot()
+    for operator in ("=", "<=", ">=", "<=>"):
+        found = snapshot.scan(filter=[("c", operator, value)] if operator != "<=>" else None)
+        if operator == "<=>":
+            found = snapshot.scan(filter=f"c <=> {dr.lit(value)}")
+        assert found.to_arrow()["c"].to_pylist() == [value], operator
+    assert dr.Table(tmp_path).delete(f"c = {dr.lit(value)}").metrics["numDeletedRows"] == 1
+
+
+@pytest.mark.parametrize("name", [name for name, row in ROUNDED.items() if row[0][0] == "d"])
+def test_rounded_decimals_are_no_minimum(name: str, tmp_path: Path) -> None:
+    type_, value, low, high = ROUNDED[name]
+    snapshot = table_of(tmp_path, type_, [value], low, high)
+    assert snapshot.min_max("c") is None
+    assert "rounded" in snapshot.warnings[-1].message
+
+
+def test_decimals_in_full_are_a_minimum(tmp_path: Path) -> None:
+    """As delta-spark 4.4 writes them: with all digits of the scale."""
+    for number, (type_, text) in enumerate(
+        [
+            ("decimal(38,2)", "12345678901234567.89"),
+            ("decimal(18,18)", "0.123456789012345680"),
+            ("decimal(38,18)", "5.000000000000000000"),
+            ("decimal(38,0)", "1000000000000000000"),
+            ("decimal(18,2)", "12.5"),
+        ]
+    ):
+        root = tmp_path / str(number)
+        root.mkdir()
+        snapshot = table_of(root, type_, [Decimal(text)], text, text)
+        assert snapshot.min_max("c") == (Decimal(text), Decimal(text)), type_
+
+
+def test_files_far_from_rounded_bounds_are_skipped(tmp_path: Path) -> None:
+    type_, value, low, high = ROUNDED["deltalake, two digits"]
+    snapshot = table_of(tmp_path, type_, [value], low, high)
+    assert snapshot.scan(filter="c > 12345678901234600").files().num_rows == 0
+    assert snapshot.scan(filter="c < 12345678901234500").files().num_rows == 0
+
+
+def test_a_delete_looks_into_files_of_rounded_bounds(tmp_path: Path) -> None:
+    """The bounds are equal, and yet not all rows have this value."""
+    values = [Decimal("12345678901234567.89"), Decimal("12345678901234568.00")]
+    text = "1.2345678901234568e+16"
+    table_of(tmp_path, "decimal(38,2)", values, text, text)
+    table = dr.Table(tmp_path)
+    table.delete("c = 12345678901234568.00")
+    assert table.snapshot().scan().to_arrow()["c"].to_pylist() == values[:1]
