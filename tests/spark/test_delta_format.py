@@ -6,6 +6,7 @@ runs this file in sessions without it.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,57 @@ def test_there_are_two_names(spark: Any) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.register(spark, "parquet")  # type: ignore[arg-type]
     assert caught.value.code == "spark.format"
+
+
+@without_jar
+def test_every_thread_and_every_session_finds_the_format(delta: Any, path: str) -> None:
+    """As with delta-spark, whose test of inconsistent sessions writes in a pool of threads."""
+    more = f"{path}_more"
+
+    def written_and_read() -> list[tuple[Any, ...]]:
+        delta.range(2).write.format("delta").mode("append").save(more)
+        return rows_of(delta.read.format("delta").load(more))
+
+    def streamed() -> list[tuple[Any, ...]]:
+        rows = delta.readStream.format("delta").load(more).writeStream.format("delta")
+        rows = rows.option("checkpointLocation", f"{more}_checkpoint").trigger(availableNow=True)
+        rows.start(f"{more}_streamed").awaitTermination()
+        return rows_of(delta.read.format("delta").load(f"{more}_streamed"))
+
+    def named() -> int:
+        delta.sql(f"CREATE TABLE in_a_thread USING delta LOCATION '{more}'")
+        delta.sql("DROP TABLE in_a_thread")
+        return dr_spark.read(delta, more).count()
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(written_and_read).result() == [(0,), (1,)]
+        assert pool.submit(streamed).result() == [(0,), (1,)]
+        assert pool.submit(named).result() == 2
+
+
+@without_jar
+@pytest.mark.skipif(SESSION == "connect", reason="there newSession() is another connection")
+def test_other_sessions_find_the_format(delta: Any, path: str) -> None:
+    other = delta.newSession()
+    assert rows_of(other.read.format("delta").load(path)) == [(4,), (5,)]
+    other.range(1).write.format("Delta").mode("append").save(f"{path}_other")
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(lambda: rows_of(other.read.format("delta").load(f"{path}_other")))
+        assert read.result() == [(0,)]
+
+
+@without_jar
+@pytest.mark.skipif(SESSION == "connect", reason="there newSession() is another connection")
+def test_each_session_registers_with_its_own_zone(delta: Any, path: str) -> None:
+    other = delta.newSession()
+    other.conf.set("spark.sql.session.timeZone", "+14:00")
+    for _ in range(2):
+        dr_spark.register(other, "delta")
+    at = dr.Table(path).snapshot(version=2).timestamp.strftime("%Y-%m-%d %H:%M:%S.%f")
+    read = delta.read.format("delta").option("timestampAsOf", at)
+    assert rows_of(read.load(path)) == [(4,), (5,)]
+    with pytest.raises(Exception, match="before"):
+        other.read.format("delta").option("timestampAsOf", at).load(path).collect()
 
 
 @without_jar

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark import session
+from deltareplay.spark import every_thread, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +28,10 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
 
     Filters are pushed where ``spark.sql.python.filterPushdown.enabled`` was set before this call
     (Spark 4.1).
+
+    On classic Spark, every thread of the program finds the format, and every other session, too.
+    Registered again, it has the zone that the session has then. On Spark Connect, each session
+    registers it.
 
     Rows come from Python workers: prefer ``read`` wherever it works.
 
@@ -70,4 +74,8 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
     # Spark refuses readers that take filters where that is off, and a worker cannot ask
     filtering = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
     zone = session.time_zone(spark) if name == "delta" else None
-    spark.dataSource.register(data_source.source(name, zone, filtering=filtering))
+    source = data_source.source(name, zone, filtering=filtering)
+    if session.is_classic(spark):
+        every_thread.register(spark, source)
+    else:
+        spark.dataSource.register(source)

@@ -1,0 +1,93 @@
+"""Formats in Python that every thread and every session of the driver finds.
+
+Spark looks a format in Python up in the session that is active in the thread of the JVM: other
+threads of Python have none, and ``newSession()`` makes one that knows no formats. Formats of the
+JVM are looked up in the class path. So a class, ``RegisteredSource.java``, stands there for the
+format; it is compiled by the compiler that Spark carries. On Spark Connect, each call runs in its
+own session.
+"""
+
+from __future__ import annotations
+
+import threading
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from deltareplay._warnings import warn
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSource
+
+_SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
+
+#: Loaders of Spark that take more classes.
+_OPEN = tuple(
+    f"org.apache.spark.util.{name}"
+    for name in ("MutableURLClassLoader", "ChildFirstURLClassLoader")
+)
+
+_lock = threading.Lock()
+
+#: By the gateway to the JVM: the formats by their names, and the classes that stand for them.
+_formats: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+_classes: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+
+
+def register(spark: SparkSession, source: type[DataSource]) -> None:
+    """Register a format with a classic session, and let all threads and sessions find it.
+
+    Args:
+        spark: The session.
+        source: The format.
+    """
+    name = source.name()
+    gateway: Any = spark.sparkContext._gateway
+    manager: Any = spark._jsparkSession.sessionState().dataSourceManager()
+    with _lock:
+        formats = _formats.setdefault(gateway, {})
+        if name in formats and not manager.dataSourceExists(name):
+            # Spark takes a name that it finds elsewhere only from a session that has it
+            manager.registerDataSource(name, formats[name])
+        spark.dataSource.register(source)
+        formats[name] = manager.lookupDataSource(name)
+        classes = _classes.setdefault(gateway, {})
+        if name not in classes:
+            try:
+                classes[name] = _class(gateway.jvm, name)
+            except Exception as cause:  # a modified build, or a platform that is locked
+                lines = str(getattr(cause, "java_exception", cause)).splitlines() or [repr(cause)]
+                warn(
+                    f"Spark will find the format {name} in this thread and session only, because "
+                    f"its class path takes no class ({lines[0]}): use the functions of "
+                    "deltareplay.spark in other threads"
+                )
+                return
+        classes[name].getField("registered").set(None, formats[name])
+
+
+def _class(jvm: Any, name: str) -> Any:
+    """Compiles the class of a format into the class path of all threads."""
+    own = f"Registered{name.capitalize()}"
+    java = resources.files(__package__).joinpath("RegisteredSource.java")
+    source = java.read_text(encoding="utf-8").replace("CLASS", own).replace("NAME", name)
+    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    while loader.getClass().getName() not in _OPEN:
+        loader = loader.getParent()
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(loader)
+    compiler.cook(source)
+    place = jvm.org.apache.spark.util.Utils.createTempDir(
+        jvm.java.lang.System.getProperty("java.io.tmpdir"), "deltareplay"
+    )  # Spark deletes it at the end
+    root = Path(place.getPath())
+    for path, content in (
+        (f"deltareplay/{own}.class", compiler.getBytecodes()[f"deltareplay.{own}"]),
+        (_SERVICE, f"deltareplay.{own}\n".encode()),
+    ):
+        (root / path).parent.mkdir(parents=True)
+        (root / path).write_bytes(content)
+    loader.addURL(place.toURI().toURL())
+    return loader.loadClass(f"deltareplay.{own}")
