@@ -403,6 +403,9 @@ class Snapshot:
         look_ahead: int | None = None,
     ) -> Scan: ...
     def tombstones(self) -> ArrowTable: ...
+    def in_partitions(
+        self, files: ArrowStream, others: list[Mapping[str, str | None]]
+    ) -> list[bool]: ...
     def diff(
         self, other: Snapshot
     ) -> tuple[

@@ -1,9 +1,12 @@
 //! `Snapshot`: the state of a table at one version.
 
+use std::collections::BTreeMap;
+
 use deltareplay_core::scan::ScanOptions;
 use deltareplay_core::scan::data_file::Extras;
 use deltareplay_core::snapshot;
 use deltareplay_core::table::Table;
+use deltareplay_core::transaction::rows::{Partitions, each_step};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -12,6 +15,7 @@ use crate::convert;
 use crate::filter;
 use crate::gate::detached;
 use crate::pieces::{ReplayPiece, ReplayTail};
+use crate::rows::stream;
 use crate::scan::Scan;
 
 /// A difference in the definition: what, name, before, after.
@@ -221,6 +225,28 @@ impl Snapshot {
             look_ahead,
         };
         detached(py, || self.table.scan(&self.state, options)).map(Scan)
+    }
+
+    /// Which files are in partitions of others.
+    ///
+    /// `files` has their typed partition values, by the names in the log; `others` the partition values of
+    /// the others, as the log has them.
+    fn in_partitions(
+        &self,
+        py: Python<'_>,
+        files: &Bound<'_, PyAny>,
+        others: Vec<BTreeMap<String, Option<String>>>,
+    ) -> PyResult<Vec<bool>> {
+        let files = stream(files)?;
+        detached(py, || {
+            let partitions = Partitions::of_files(&self.state, &others)?;
+            let mut held = Vec::new();
+            each_step(files, &mut |rows| {
+                held.extend(partitions.hold_rows(&rows)?);
+                Ok(())
+            })?;
+            Ok(held)
+        })
     }
 
     /// The removed files whose retention has not passed.

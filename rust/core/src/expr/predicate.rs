@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
+
 use crate::error::{Error, Result};
 use crate::expr::formula::Formula;
 use crate::expr::literal::Literal;
@@ -108,12 +110,63 @@ impl Predicate {
         }
     }
 
+    /// The rows whose column has this value, the only one of the array, or is null as it is; `None` for
+    /// types without literals.
+    pub(crate) fn equal(column: &str, value: &ArrayRef) -> Option<Self> {
+        Some(match Literal::of(value)? {
+            Literal::Null => Self {
+                root: Expr::IsNull(Box::new(Expr::Value(of_column(column)))),
+            },
+            value => compared(column, Op::Eq, value),
+        })
+    }
+
+    /// The rows whose column lies between two values, both included; `None` for types without literals,
+    /// and for nulls.
+    pub(crate) fn between(column: &str, bounds: &[ArrayRef; 2]) -> Option<Self> {
+        let [least, greatest] = bounds.each_ref().map(|bound| {
+            let literal = Literal::of(bound)?;
+            (literal != Literal::Null).then_some(literal)
+        });
+        let least = compared(column, Op::GtEq, least?);
+        Some(least.and(compared(column, Op::LtEq, greatest?)))
+    }
+
+    /// All of these conditions, of which there is at least one.
+    pub(crate) fn all(parts: Vec<Self>) -> Self {
+        Self {
+            root: Expr::all(parts.into_iter().map(|part| part.root).collect()),
+        }
+    }
+
+    /// One of these conditions, of which there is at least one.
+    ///
+    /// # Errors
+    ///
+    /// Invalid: `filter.too_long`.
+    pub(crate) fn any(parts: Vec<Self>) -> Result<Self> {
+        Self {
+            root: Expr::any(parts.into_iter().map(|part| part.root).collect()),
+        }
+        .checked()
+    }
+
     /// Both conditions.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
             root: Expr::all(vec![self.root, other.root]),
         }
+    }
+}
+
+fn of_column(name: &str) -> Operand {
+    Operand::Column(Path(vec![name.to_owned()]))
+}
+
+fn compared(column: &str, op: Op, value: Literal) -> Predicate {
+    Predicate {
+        root: Expr::Compare(of_column(column), op, Operand::Literal(value)),
     }
 }
 

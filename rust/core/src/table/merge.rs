@@ -198,15 +198,10 @@ fn key_range(snapshot: &Snapshot, merge: &Merge) -> Option<Predicate> {
     let between = |range: &KeyRange| {
         let field = snapshot.schema().field(range.column())?;
         let bounds = range.bounds(&field.data_type.arrow_type())?;
-        let [least, greatest] = bounds.map(|bound| bound.replace('\'', "''"));
-        let name = format!("`{}`", range.column().replace('`', "``"));
-        Some(format!("{name} >= '{least}' AND {name} <= '{greatest}'"))
+        Predicate::between(&field.name, bounds)
     };
-    let parts: Vec<_> = merge.key_ranges().iter().filter_map(between).collect();
-    if parts.is_empty() {
-        return None;
-    }
-    let predicate = Predicate::parse_sql(&parts.join(" AND ")).ok()?;
+    let ranges = merge.key_ranges().iter().filter_map(between);
+    let predicate = ranges.reduce(Predicate::and)?;
     predicate.bind(snapshot.schema()).ok().map(|_| predicate)
 }
 

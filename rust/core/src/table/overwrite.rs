@@ -1,6 +1,6 @@
 //! OVERWRITE: rows of a stream in the place of others.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
@@ -15,9 +15,7 @@ use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
 use crate::transaction::Transaction;
-use crate::transaction::rows::{
-    Changer, Counts, Intake, WrittenFiles, covering_predicate, each_step, normal_values,
-};
+use crate::transaction::rows::{Changer, Counts, Intake, Partitions, WrittenFiles, each_step};
 
 /// What rows replace.
 #[derive(Clone, Debug)]
@@ -115,11 +113,9 @@ fn remove_partitions(
     snapshot: &Snapshot,
 ) -> Result<()> {
     changer.flush()?;
-    let mut partitions = BTreeSet::new();
-    for file in &changer.written.adds {
-        partitions.insert(normal_values(snapshot, &file.partition_values)?);
-    }
-    let covering = covering_predicate(snapshot, &partitions);
+    let added = changer.written.adds.iter();
+    let partitions = Partitions::of_files(snapshot, added.map(|file| &file.partition_values))?;
+    let covering = partitions.predicate(snapshot);
     let filter = match &covering {
         Some(covering) => Some(file_filter(snapshot, covering)?),
         None => None,
@@ -127,8 +123,10 @@ fn remove_partitions(
     if !partitions.is_empty() {
         transaction.read(covering.as_ref())?;
     }
-    for file in changer.candidates(filter)? {
-        if partitions.contains(&normal_values(snapshot, &file.partition_values)?) {
+    let files = changer.candidates(filter)?;
+    let held = partitions.hold_files(files.iter().map(|file| &file.partition_values))?;
+    for (file, held) in files.into_iter().zip(held) {
+        if held {
             changer.remove_whole(file);
         }
     }

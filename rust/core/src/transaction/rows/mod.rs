@@ -46,8 +46,8 @@ pub use merge::{
     Clause, InsertClause, KeyRange, Merge, MergeDefinition, SourceRows, Then, UnmatchedRows, When,
     evolved_schema,
 };
+pub use partitions::Partitions;
 pub(crate) use partitions::partition_text;
-pub use partitions::{covering_predicate, normal_values};
 pub(crate) use paths::{NULL as HIVE_NULL, encoded, escaped};
 pub use rewrite::Rewrite;
 pub use row_plan::{Counts, DeleteAll, RowPlan, RowPlanner};

@@ -1,8 +1,6 @@
 //! The least and the greatest key of a source, by which files of the table are skipped.
 
-use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, new_empty_array};
-use arrow_cast::cast;
 use arrow_ord::sort::{SortOptions, sort_limit};
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
@@ -20,7 +18,7 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
-    /// Of no key yet; `None` for types that are not written as text in their order.
+    /// Of no key yet; `None` for types whose literals have no such order.
     pub(super) fn new(column: String, data_type: &DataType, null_safe: bool) -> Option<Self> {
         let ordered = matches!(
             data_type,
@@ -58,16 +56,11 @@ impl KeyRange {
         &self.column
     }
 
-    /// The bounds as text, if they are known to be of this type.
-    pub fn bounds(&self, data_type: &DataType) -> Option<[String; 2]> {
-        let [least, greatest] = self.bounds.as_ref()?;
-        let text = |bound: &ArrayRef| {
-            let text = cast(bound, &DataType::Utf8).ok()?;
-            let text = text.as_string_opt::<i32>()?;
-            (text.len() == 1 && text.is_valid(0)).then(|| text.value(0).to_owned())
-        };
-        let same = least.data_type() == data_type;
-        same.then(|| Some([text(least)?, text(greatest)?]))?
+    /// The bounds, of one value each, if they are known to be of this type.
+    pub fn bounds(&self, data_type: &DataType) -> Option<&[ArrayRef; 2]> {
+        let bounds = self.bounds.as_ref()?;
+        let of_type = |bound: &ArrayRef| bound.data_type() == data_type && bound.len() == 1;
+        bounds.iter().all(of_type).then_some(bounds)
     }
 }
 
