@@ -21,6 +21,7 @@ FILES = (
     "test_delta_format.py",
     "test_sql.py",
     "test_sql_create.py",
+    "test_sql_ported.py",
     "test_sql_select.py",
     "test_column_conditions.py",
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from deltareplay._arguments import checked
 from deltareplay._written import Written
-from deltareplay.spark import names
+from deltareplay.spark import names, subqueries
 from deltareplay.spark.marked import Marked
 from deltareplay.spark.pruning import not_true
 from deltareplay.spark.rewrite import Rewrite, with_change
@@ -15,6 +15,8 @@ from deltareplay.spark.statement import Statement, as_column, predicates
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
+
+    from deltareplay._transaction import Transaction
 
 
 @checked
@@ -61,6 +63,17 @@ def delete(
     statement = Statement.of(spark, table, root)
     statement.refuse_append_only()
     transaction = statement.begin("DELETE", {"predicate": predicates(where)}, user_metadata)
+    with subqueries.of(spark) as known:
+        return _run(statement, transaction, known.opened(where), target_alias, txn)
+
+
+def _run(
+    statement: Statement,
+    transaction: Transaction,
+    where: str | Column | None,
+    target_alias: str,
+    txn: tuple[str, int] | None,
+) -> Written:
     if txn is not None and transaction.set_transaction(*txn):
         return Written(transaction.commit(), {})
     candidates, frame = statement.matched(transaction, where, target_alias)

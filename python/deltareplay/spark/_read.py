@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from deltareplay._arguments import checked
-from deltareplay.spark import filters, names, session
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark import filters, identifiers, names, session
+from deltareplay.spark.moments import moment
 from deltareplay.spark.projection import Wanted
 from deltareplay.spark.rows import frame, listed_columns
 from deltareplay.spark.schema import Column, columns_of
-from deltareplay.spark.source import TableLike, resolved, snapshot_of
+from deltareplay.spark.source import TableLike, resolved, snapshot_of, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +44,8 @@ def read(
 
     Args:
         spark: A session of PySpark 3.5 or later, classic or Connect.
-        table: A ``Table``, a ``Snapshot``, or the table's path, URI or name.
+        table: A ``Table``, a ``Snapshot``, or the table's path, URI or name. A path may end with
+            ``@v7``, or with ``@`` and a time in the session's zone, as ``yyyyMMddHHmmssSSS``.
         version: A version; by default, without ``timestamp``, the latest.
         timestamp: Selects the latest version committed at or before this time.
         filter: Rows to keep, as in ``Snapshot.scan``. Prunes partitions, skips files by statistics,
@@ -75,6 +78,15 @@ def read(
     """
     session.check(spark)
     table = resolved(spark, table)
+    travelled = identifiers.travelled(table) if isinstance(table, str) else None
+    if travelled is not None and not table_of(table)._native.exists():
+        if version is not None or timestamp is not None:
+            raise InvalidArgumentError(
+                f"{table} has a version: leave it out, or version and timestamp",
+                code="argument.version",
+            )
+        table, version, time = travelled
+        timestamp = None if time is None else moment(spark, time)
     snapshot = snapshot_of(table, version, timestamp)
     wanted = Wanted(with_row_id, with_file_path, with_row_index)
     selecting = filters.pruning(spark, filter, snapshot)

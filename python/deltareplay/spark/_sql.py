@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._arguments import checked
 from deltareplay._table import Table
-from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark import (
     alter_forms,
     alter_table,
+    arguments,
+    before_statements,
+    cached_tables,
     clones,
     create_forms,
     create_table,
     delta_settings,
     described,
     identifiers,
+    immediate,
     insert,
     optimize_metrics,
     queries,
     replaced,
     results,
     session,
+    show_partitions,
     statements,
+    subqueries,
 )
 from deltareplay.spark._delete import delete
 from deltareplay.spark._delta_table import DeltaTable
@@ -42,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @checked
-def sql(spark: SparkSession, text: str) -> DataFrame:
+def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None) -> DataFrame:
     """Run an SQL statement on Delta tables and others, without delta-spark's jar.
 
     ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``TRUNCATE TABLE``, ``INSERT``, ``ALTER TABLE``,
@@ -92,6 +99,8 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     Args:
         spark: The session.
         text: One statement.
+        args: Values of its parameters, ``:name`` or ``?``: texts, numbers, truth values, bytes,
+            dates, times and None.
 
     Returns:
         What delta-spark returns, such as ``num_affected_rows``; otherwise what Spark returns.
@@ -112,6 +121,38 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     +-----------------+
     """
     session.check(spark)
+    return _run(spark, arguments.filled(spark, text, args))
+
+
+def _run(spark: SparkSession, text: str) -> DataFrame:
+    immediately = immediate.read(Reader(text))
+    if immediately is not None:
+        return _run(spark, immediate.statement(spark, immediately))
+    several = before_statements.split(text)
+    if several is None:
+        return _one(spark, text)
+    parsed = [(before, statements.parse(one)) for before, one in several]
+    are_delta = {one is not None and identifiers.is_delta(spark, one.table) for _, one in parsed}
+    if are_delta == {True, False}:
+        raise UnsupportedFeatureError(
+            "this statement inserts into Delta tables and others: write two statements",
+            code="sql.inserts",
+        )
+    if are_delta == {False}:
+        return queries.run(spark, text)
+    for before, one in parsed:
+        if isinstance(one, (statements.Insert, statements.Merge)):
+            one = replace(one, before=before)
+        with subqueries.after(before.queries):
+            done = _RUNS[type(one)](spark, one)
+    return done
+
+
+def _one(spark: SparkSession, text: str) -> DataFrame:
+    for unit in _UNITS:
+        found = unit.read(Reader(text))
+        if found is not None:
+            return unit.run(spark, found)
     statement = statements.parse(text)
     if statement is None:
         return queries.run(spark, text)
@@ -125,7 +166,7 @@ def _merge(spark: SparkSession, asked: statements.Merge) -> DataFrame:
     run = merge(
         spark,
         _table(spark, asked.table),
-        _source(spark, asked.source),
+        _source(spark, asked),
         asked.on,
         schema_mode="merge" if evolves else None,
         target_alias=_called(asked),
@@ -136,13 +177,14 @@ def _merge(spark: SparkSession, asked: statements.Merge) -> DataFrame:
     return results.merged(spark, run.execute().metrics)
 
 
-def _source(spark: SparkSession, asked: statements.Source) -> DataFrame:
-    rows = queries.read_here(spark, f"SELECT * FROM {asked.text}")
-    return rows if asked.alias is None else rows.alias(asked.alias)
+def _source(spark: SparkSession, asked: statements.Merge) -> DataFrame:
+    source = asked.source
+    rows = queries.read_here(spark, asked.before.query(f"SELECT * FROM {source.text}"))
+    return rows if source.alias is None else rows.alias(source.alias)
 
 
 def _insert(spark: SparkSession, asked: statements.Insert) -> DataFrame:
-    insert.run(spark, _table(spark, asked.table), insert.parse(asked.text))
+    insert.run(spark, _table(spark, asked.table), insert.parse(asked.text), asked.before)
     return results.nothing(spark)
 
 
@@ -312,6 +354,9 @@ _RUNS: dict[type, Callable[[SparkSession, Any], DataFrame]] = {
     statements.Comment: _comment,
     statements.Show: _show,
 }
+
+#: Statements of their own, each read and run by a module; what one does not read is the next one's.
+_UNITS: tuple[Any, ...] = (cached_tables, show_partitions)
 
 #: What Spark runs for tables of other formats.
 _OF_ANY_TABLE = (

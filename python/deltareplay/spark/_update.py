@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay._arguments import checked
 from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import feed, names, session
+from deltareplay.spark import feed, names, session, subqueries
 from deltareplay.spark.assignments import Assignments
 from deltareplay.spark.marked import Marked
 from deltareplay.spark.outgoing import table_rows
@@ -19,6 +19,8 @@ from deltareplay.spark.statement import Statement, analyzed, as_column, predicat
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+    from deltareplay._transaction import Transaction
 
 
 @checked
@@ -72,9 +74,22 @@ def update(
             "an update needs columns to set: pass set={'column': 'value'}",
             code="statement.column",
         )
-    fields = statement.target.written_fields
-    assignments = Assignments.of(set, fields, [one["name"] for one in fields])
     transaction = statement.begin("UPDATE", {"predicate": predicates(where)}, user_metadata)
+    with subqueries.of(spark) as known:
+        values = known.values(set)
+        return _run(statement, transaction, known.opened(where), values, target_alias, txn)
+
+
+def _run(
+    statement: Statement,
+    transaction: Transaction,
+    where: str | Column | None,
+    values: Mapping[str, str | Column],
+    target_alias: str,
+    txn: tuple[str, int] | None,
+) -> Written:
+    fields = statement.target.written_fields
+    assignments = Assignments.of(values, fields, [one["name"] for one in fields])
     if txn is not None and transaction.set_transaction(*txn):
         return Written(transaction.commit(), {})
     candidates, frame = statement.matched(transaction, where, target_alias)

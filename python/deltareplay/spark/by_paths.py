@@ -18,6 +18,7 @@ from deltareplay.spark.frames import from_arrow
 from deltareplay.spark.located_files import Files
 from deltareplay.spark.names import ROW_NUMBER, quoted
 from deltareplay.spark.projection import of_file
+from deltareplay.spark.roots import exactly
 from deltareplay.spark.schema import READ_OPTIONS, Json, field, struct_type
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool)
             empty.append(field(ROW_NUMBER, "long"))
         return spark.createDataFrame([], struct_type([*fields, *empty]))
     listed: list[Any] = files.paths.to_pylist()
-    paths = [re.sub(r"([\[\]{}*?\\])", r"\\\1", path) for path in listed]
+    paths = [exactly(path) for path in listed]
     options = {**READ_OPTIONS, **files.opened_by.options_for(spark)}
     scan = spark.read.options(**options).schema(schema).parquet(*paths)
     columns = [sf.col(quoted(one["name"])) for one in fields]

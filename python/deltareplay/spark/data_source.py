@@ -249,23 +249,24 @@ class DeltaReplayDataSource(DataSource):
         from deltareplay.spark import options as given
 
         super().__init__(option_values.in_zone(options, self.zone))
+        self.reading = given.travelled(self.options, self.zone)
         # all that follows is of one version, though it runs in several processes
-        self.version = given.pinned(self.options)
+        self.version = given.pinned(self.reading)
 
     def schema(self) -> Any:
         """The columns that are read."""
         from deltareplay.spark import options
 
-        return options.schema(self.options, self.version)
+        return options.schema(self.reading, self.version)
 
     def reader(self, schema: Any) -> Reader:
         """For ``spark.read``."""
-        return self.reads_by(dict(self.options), self.version, schema)
+        return self.reads_by(dict(self.reading), self.version, schema)
 
     def streamReader(self, schema: Any) -> PlannedReader:  # noqa: N802 Spark's name
         """For ``spark.readStream``."""
         reads_by = StreamReader if limits is None else LimitedStreamReader
-        return reads_by(dict(self.options), self.version, schema)
+        return reads_by(dict(self.reading), self.version, schema)
 
     def writer(self, schema: Any, overwrite: bool) -> Writer:
         """For ``df.write``."""

@@ -65,7 +65,9 @@ def of_table(values: Mapping[str, Expression], alias: str) -> dict[str, Expressi
 def _without(alias: str, name: str) -> str:
     if "." not in name:
         return name
-    first, dot, after, *_ = tokens(name)
+    if len(every := tokens(name)) < 4:  # a name with dots in backticks
+        return name
+    first, dot, after, *_ = every
     is_alias = first.kind in ("word", "quoted") and first.name.lower() == alias.lower()
     return name[after.start :] if is_alias and dot.text == "." else name
 

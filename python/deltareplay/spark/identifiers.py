@@ -107,6 +107,32 @@ def path_of(parts: Sequence[str], provider: str = "delta") -> str | None:
     return None
 
 
+#: A path with the version to read, or its time in the zone of the session.
+_TRAVELS = re.compile(r"(?P<path>.+)@(?:[vV](?P<version>\d+)|(?P<stamp>\d{17}))")
+
+
+def travelled(path: str) -> tuple[str, int | None, str | None] | None:
+    """A path that ends with a version or a time, as ``/path@v7`` and ``/path@20260131235959000``.
+
+    Returns:
+        The path of the table, the version, and the time as SQL has it; None if it does not end so.
+
+    >>> travelled("/tmp/t@20260131235959000")
+    ('/tmp/t', None, '2026-01-31 23:59:59.000')
+    """
+    found = _TRAVELS.fullmatch(path)
+    if found is None:
+        return None
+    version, stamp = found["version"], found["stamp"]
+    if version is not None:
+        return found["path"], int(version), None
+    date, time = (
+        "-".join((stamp[:4], stamp[4:6], stamp[6:8])),
+        ":".join((stamp[8:10], stamp[10:12], stamp[12:14])),
+    )
+    return found["path"], None, f"{date} {time}.{stamp[14:]}"
+
+
 def at_path(
     path: str, settings: Mapping[str, str] | None = None, allowed_roots: Sequence[str] = ()
 ) -> Table:

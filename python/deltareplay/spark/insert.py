@@ -10,6 +10,7 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import delta_settings, queries
 from deltareplay.spark._write import write
 from deltareplay.spark.assignments import default_of, is_default
+from deltareplay.spark.before_statements import Before
 from deltareplay.spark.by_name import WRITING
 from deltareplay.spark.names import quoted
 from deltareplay.spark.outgoing import assigned
@@ -106,7 +107,7 @@ def _columns(reader: Reader) -> tuple[str, ...] | None:
     return tuple(columns)
 
 
-def run(spark: SparkSession, table: Table, asked: Insert) -> None:
+def run(spark: SparkSession, table: Table, asked: Insert, before: Before) -> None:
     """Writes the rows of the query, cast to the types of the table.
 
     Raises:
@@ -118,7 +119,7 @@ def run(spark: SparkSession, table: Table, asked: Insert) -> None:
     constants = _constants(asked, target)
     columns = asked.columns or [one["name"] for one in target.fields]
     wanted = [one for one in columns if asked.columns or one not in constants]
-    rows = queries.run(spark, _with_defaults(asked, wanted, target))
+    rows = queries.run(spark, before.query(_with_defaults(asked, wanted, target)))
     if not asked.by_name:
         if len(rows.columns) != len(wanted):
             raise InvalidArgumentError(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import names, session
 from deltareplay.spark.directory import Directory
+from deltareplay.spark.roots import exactly
 from deltareplay.spark.schema import Json, fields_of
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class MergeSource:
             options = directory.opened_by.options_for(spark)
             writer.options(**options).parquet(directory.place)
             reader = spark.read.options(**options).schema(self.frame.schema)
-            kept = reader.parquet(directory.place)
+            kept = reader.parquet(exactly(directory.place))
             yield self._marked(kept.alias(self.alias or "source"))
         finally:
             directory.discard()

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import assignments, feed, merge_clauses, names
+from deltareplay.spark import assignments, feed, merge_clauses, names, subqueries
 from deltareplay.spark.by_name import is_struct
 from deltareplay.spark.marked import BESIDE, Marked, bit, words
 from deltareplay.spark.merge_clauses import Clause, Sides, When
@@ -66,6 +66,22 @@ class Merging:
         txn = self.options["txn"]
         if txn is not None and transaction.set_transaction(*txn):
             return Written(transaction.commit(), {})
+        with subqueries.of(self.spark) as known:
+            merging = replace(self, on=known.opened(self.on))
+            opened = [
+                replace(
+                    one,
+                    condition=known.opened(one.condition),
+                    values=None if one.values is None else known.values(one.values),
+                )
+                for one in clauses
+            ]
+            return merging._run(statement, transaction, opened)
+
+    def _run(
+        self, statement: Statement, transaction: Transaction, clauses: Sequence[Clause]
+    ) -> Written:
+        source = self.source
         sides = Sides(
             self.target_alias,
             statement.target.written_fields,

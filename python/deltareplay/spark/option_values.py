@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Mapping
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from deltareplay.exceptions import InvalidArgumentError
 
@@ -53,30 +53,47 @@ def path(given: Mapping[str, str], call: str) -> str:
 
 
 def in_zone(options: Mapping[str, str], zone: str | None) -> dict[str, str]:
-    """Options whose times without a zone are in the zone of the session.
+    """Options whose times are in their own zone, or in that of the session.
 
     Args:
         options: As from Spark.
-        zone: The zone; None leaves the times as they are, which means UTC.
+        zone: The zone of times that name none; None leaves them as they are, which means UTC.
 
     >>> in_zone({"timestampAsOf": "2026-01-02"}, "Europe/Berlin")
     {'timestampAsOf': '2026-01-02T00:00:00+01:00'}
+    >>> in_zone({"timestampAsOf": "2026-01-02 03:00:00 GMT+2"}, None)
+    {'timestampAsOf': '2026-01-02T03:00:00+02:00'}
     """
-    if zone is None:
-        return dict(options)
     return {
         name: _in_zone(value, zone) if name.lower() in _TIMES else value
         for name, value in options.items()
     }
 
 
-def _in_zone(text: str, zone: str) -> str:
+#: A zone that Spark takes at the end of a time: its name, or an offset, with UTC's name or a blank
+#: before it.
+_ZONE = re.compile(
+    r"(?P<time>.*\d)(?=\s+[+-]|\s*[A-Za-z]{2})\s*(?P<zone>[A-Za-z]+/[A-Za-z0-9_+/-]+|[A-Za-z]{2,}\S*"
+    r"|[+-]\S+)"
+)
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>\d\d?)(?::?(?P<minutes>\d\d))?")
+
+
+def _in_zone(text: str, zone: str | None) -> str:
+    named = _ZONE.fullmatch(text.strip())
+    bare, own = (named["time"], named["zone"]) if named else (text.strip(), zone)
     try:
-        time = datetime.datetime.fromisoformat(text.strip())
-    except ValueError:  # with a zone that Python does not know, or no time: the core says so
+        time = datetime.datetime.fromisoformat(bare)
+        if time.tzinfo is not None or own is None:
+            return text
+        return time.replace(tzinfo=_zone(own)).isoformat()
+    except (ValueError, ZoneInfoNotFoundError):  # an unknown zone, or no time: the core says so
         return text
-    if time.tzinfo is not None:
-        return text
-    if re.fullmatch(r"[+-]\d\d:\d\d", zone):
-        return f"{time.isoformat()}{zone}"
-    return time.replace(tzinfo=ZoneInfo(zone)).isoformat()
+
+
+def _zone(name: str) -> datetime.tzinfo:
+    offset = _OFFSET.fullmatch(name)
+    if offset is None:
+        return ZoneInfo("UTC" if name.upper() in ("Z", "UT", "UTC", "GMT") else name)
+    minutes = int(offset["hours"]) * 60 + int(offset["minutes"] or 0)
+    return datetime.timezone(datetime.timedelta(minutes=int(offset["sign"] + str(minutes))))

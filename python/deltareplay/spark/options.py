@@ -16,9 +16,9 @@ from deltareplay.exceptions import (
     TableNotFoundError,
     VersionNotFoundError,
 )
-from deltareplay.spark import names, stream_options
+from deltareplay.spark import identifiers, names, stream_options
 from deltareplay.spark.arrow import as_spark_takes
-from deltareplay.spark.option_values import number, path
+from deltareplay.spark.option_values import in_zone, number, path
 from deltareplay.spark.schema import CHANGE_FIELDS, field, plain_fields, struct_type
 from deltareplay.spark.source import table_of
 from deltareplay.spark.stream_planner import StreamPlanner
@@ -56,6 +56,41 @@ def pinned(options: Options) -> int | None:
         return None
 
 
+def travelled(options: Options, zone: str | None) -> dict[str, str]:
+    """Options for reading, with the version that a path names, as ``/path@v7``, as an option.
+
+    Args:
+        options: As from Spark.
+        zone: The zone of the session; None is UTC.
+
+    Raises:
+        InvalidArgumentError: ``argument.version``: there is another option for the version.
+    """
+    given = _lower(options)
+    found = identifiers.travelled(given.get("path", ""))
+    if found is None or _table(given)._native.exists():
+        return dict(options)
+    place, version, time = found
+    if {"versionasof", "timestampasof"} & set(given):
+        raise InvalidArgumentError(
+            f"{given['path']} has a version, and so have the options: leave one of them out",
+            code="argument.version",
+        )
+    kept = {name: value for name, value in options.items() if name.lower() != "path"}
+    if time is None:
+        return {**kept, "path": place, "versionAsOf": str(version)}
+    return in_zone({**kept, "path": place, "timestampAsOf": time}, zone)
+
+
+def _table(given: Mapping[str, str]) -> Table:
+    """The table, with its storage options."""
+    storage = {
+        name[len(_STORAGE) :]: value for name, value in given.items() if name.startswith(_STORAGE)
+    }
+    roots = given.get("allowedroots")
+    return Table(path(given, "load"), storage, roots.split(",") if roots else None)
+
+
 def snapshot(options: Options, version: int | None) -> Snapshot:
     """The snapshot that the options name, or this version of the table.
 
@@ -63,7 +98,7 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
         InvalidArgumentError: No path, or an unknown option.
     """
     given = _lower(options)
-    place = path(given, "load")
+    path(given, "load")
     if "provider" in given:  # of a table that gets its name, with properties of all kinds
         given = {name: value for name, value in given.items() if name in _KNOWN}
     unknown = sorted(name for name in given if name not in _KNOWN and not name.startswith(_STORAGE))
@@ -78,11 +113,7 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
             "and changeDeleted",
             code="option.unknown",
         )
-    storage = {
-        name[len(_STORAGE) :]: value for name, value in given.items() if name.startswith(_STORAGE)
-    }
-    roots = given.get("allowedroots")
-    table = Table(place, storage, roots.split(",") if roots else None)
+    table = _table(given)
     if version is not None:
         return table.snapshot(version)
     wanted = given.get("versionasof")

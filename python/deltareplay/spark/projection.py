@@ -23,11 +23,19 @@ class Wanted:
     #: For statements, under names that no table has: the file and the position of each row; the id,
     #: too, with ``row_id``.
     origin: bool = False
+    #: Spark's column ``_metadata``, as any other, and whether it has the ids of rows.
+    metadata: bool = False
+    metadata_ids: bool = False
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether ids of rows are needed for that."""
+        return self.row_id or self.metadata_ids
 
     @property
     def numbered(self) -> bool:
         """Whether positions of rows are needed for that."""
-        return self.row_id or self.row_index or self.origin
+        return self.has_ids or self.row_index or self.origin
 
     @property
     def names(self) -> list[str]:
@@ -81,13 +89,18 @@ def _extra(wanted: Wanted, materialized: tuple[str, str] | None) -> list[SparkCo
     if wanted.origin:
         found += [sf.col(names.FILE), row_index]
         ids = names.OLD_ROW_ID, names.OLD_VERSION
-    if materialized is not None:
-        row_id, version = (sf.col(names.quoted(name)) for name in materialized)
-        fresh = sf.col(names.BASE_ROW_ID) + row_index
-        found.append(sf.coalesce(row_id, fresh).alias(ids[0]))
-        default = sf.col(names.DEFAULT_VERSION)
-        found.append(sf.coalesce(version, default).alias(ids[1]))
+    if wanted.row_id and materialized is not None:
+        found += [value.alias(name) for value, name in zip(row_ids(materialized), ids, strict=True)]
     return found
+
+
+def row_ids(materialized: tuple[str, str]) -> tuple[SparkColumn, SparkColumn]:
+    """The id and the commit version of a row: those in the file, or else those of the log."""
+    from pyspark.sql import functions as sf
+
+    row_id, version = (sf.col(names.quoted(name)) for name in materialized)
+    fresh = sf.col(names.BASE_ROW_ID) + sf.col(names.ROW_NUMBER)
+    return sf.coalesce(row_id, fresh), sf.coalesce(version, sf.col(names.DEFAULT_VERSION))
 
 
 def of_file(rows: DataFrame, name: str) -> Any:

@@ -7,12 +7,22 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark import identifiers, names, pruning, results, session
+from deltareplay.spark import (
+    change_functions,
+    file_metadata,
+    identifiers,
+    metadata_column,
+    names,
+    pruning,
+    results,
+    session,
+)
 from deltareplay.spark._read import rows_of
 from deltareplay.spark.moments import moment
 from deltareplay.spark.projection import Wanted
-from deltareplay.spark.reader import QUERY, Name, Reader
-from deltareplay.spark.tokens import Token
+from deltareplay.spark.reader import QUERY, Expression, Name, Reader
+from deltareplay.spark.schema import columns_of
+from deltareplay.spark.tokens import Token, tokens
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,17 +63,22 @@ class Reference:
         alias_at: Where an alias may be put; None if it has one.
         where: A condition that is true for all of its rows that matter.
         is_joined: Whether the condition may speak of other tables, too.
+        may_add: Whether the query names its columns, so that it may have more.
+        changes: The arguments of ``table_changes`` or ``table_changes_by_path``, which the name
+            then is.
     """
 
     name: Name
     version: int | None
-    timestamp: str | None
+    timestamp: str | Expression | None
     start: int
     end: int
     alias: str | None
     alias_at: int | None
     where: str | None = None
     is_joined: bool = False
+    may_add: bool = True
+    changes: tuple[str, ...] | None = None
 
 
 def run(spark: SparkSession, text: str) -> DataFrame:
@@ -101,23 +116,51 @@ def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFra
     pieces: list[str] = []
     frames: dict[str, DataFrame] = {}
     snapshots: dict[tuple[Any, ...], Snapshot | None] = {}  # one for all uses of a table
-    after = 0
+    found = tokens(text)
+    names_metadata = metadata_column.is_named(found)
+    with_metadata: dict[int, str] = {}
+    edits: list[tuple[int, int, str]] = []
     for one in references(text):
+        name, alias = f"deltareplay_{len(frames)}", one.alias
+        if one.changes is not None:
+            changed = change_functions.rows(spark, one.name[0], one.changes)
+            if changed is not None:
+                frames[name] = changed
+                edits += _replacing(one, name, alias)
+            continue
         key = (one.name, one.version, one.timestamp)
         if key not in snapshots:
             snapshots[key] = _snapshot(spark, one)
         snapshot = snapshots[key]
         if snapshot is None:
             continue
-        name = f"deltareplay_{len(frames)}"
-        frames[name] = _frame(spark, snapshot, one)
-        pieces += [_plain(text[after : one.start]), f"{{{name}}}"]
-        after = one.end
-        if one.alias_at is not None and one.alias is not None:
-            alias = f" AS {names.quoted(one.alias)}"
-            pieces.append(_plain(text[after : one.alias_at] + alias))
-            after = one.alias_at
+        metadata = names_metadata and one.may_add and _may_add_metadata(snapshot)
+        if metadata:
+            alias = alias or name
+            with_metadata[one.start] = alias
+        frames[name] = _frame(spark, snapshot, one, metadata=metadata)
+        edits += _replacing(one, name, alias)
+    if with_metadata:
+        more = metadata_column.leaving_out(text, found, with_metadata)
+        edits = sorted([*edits, *((at, at, _plain(added)) for at, added in more)])
+    after = 0
+    for start, end, put in edits:
+        pieces += [_plain(text[after:start]), put]
+        after = end
     return "".join(pieces) + _plain(text[after:]), frames
+
+
+def _replacing(one: Reference, name: str, alias: str | None) -> list[tuple[int, int, str]]:
+    """What puts a frame into the place of a table."""
+    found = [(one.start, one.end, f"{{{name}}}")]
+    if one.alias_at is not None and alias is not None:
+        found.append((one.alias_at, one.alias_at, _plain(f" AS {names.quoted(alias)}")))
+    return found
+
+
+def _may_add_metadata(snapshot: Snapshot) -> bool:
+    """Whether the table has no column of its own that is called ``_metadata``."""
+    return all(one.name.lower() != file_metadata.NAME for one in columns_of(snapshot))
 
 
 def _snapshot(spark: SparkSession, one: Reference) -> Snapshot | None:
@@ -125,16 +168,36 @@ def _snapshot(spark: SparkSession, one: Reference) -> Snapshot | None:
     is_path = identifiers.path_of(one.name) is not None
     if not is_path and len(one.name) > 1 and identifiers.is_absolute(one.name[-1]):
         return None  # files of another format
-    found = identifiers.delta_table(spark, one.name)
-    if found is None:
-        return None
-    at = None if one.timestamp is None else moment(spark, one.timestamp)
-    return found[0].snapshot(one.version, at)
+    version, timestamp = one.version, one.timestamp
+    travelled = identifiers.travelled(one.name[-1]) if is_path else None
+    if travelled is None or identifiers.at_path(one.name[-1])._native.exists():
+        found = identifiers.delta_table(spark, one.name)
+        if found is None:
+            return None
+        table = found[0]
+    else:
+        if version is not None or timestamp is not None:
+            raise InvalidArgumentError(
+                f"{one.name[-1]} has a version, and so has the query: leave one of them out",
+                code="argument.version",
+            )
+        path, version, timestamp = travelled
+        table = identifiers.at_path(path)
+    return table.snapshot(version, None if timestamp is None else moment(spark, timestamp))
 
 
-def _frame(spark: SparkSession, snapshot: Snapshot, one: Reference) -> DataFrame:
+def _frame(
+    spark: SparkSession, snapshot: Snapshot, one: Reference, *, metadata: bool = False
+) -> DataFrame:
     skipping = pruning.own_filter(one.where, spark, snapshot, one.alias, joined=one.is_joined)
-    beside = Wanted(row_id=False, file_path=False, row_index=False)
+    tracks_rows = snapshot.properties.get("delta.enableRowTracking", "").lower() == "true"
+    beside = Wanted(
+        row_id=False,
+        file_path=False,
+        row_index=False,
+        metadata=metadata,
+        metadata_ids=metadata and tracks_rows,
+    )
     return rows_of(spark, snapshot, skipping, None, beside, None)
 
 
@@ -185,10 +248,24 @@ def references(text: str) -> list[Reference]:
     reader = Reader(text)
     if not any(reader.sees(*words) for words in _BEGINNINGS):
         return []
+    return tables_in(text)
+
+
+def tables_in(text: str) -> list[Reference]:
+    """The tables in the queries of a text, which may be an expression with subqueries."""
+    reader = Reader(text)
     defined = _defined(reader.found)
     return [
         one for one in _tables(reader) if len(one.name) > 1 or one.name[0].lower() not in defined
     ]
+
+
+def rows_of_table(spark: SparkSession, one: Reference) -> DataFrame | None:
+    """All rows of a Delta table, or its changes; None if it is something else."""
+    if one.changes is not None:
+        return change_functions.rows(spark, one.name[0], one.changes)
+    snapshot = _snapshot(spark, one)
+    return None if snapshot is None else _frame(spark, snapshot, replace(one, where=None))
 
 
 def _tables(reader: Reader) -> list[Reference]:
@@ -202,7 +279,9 @@ def _tables(reader: Reader) -> list[Reference]:
         if wanted and token.kind in ("word", "quoted") and not token.is_word(*_NO_TABLE):
             one = _table(reader, is_alone=before.is_word("TABLE"))
             if one is not None:
-                if not _renames(reader):
+                if _renames(reader):
+                    one = replace(one, may_add=False)
+                else:
                     level.tables.append(len(found))
                 found.append(one)
             before, wanted = reader.found[reader.at - 1], False
@@ -308,15 +387,18 @@ def _table(reader: Reader, *, is_alone: bool) -> Reference | None:
     """
     start = reader.token.start
     name = reader.name()
-    if reader.sees("("):
-        return None
+    changes = None
     try:
-        version, timestamp = reader.moment()
+        if reader.sees("("):
+            if len(name) > 1 or name[0].lower() not in change_functions.NAMES:
+                return None
+            changes = tuple(reader.in_parentheses())
+        version, timestamp = (None, None) if changes else reader.moment()
     except InvalidArgumentError:  # an expression, which other formats may have there
         return None
     after = reader.at
     while reader.takes("TABLESAMPLE") or reader.takes("REPEATABLE"):
-        _past_parentheses(reader)
+        reader.past_parentheses()
     alias_at = None if is_alone else reader.found[reader.at - 1].end
     alias = None if identifiers.path_of(name) is not None else name[-1]
     reader.takes("AS")
@@ -325,7 +407,17 @@ def _table(reader: Reader, *, is_alone: bool) -> Reference | None:
         alias, alias_at = token.name, None
     reader.at = after
     end = reader.found[after - 1].end
-    return Reference(name, version, timestamp, start, end, alias, alias_at)
+    return Reference(
+        name,
+        version,
+        timestamp,
+        start,
+        end,
+        alias,
+        alias_at,
+        may_add=not is_alone and changes is None,
+        changes=changes,
+    )
 
 
 def _renames(reader: Reader) -> bool:
@@ -334,15 +426,6 @@ def _renames(reader: Reader) -> bool:
     alias = reader.found[at]
     is_alias = alias.kind in ("word", "quoted") and not alias.is_word(*_AFTER_TABLE)
     return is_alias and reader.found[at + 1].text == "("
-
-
-def _past_parentheses(reader: Reader) -> None:
-    depth = 0
-    while reader.token.kind != "end":
-        depth += reader.sees("(") - reader.sees(")")
-        reader.at += 1
-        if depth <= 0:
-            break
 
 
 def _defined(found: Sequence[Token]) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.identifiers import name_at
@@ -22,6 +23,27 @@ _AFTER_TYPE = (
     *(",", ")", ";", "NOT", "DEFAULT", "COMMENT", "GENERATED", "FIRST", "AFTER"),
     *("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "REFERENCES", "CHECK"),
 )
+
+
+#: What stands between the terms of an expression.
+_OPERATORS = ("+", "-", "*", "/", "%", "|", "&", "^")
+
+#: Units of intervals.
+_UNITS = tuple(
+    f"{unit}{plural}"
+    for unit in (
+        *("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND"),
+        "MICROSECOND",
+    )
+    for plural in ("", "S")
+)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression without columns, as SQL."""
+
+    text: str
 
 
 class Reader:
@@ -172,6 +194,15 @@ class Reader:
             raise self.wrong("an expression")
         return self.text[self.found[start].start : self.found[self.at - 1].end]
 
+    def past_parentheses(self) -> None:
+        """Goes past what is in parentheses, which begins here."""
+        depth = 0
+        while self.token.kind != "end":
+            depth += self.sees("(") - self.sees(")")
+            self.at += 1
+            if depth <= 0:
+                break
+
     def assignments(self, *stops: tuple[str, ...]) -> dict[str, str]:
         """``SET`` columns and their values."""
         values: dict[str, str] = {}
@@ -266,13 +297,63 @@ class Reader:
             self.at -= 1
         return self.text[start : self.found[self.at - 1].end]
 
-    def moment(self) -> tuple[int | None, str | None]:
+    def moment(self) -> tuple[int | None, str | Expression | None]:
         """``VERSION AS OF`` or ``TIMESTAMP AS OF``, if it follows."""
         start = self.at
         self.takes("FOR")
         if self.takes("VERSION", "AS", "OF") or self.takes("SYSTEM_VERSION", "AS", "OF"):
             return self.whole(), None
         if self.takes("TIMESTAMP", "AS", "OF") or self.takes("SYSTEM_TIME", "AS", "OF"):
-            return None, self.string()
+            return None, self._time()
         self.at = start
         return None, None
+
+    def _time(self) -> str | Expression:
+        """A time: the value of a string, or an expression."""
+        start = self.at
+        if self.token.kind == "string":
+            value = self.string()
+            if self.token.text not in _OPERATORS and self.token.kind != "string":
+                return value
+            self.at = start
+        self._term()
+        while self.token.text in _OPERATORS or self.token.is_word("DIV"):
+            while self.token.text in _OPERATORS or self.token.is_word("DIV"):
+                self.at += 1
+            self._term()
+        return Expression(self.text[self.found[start].start : self.found[self.at - 1].end])
+
+    def _term(self) -> None:
+        """Goes past what stands between operators in an expression without columns."""
+        while self.token.text in ("+", "-"):
+            self.at += 1
+        if self.sees("("):
+            self.past_parentheses()
+        elif self.takes("INTERVAL"):
+            self._term()
+            while self.token.is_word(*_UNITS):
+                self.at += 1
+                if self.takes("TO"):
+                    self.identifier()
+                elif self.token.kind == "string" or self.token.text.isdecimal():
+                    self.at += 1
+        elif self.takes("CASE"):
+            depth = 1
+            while depth and self.token.kind != "end":
+                depth += self.sees("CASE") - self.sees("END")
+                self.at += 1
+        elif self.token.kind == "string":
+            while self.token.kind == "string":
+                self.at += 1
+        elif self.token.text[:1].isdigit():
+            self.number()
+        else:
+            self.name()
+            if self.token.kind == "string":  # TIMESTAMP '...', DATE '...'
+                self.at += 1
+            elif self.sees("("):
+                self.past_parentheses()
+        while self.takes(":", ":"):
+            self.name()
+            if self.sees("("):
+                self.past_parentheses()

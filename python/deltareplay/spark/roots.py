@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import unquote, urlsplit
 
 from deltareplay.exceptions import InvalidArgumentError
@@ -18,6 +19,15 @@ _SCHEMES = {
     "wasbs": "wasbs",
     "hdfs": "hdfs",
 }
+
+
+def exactly(path: str) -> str:
+    r"""A decoded path as Spark's readers take it, which expand patterns.
+
+    >>> print(exactly("/t/data[2024]"))
+    /t/data\[2024\]
+    """
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
 
 
 def root_in_spark(uri: str, root: str | None) -> str:

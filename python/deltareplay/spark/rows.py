@@ -8,7 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay.exceptions import UnsupportedFeatureError
-from deltareplay.spark import names, partition_values, projection, session, vectors
+from deltareplay.spark import (
+    file_metadata,
+    names,
+    partition_values,
+    projection,
+    session,
+    vectors,
+)
 from deltareplay.spark.located_files import Constant, located
 from deltareplay.spark.projection import Wanted
 from deltareplay.spark.relation import relation
@@ -42,25 +49,34 @@ def frame(
     files = located(spark, snapshot._table, listed, root)
     files = files.with_constants(*_constants(spark, listed, columns, wanted))
     fields = [one.physical_field() for one in columns if not one.is_partition and not one.is_void]
-    materialized = materialized_columns(snapshot) if wanted.row_id else None
+    materialized = materialized_columns(snapshot) if wanted.has_ids else None
     if materialized is not None:
         fields += [field(name, "long") for name in materialized]
     shown = projection.columns(columns, wanted, materialized)
     has_vector = vectors.has_vector(listed)
     deleted_from = listed.filter(has_vector)
+
+    def selected(rows: DataFrame) -> DataFrame:
+        if not wanted.metadata:
+            return rows.select(*shown)
+        ids = projection.row_ids(materialized) if materialized is not None else None
+        return rows.select(*shown, file_metadata.of_rows(rows, ids))
+
     if deleted_from.num_rows == 0:
-        return relation(spark, files, fields, numbered=wanted.numbered).select(*shown)
+        return selected(relation(spark, files, fields, numbered=wanted.numbered))
     numbers = pa.chunked_array([pa.array(range(deleted_from.num_rows), pa.int64())])
     touched = files.filter(has_vector)
     touched = touched.with_constants(Constant.of(names.VECTOR, "long", numbers))
     descriptors = deleted_from.column("deletionVector").to_pylist()
     rows = relation(spark, touched, fields, numbered=True)
-    left = vectors.without_deleted(spark, rows, snapshot, descriptors).select(*shown)
+    left = vectors.without_deleted(spark, rows, snapshot, descriptors)
     whole = files.filter(pc.invert(has_vector))
     if len(whole) == 0:
-        return left
+        return selected(left)
     rest = relation(spark, whole, fields, numbered=wanted.numbered)
-    return rest.select(*shown).union(left)
+    if wanted.metadata or wanted.origin:
+        return selected(rest).union(selected(left))
+    return file_metadata.union(spark, rest, left, shown)
 
 
 def listed_columns(columns: list[Column], wanted: Wanted) -> list[str]:
@@ -68,7 +84,7 @@ def listed_columns(columns: list[Column], wanted: Wanted) -> list[str]:
     found = ["path", "size", "modificationTime", "deletionVector"]
     if any(one.is_partition for one in columns):
         found += ["partitionValues", "partitionValues_parsed"]
-    if wanted.row_id:
+    if wanted.has_ids:
         found += ["baseRowId", "defaultRowCommitVersion"]
     return found
 
@@ -78,7 +94,7 @@ def _constants(
 ) -> list[Constant]:
     partitions = [one for one in columns if one.is_partition]
     found = partition_values.constants(listed, partitions, session.time_zone(spark))
-    if wanted.row_id:
+    if wanted.has_ids:
         found.append(Constant.of(names.BASE_ROW_ID, "long", listed.column("baseRowId")))
         version = listed.column("defaultRowCommitVersion")
         found.append(Constant.of(names.DEFAULT_VERSION, "long", version))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from deltareplay.spark.before_statements import Before
 from deltareplay.spark.create_forms import head
 from deltareplay.spark.definitions import Mode
 from deltareplay.spark.identifiers import name_at
-from deltareplay.spark.reader import Name, Reader
+from deltareplay.spark.reader import Expression, Name, Reader
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Merge:
     on: str
     clauses: tuple[Clause, ...]
     evolves: bool
+    before: Before = field(default=Before(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class Restore:
 
     table: Name
     version: int | None
-    timestamp: str | None
+    timestamp: str | Expression | None
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ class Clone:
     source: Name
     mode: Mode
     version: int | None
-    timestamp: str | None
+    timestamp: str | Expression | None
     properties: dict[str, str]
     location: str | None
 
@@ -190,10 +192,12 @@ class Insert:
         table: The name.
         text: The whole statement: what follows the name has other forms for other formats, and
             ``insert`` splits it for Delta tables.
+        before: What stands before it.
     """
 
     table: Name
     text: str
+    before: Before = field(default=Before(), repr=False)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,9 @@ _SWITCHES = {
     "readchangefeed": "read_change_feed",
     "readchangedata": "read_change_feed",
 }
+#: delta-spark's older name of both ``ignoreDeletes`` and ``ignoreChanges``.
+_OLD_IGNORES = "ignorefiledeletion"
+
 _LIMITS = {
     "maxfilespertrigger": ("maxFilesPerTrigger", "max_files_per_batch"),
     "maxbytespertrigger": ("maxBytesPerTrigger", "max_bytes_per_batch"),
@@ -30,7 +33,7 @@ _CHANGES = {"changekind", "changekey", "changedeleted"}
 _WITHOUT_EFFECT = {"schematrackinglocation", "schemalocation"}
 
 #: All of them, in lower case.
-KNOWN = frozenset({*_SWITCHES, *_LIMITS, *_START, *_END, *_CHANGES, *_WITHOUT_EFFECT})
+KNOWN = frozenset({_OLD_IGNORES, *_SWITCHES, *_LIMITS, *_START, *_END, *_CHANGES, *_WITHOUT_EFFECT})
 
 _FEED = {"readchangefeed", "readchangedata"}
 
@@ -112,6 +115,8 @@ def follow_arguments(options: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {
         name: given[one].lower() == "true" for one, name in _SWITCHES.items() if one in given
     }
+    if given.get(_OLD_IGNORES, "").lower() == "true":
+        found |= {"ignore_changes": True, "ignore_deletes": True}
     feed = found.pop("read_change_feed", False)
     if "changekind" in given or feed:
         found["kind"] = given.get("changekind", "full-delta")

@@ -1,0 +1,304 @@
+"""Statements and queries that pipelines of delta-spark have beside the usual ones.
+
+``test_without_jar.py`` runs this file again in sessions without delta-spark's jar. What the values
+are, delta-spark 4.4 says, unless a test names another source.
+"""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as sf
+from spark.conftest import SESSION
+from spark.delta_tables import ROWS, rows_of, written
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+from deltareplay.spark import DeltaTable
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def target(spark: Any, tmp_path: Path) -> str:
+    written(spark, tmp_path / "t")
+    return f"delta.`{tmp_path / 't'}`"
+
+
+@pytest.fixture
+def other(spark: Any, tmp_path: Path) -> str:
+    written(spark, tmp_path / "o", [("a", 10), ("d", 40)])
+    return f"delta.`{tmp_path / 'o'}`"
+
+
+def asked(spark: Any, text: str, args: Any = None) -> list[tuple[Any, ...]]:
+    return rows_of(dr_spark.sql(spark, text, args))
+
+
+def left(spark: Any, tmp_path: Path) -> list[tuple[Any, ...]]:
+    return rows_of(dr_spark.read(spark, tmp_path / "t"))
+
+
+@pytest.mark.parametrize("name", ["data[2024]", "env{prod}", "a*b?"])
+def test_a_merge_at_a_path_that_looks_like_a_pattern(spark: Any, tmp_path: Path, name: str) -> None:
+    """delta-io/delta issues 724 and 4989. The source is kept, because it has an aggregate."""
+    table = written(spark, tmp_path / name).alias("t")
+    news = spark.createDataFrame([("d", 5), ("d", 6), ("e", 7)], ["key", "value"])
+    news = news.groupBy("key").agg(sf.max("value").alias("value"))
+    merge = table.merge(news.alias("s"), "t.key = s.key")
+    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    assert rows_of(dr_spark.read(spark, tmp_path / name)) == [*ROWS[:3], ("d", 6), ("e", 7)]
+
+
+def test_a_column_with_a_dot_is_set(spark: Any, tmp_path: Path) -> None:
+    """delta-io/delta issues 208 and 233."""
+    dr_spark.write(spark.createDataFrame([(1, 2)], ["a.b", "c"]), tmp_path / "t")
+    table = f"delta.`{tmp_path / 't'}`"
+    dr_spark.sql(spark, f"UPDATE {table} SET `a.b` = 5")
+    dr_spark.sql(spark, f"UPDATE {table} t SET t.`a.b` = t.`a.b` + 1, t.c = 3")
+    assert left(spark, tmp_path) == [(6, 3)]
+    matched = "USING (SELECT 6 AS k) s ON t.`a.b` = s.k WHEN MATCHED THEN UPDATE SET `a.b` = 9"
+    dr_spark.sql(spark, f"MERGE INTO {table} t {matched}")
+    assert left(spark, tmp_path) == [(9, 3)]
+
+
+@pytest.mark.skipif(SESSION == "connect", reason="no plan shows a client what a union hides")
+def test_rows_say_which_file_they_are_of(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    dr_spark.write(
+        spark.range(2).coalesce(1), path, properties={"delta.enableDeletionVectors": "true"}
+    )
+    dr_spark.write(spark.range(2, 4).coalesce(1), path)
+    seen = ("id", "_metadata.file_size > 0", "_metadata.file_name LIKE '%.parquet'")
+    for first in (0, 1):
+        rows = dr_spark.read(spark, path)
+        assert rows.columns == ["id"]
+        assert rows_of(rows.selectExpr(*seen)) == [(one, True, True) for one in range(first, 4)]
+        assert rows.groupBy("_metadata.file_name").count().count() == 2
+        DeltaTable.forPath(spark, str(path)).delete("id = 0")
+    assert rows_of(rows.alias("t").where("t._metadata.row_index = 1")) == [(1,), (3,)]
+    assert rows.join(rows, "id").count() == 3
+
+
+def test_a_query_names_the_files_of_rows(spark: Any, tmp_path: Path) -> None:
+    dr_spark.write(
+        spark.range(2).coalesce(1),
+        tmp_path / "t",
+        properties={"delta.enableDeletionVectors": "true"},
+    )
+    dr_spark.write(spark.range(2, 4).coalesce(1), tmp_path / "t")
+    dr_spark.delete(spark, tmp_path / "t", "id = 0")
+    table = f"delta.`{tmp_path / 't'}`"
+    assert asked(spark, f"SELECT count(_metadata.file_name) FROM {table}") == [(3,)]
+    named = "_metadata.file_name LIKE 'part%' AS n"
+    assert asked(spark, f"SELECT *, {named} FROM {table}") == [(one, True) for one in (1, 2, 3)]
+    joined = f"SELECT a.*, 2 * b.id FROM {table} a JOIN {table} b USING (id)"
+    found = asked(spark, f"{joined} WHERE a._metadata.file_size > 0")
+    assert found == [(1, 2), (2, 4), (3, 6)]
+    inner = f"SELECT * EXCEPT (id), id + 1 AS id, _metadata.file_size > 0 AS f FROM {table}"
+    found = asked(spark, f"SELECT * FROM ({inner}) UNION SELECT *, _metadata IS NULL FROM {table}")
+    assert found == [(1, False), (2, False), (2, True), (3, False), (3, True), (4, True)]
+
+
+@pytest.mark.skipif(SESSION == "delta-spark", reason="Spark runs the query")
+@pytest.mark.parametrize("what", ["struct(*)", "id FROM {0} NATURAL JOIN range(2) --"])
+def test_a_query_that_would_use_the_files_of_rows(spark: Any, tmp_path: Path, what: str) -> None:
+    dr_spark.write(spark.range(2), tmp_path / "t")
+    table = f"delta.`{tmp_path / 't'}`"
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        dr_spark.sql(spark, f"SELECT _metadata, {what.format(table)} FROM {table}")
+    assert caught.value.code == "sql.metadata"
+
+
+def test_a_query_names_the_ids_of_rows(spark: Any, tmp_path: Path) -> None:
+    tracked = {"delta.enableRowTracking": "true"}
+    dr_spark.write(spark.range(2).coalesce(1), tmp_path / "t", properties=tracked)
+    ids = "_metadata.row_id, _metadata.row_commit_version, _metadata.base_row_id"
+    found = asked(spark, f"SELECT *, {ids} FROM delta.`{tmp_path / 't'}`")
+    assert found == [(0, 0, 0, 0), (1, 1, 0, 0)]
+
+
+def test_conditions_and_values_have_queries_of_other_tables(
+    spark: Any, tmp_path: Path, target: str, other: str
+) -> None:
+    """delta-spark refuses subqueries there, of whatever table."""
+    before = rows_of(spark.sql("SHOW VIEWS"))
+    dr_spark.sql(
+        spark, f"DELETE FROM {target} WHERE key IN (SELECT key FROM {other} o WHERE value > 10)"
+    )
+    assert left(spark, tmp_path) == ROWS[:3]
+    exists = f"EXISTS (SELECT 1 FROM {other} o WHERE o.key = t.key)"
+    best = f"(SELECT max(value) FROM {other})"
+    dr_spark.sql(spark, f"UPDATE {target} t SET value = {best} WHERE {exists}")
+    assert left(spark, tmp_path) == [("a", 40), *ROWS[1:3]]
+    DeltaTable.forPath(spark, str(tmp_path / "t")).delete(f"value = {best}")
+    assert left(spark, tmp_path) == ROWS[1:3]
+    assert rows_of(spark.sql("SHOW VIEWS")) == before
+    [done] = dr.Table(tmp_path / "t").history(1).to_pylist()
+    assert dict(done["operationParameters"])["predicate"] == f'["value = {best}"]'
+
+
+def test_queries_stand_before_statements(
+    spark: Any, tmp_path: Path, target: str, other: str
+) -> None:
+    """Spark's grammar has ``WITH`` before each of them."""
+    source = f"WITH s AS (SELECT key, value + 1 AS value FROM {other})"
+    dr_spark.sql(spark, f"{source} INSERT INTO {target} SELECT * FROM s WHERE value > 11")
+    assert left(spark, tmp_path) == [*ROWS, ("d", 41)]
+    merge = f"MERGE INTO {target} t USING s ON t.key = s.key AND t.value < 40"
+    told = asked(spark, f"{source} {merge} WHEN MATCHED THEN UPDATE SET *")
+    assert told == [(2, 2, 0, 0)]
+    assert left(spark, tmp_path) == [("a", 11), *ROWS[1:3], ("d", 41), ("d", 41)]
+    dr_spark.sql(
+        spark, f"{source} DELETE FROM {target} WHERE key IN (SELECT key FROM s) AND value > 11"
+    )
+    dr_spark.sql(
+        spark,
+        f"{source} UPDATE {target} SET value = 0 WHERE key IN (TABLE s)".replace(
+            "(TABLE s)", "(SELECT key FROM s)"
+        ),
+    )
+    assert left(spark, tmp_path) == [("a", 0), *ROWS[1:3]]
+    dr_spark.sql(
+        spark, f"{source}, u AS (TABLE s) INSERT OVERWRITE {target} WITH v AS (TABLE u) TABLE v"
+    )
+    assert left(spark, tmp_path) == [("a", 11), ("d", 41)]
+
+
+def test_a_table_stands_before_inserts(spark: Any, tmp_path: Path, target: str, other: str) -> None:
+    """Hive's form, which Spark has, too: each INSERT is a commit."""
+    inserts = (
+        f"INSERT OVERWRITE {target} SELECT key, value WHERE value > 10 INSERT INTO {other} SELECT *"
+    )
+    dr_spark.sql(spark, f"FROM (SELECT * FROM {other}) {inserts}")
+    assert left(spark, tmp_path) == [("d", 40)]
+    assert asked(spark, f"SELECT * FROM {other}") == sorted(2 * [("a", 10), ("d", 40)])
+
+
+def test_names_and_statements_are_values(spark: Any, tmp_path: Path, target: str) -> None:
+    path = tmp_path / "t"
+    assert asked(spark, f"SELECT count(*) FROM IDENTIFIER('delta.`' || '{path}`')") == [(4,)]
+    dr_spark.sql(spark, f"DELETE FROM IDENTIFIER('{target}') WHERE key = 'a'")
+    assert asked(spark, f"EXECUTE IMMEDIATE 'SELECT max(value) FROM {target}'") == [(4,)]
+    immediate = f"EXECUTE IMMEDIATE 'DELETE FROM {target} WHERE key = ? OR value = ?'"
+    assert asked(spark, f"{immediate} USING 'b', 2 + 1") == [(2,)]
+    assert left(spark, tmp_path) == [ROWS[3]]
+
+
+def test_parameters_are_values(spark: Any, tmp_path: Path, target: str) -> None:
+    """As ``SparkSession.sql`` takes them: text stays text, whatever is in it."""
+    odd = "it's \\ {x} `y` :key ? -- "
+    dr_spark.sql(spark, f"INSERT INTO {target} VALUES (?, ?)", [odd, 2**40])
+    assert asked(spark, f"SELECT value FROM {target} WHERE key = :key", {"key": odd}) == [(2**40,)]
+    values = {"key": odd, "value": -7}
+    told = asked(spark, f"UPDATE {target} SET value = :value WHERE key = :key", values)
+    assert (told, left(spark, tmp_path)) == ([(1,)], sorted([*ROWS, (odd, -7)], key=repr))
+    at = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.timezone.utc)
+    [row] = dr_spark.sql(
+        spark,
+        "SELECT :at = '2026-01-31 12:00:00' AND :no IS NULL AND '1'::int = 1",
+        {"at": at, "no": None},
+    ).collect()
+    assert row[0]
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.sql(spark, f"DELETE FROM {target} WHERE key = ?", ["a", "b"])
+    assert caught.value.code == "sql.arguments"
+    with pytest.raises(dr.UnsupportedFeatureError) as refused:
+        dr_spark.sql(spark, f"DELETE FROM {target} WHERE key = :key", {"key": ["a"]})
+    assert refused.value.code == "sql.arguments"
+
+
+def test_rows_are_cached(spark: Any, tmp_path: Path, target: str, name: str) -> None:
+    dr_spark.sql(spark, f"CACHE LAZY TABLE {name} AS SELECT * FROM {target} WHERE value > 2")
+    assert spark.catalog.isCached(name)
+    assert rows_of(spark.table(name)) == ROWS[2:]
+    with pytest.raises(Exception, match="already exists"):
+        dr_spark.sql(spark, f"CACHE TABLE {name} AS SELECT * FROM {target}")
+    dr_spark.sql(spark, f"UNCACHE TABLE {name}")
+    assert spark.catalog.dropTempView(name)
+    dr_spark.sql(spark, f"CACHE TABLE {target} OPTIONS ('storageLevel' 'MEMORY_ONLY')")
+    if SESSION == "classic":
+        level = dr_spark.read(spark, tmp_path / "t").storageLevel
+        assert (level.useMemory, level.useDisk) == (True, False)
+    dr_spark.sql(spark, f"DELETE FROM {target} WHERE key = 'a'")
+    assert asked(spark, f"SELECT * FROM {target}") == ROWS[1:]
+    for statement in ("REFRESH TABLE", "UNCACHE TABLE", "UNCACHE TABLE IF EXISTS"):
+        assert asked(spark, f"{statement} {target}") == []
+    with pytest.raises(dr.TableNotFoundError):
+        dr_spark.sql(spark, f"REFRESH TABLE delta.`{tmp_path / 'none'}`")
+
+
+def test_changes_are_read_by_functions(spark: Any, tmp_path: Path, name: str) -> None:
+    """delta-io/delta issue 1963; the guide of Delta's change data feed."""
+    feed = {"delta.enableChangeDataFeed": "true"}
+    dr_spark.write(spark.createDataFrame([(1,), (2,)], ["id"]), tmp_path / "t", properties=feed)
+    dr_spark.update(spark, tmp_path / "t", "id = 2", {"id": "20"})
+    spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
+    right = [(2, "update_preimage"), (20, "update_postimage")]
+    for call in (
+        f"table_changes('{name}', 1, 1)",
+        f"TABLE_CHANGES('{name}', 0 + 1)",
+        f"table_changes_by_path('{tmp_path / 't'}', 1, 99)",
+    ):
+        assert asked(spark, f"SELECT c.id, _change_type FROM {call} AS c") == right
+    counted = f"SELECT count(*) FROM table_changes('{name}', '2020-01-01')"
+    assert asked(spark, counted) == [(4,)]
+    with pytest.raises(Exception, match="99"):
+        dr_spark.sql(spark, f"SELECT * FROM table_changes('{name}', 99)").collect()
+
+
+def test_the_time_of_a_version_is_an_expression(spark: Any, tmp_path: Path, target: str) -> None:
+    dr_spark.delete(spark, tmp_path / "t", "key = 'a'")
+    first = dr.Table(tmp_path / "t").snapshot(version=0).timestamp.strftime("%Y-%m-%d %H:%M:%S.%f")
+    for time in (
+        f"TIMESTAMP '{first}'",
+        f"CAST('{first}' AS TIMESTAMP)",
+        f"'{first[:10]}' || '{first[10:]}'",
+        f"TIMESTAMP '{first}' + INTERVAL 1 DAY - INTERVAL '24' HOUR",
+    ):
+        assert asked(spark, f"SELECT x.* FROM {target} TIMESTAMP AS OF {time} x") == ROWS
+        assert (
+            asked(spark, f"SELECT * FROM {target} TIMESTAMP AS OF {time} WHERE value > 3")
+            == ROWS[3:]
+        )
+    with pytest.raises(Exception, match=r"2099-01-01"):
+        dr_spark.sql(spark, f"SELECT * FROM {target} TIMESTAMP AS OF DATE '2099-01-01'")
+
+
+def test_a_path_ends_with_a_version(spark: Any, tmp_path: Path, target: str) -> None:
+    """Delta's guide: "@ syntax"."""
+    path = tmp_path / "t"
+    dr_spark.delete(spark, path, "key = 'a'")
+    stamp = dr.Table(path).snapshot(version=0).timestamp.strftime("%Y%m%d%H%M%S%f")[:-3]
+    if SESSION != "delta-spark":
+        dr_spark.register(spark, "delta")
+    for end in ("v0", "V0", stamp):
+        assert rows_of(dr_spark.read(spark, f"{path}@{end}")) == ROWS
+        assert asked(spark, f"SELECT * FROM delta.`{path}@{end}`") == ROWS
+        assert rows_of(spark.read.format("delta").load(f"{path}@{end}")) == ROWS
+    with pytest.raises(Exception, match=r"version|time travel"):
+        spark.read.format("delta").option("versionAsOf", 1).load(f"{path}@v0").collect()
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.read(spark, f"{path}@v0", version=1)
+    assert caught.value.code == "argument.version"
+    dr_spark.write(spark.range(2), f"{path}@v0")
+    assert dr_spark.read(spark, f"{path}@v0").count() == 2
+
+
+def test_partitions_are_shown(spark: Any, tmp_path: Path, name: str, target: str) -> None:
+    columns = "k INT, p STRING, d DATE"
+    rows = [(1, "b", datetime.date(2026, 1, 1)), (2, "a", None), (3, "a", None)]
+    dr_spark.write(
+        spark.createDataFrame(rows, columns), tmp_path / "p", partition_columns=["p", "d"]
+    )
+    spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 'p'}'")
+    for table in (name, f"delta.`{tmp_path / 'p'}`"):
+        shown = dr_spark.sql(spark, f"SHOW PARTITIONS {table}")
+        assert shown.dtypes == [("p", "string"), ("d", "date")]
+        assert rows_of(shown) == [("a", None), rows[0][1:]]
+        assert asked(spark, f"SHOW PARTITIONS {table} PARTITION (P = 'b')") == [rows[0][1:]]
+    with pytest.raises(Exception, match=r"not partitioned"):
+        dr_spark.sql(spark, f"SHOW PARTITIONS {target}")
