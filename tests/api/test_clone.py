@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from support import logs
 from support.writing import bodies
 
 import deltareplay as dr
@@ -202,6 +204,63 @@ def test_between_stores(tmp_path: Path) -> None:
     assert _rows(clone.clone("memory://clones/again", shallow=False)) == _rows(source)
     assert _rows(clone.clone(tmp_path / "back", shallow=False)) == _rows(source)
     assert _rows(clone.clone("memory://clones/shallow")) == _rows(source)
+
+
+def _converted(at: Path, ids: list[int]) -> dr.Table:
+    """A table whose file has a name that other tables have, too."""
+    at.mkdir()
+    pq.write_table(pa.table({"id": pa.array(ids, pa.int64())}), at / "data.parquet")
+    return dr.convert(at)
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 3], list(range(100, 200))], ids=["same size", "longer"])
+def test_files_of_the_same_name(tmp_path: Path, ids: list[int]) -> None:
+    source, target = _converted(tmp_path / "from", ids), _converted(tmp_path / "to", [7, 8, 9])
+    before = (tmp_path / "to" / "data.parquet").read_bytes()
+    for copied in ("1", "0"):  # a second clone finds the copies of the first
+        clone = source.clone(tmp_path / "to", shallow=False, or_replace=True)
+        assert [one["id"] for one in clone.snapshot().to_arrow().to_pylist()] == ids
+        [info] = _log(clone, clone.snapshot().version, "commitInfo")
+        assert info["operationMetrics"]["numCopiedFiles"] == copied
+    assert (tmp_path / "to" / "data.parquet").read_bytes() == before
+    assert target.snapshot(0).to_arrow()["id"].to_pylist() == [7, 8, 9]
+    assert clone.verify(rows=True).ok
+
+
+def test_the_log_is_no_data(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path / "from")
+    log.create(logs.schema(id="long"))
+    log.commit(logs.add("%5fdelta_log/%5flast_checkpoint"))
+    (tmp_path / "from" / "_delta_log" / "_last_checkpoint").write_text('{"version":0,"size":1}')
+    target = _converted(tmp_path / "to", [7])
+    kept = {path: path.read_bytes() for path in (tmp_path / "to").rglob("*") if path.is_file()}
+    for place, or_replace in ((tmp_path / "to", True), (tmp_path / "new", False)):
+        for shallow in (False, True):
+            with pytest.raises(dr.CorruptTableError) as caught:
+                dr.Table(tmp_path / "from").clone(place, shallow=shallow, or_replace=or_replace)
+            assert caught.value.code == "path.in_log"
+    assert kept == {path: path.read_bytes() for path in kept}
+    assert target.snapshot().version == 0
+    assert not (tmp_path / "new").exists()
+
+
+def test_nothing_is_copied_to_hidden_places(tmp_path: Path) -> None:
+    """A manifest of the source must not become one of the target, which other engines follow."""
+    log = logs.LogBuilder(tmp_path / "from")
+    log.create(logs.schema(id="long", _p="string"), partition_columns=["_p"])
+    rows = pa.table({"id": [1]})
+    names = ["_symlink_format_manifest/manifest", ".hidden/a.parquet", "_p=x/b.parquet"]
+    for name in names:
+        path = tmp_path / "from" / name
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(rows, path)
+        log.commit(logs.add(name, size=path.stat().st_size, partition_values={"_p": "x"}))
+    clone = dr.Table(tmp_path / "from").clone(tmp_path / "to", shallow=False)
+    assert clone.snapshot().num_files == 3
+    assert _rows(clone) == [{"id": 1, "_p": "x"}] * 3
+    copies = [str(path.relative_to(tmp_path / "to")) for path in (tmp_path / "to").rglob("*")]
+    hidden = {one.split("/")[0] for one in copies if one.startswith(("_", "."))}
+    assert hidden == {"_delta_log", "_p=x"}
 
 
 def _exists(source: dr.Table, root: Path) -> None:

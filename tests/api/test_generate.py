@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from support import logs
 
 import deltareplay as dr
 
@@ -40,6 +41,18 @@ def test_one_for_a_table_without_partitions(tmp_path: Path) -> None:
     table.generate()
     assert _manifests(root) == {"manifest": []}
     assert table.snapshot().version == 3
+
+
+@pytest.mark.parametrize("letter", ["%0A", "%0D", "%C2%85", "%E2%80%A8", "%1B"])
+def test_a_path_of_several_lines_is_refused(tmp_path: Path, letter: str) -> None:
+    """Readers of manifests take each line for a file: here one of another directory."""
+    log = logs.LogBuilder(tmp_path)
+    log.create(logs.schema(id="long"))
+    log.commit(logs.add(f"a{letter}file:/elsewhere/b.parquet"))
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        dr.Table(tmp_path).generate()
+    assert caught.value.code == "generate.path"
+    assert not (tmp_path / FOLDER).exists()
 
 
 def test_one_for_each_partition(tmp_path: Path) -> None:

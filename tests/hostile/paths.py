@@ -87,6 +87,8 @@ def code_of(path: str) -> str:
     """What is wrong with a path: empty, not text, another place, or outside."""
     if not path:
         return "path.empty"
+    if "delta_log" in path.lower():
+        return "path.in_log"
     if "%00" in path or "\x00" in path or "%ff" in path:
         return "path.encoding"
     scheme = path.split(":", 1)[0] if ":" in path else ""
@@ -108,6 +110,8 @@ def manifest(log: LogBuilder, sidecars: list[logs.Action], *rows: logs.Action) -
 
 
 for _path in OUTSIDE:
+    of_file(_path)
+for _path in ("_delta_log/00000000000000000000.json", "x/%5FDELTA_log/a.parquet"):
     of_file(_path)
 for _path in OUTSIDE:
     if _path not in (".", "./", "/", "a/../more.parquet", "%2E%2E%2Fsecret.parquet"):
@@ -142,7 +146,7 @@ def _long(log: LogBuilder) -> None:
     "a commit of its own log",
     snapshot=2,
     rows=Refused("_delta_log"),
-    verify=("file.size",),
+    verify=("path.in_log",),
     found="_delta_log",
 )
 def _own_log(log: LogBuilder) -> None:

@@ -7,6 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from spark.written import properties
 from support.writing import bodies
@@ -179,3 +181,16 @@ def test_the_same_manifests(spark: Any, tmp_path: Path, case: str) -> None:
     dr.Table(path).generate()
     ours = _manifests(path)
     assert ours == _theirs_of(spark, path)
+
+
+def test_executors_write_over_nothing(spark: Any, tmp_path: Path) -> None:
+    """Files of converted tables have the same names, and other rows."""
+    tables = {}
+    for name, ids in (("from", [1, 2, 3]), ("to", [7, 8, 9])):
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.table({"id": ids}), tmp_path / name / "data.parquet")
+        tables[name] = dr.convert(tmp_path / name)
+    to = tmp_path / "to"
+    clone = dr_spark.clone(spark, tables["from"], to, shallow=False, or_replace=True)
+    assert clone.snapshot().to_arrow()["id"].to_pylist() == [1, 2, 3]
+    assert clone.snapshot(0).to_arrow()["id"].to_pylist() == [7, 8, 9]

@@ -2,7 +2,8 @@
 //!
 //! A shallow clone points to the source's files by absolute URIs; a deep one has copies of its own. Who
 //! clones into a table that is there replaces it; a deep clone then copies only files that the target does
-//! not have. Rows get ids of their own.
+//! not have. It overwrites nothing: a copy has a name that only copies of its file have. Rows get ids of their
+//! own.
 //!
 //! Not part of the protocol; operation, metrics and rules as in the reference implementation.
 
@@ -14,6 +15,7 @@ use crate::codec::deletion_vector::{VectorLocation, as_relative, fnv, vector_loc
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::log::path::LOG_DIRECTORY;
+use crate::maintenance::vacuum::Visible;
 use crate::replay::{FileActionKey, Source};
 use crate::snapshot::Snapshot;
 use crate::spec::{DeletionVectorDescriptor, DeletionVectorStorage};
@@ -23,7 +25,7 @@ use crate::storage::pool;
 use crate::storage::transfer::{FileCopy, transfer};
 use crate::transaction::alter::cloned::cloned_metadata;
 use crate::transaction::alter::clustering::CLUSTERING;
-use crate::transaction::random::now_after;
+use crate::transaction::random::{new_id, now_after};
 use crate::transaction::rows::encoded;
 use crate::transaction::{AddFile, CommitDescription, RemoveFile, Transaction, TransactionOptions};
 
@@ -68,7 +70,7 @@ pub fn plan(
             }
         }
     }
-    let mut copies = Copies::new(of.source, target, shallow)?;
+    let mut copies = Copies::new(of, target, shallow)?;
     let mut plan = ClonePlan::default();
     let (mut files, mut size) = (0_u64, 0_i64);
     for rows in of
@@ -206,13 +208,14 @@ struct Copies<'a> {
     source: &'a Source,
     target: &'a Source,
     shallow: bool,
+    visible: Visible,
     /// Files of the target's directory, with their bytes.
     there: HashMap<String, u64>,
     needed: BTreeMap<String, FileCopy>,
 }
 
 impl<'a> Copies<'a> {
-    fn new(source: &'a Source, target: &'a Source, shallow: bool) -> Result<Self> {
+    fn new(of: Version<'a>, target: &'a Source, shallow: bool) -> Result<Self> {
         let mut there = HashMap::new();
         if !shallow {
             let files = target
@@ -221,9 +224,10 @@ impl<'a> Copies<'a> {
             there.extend(files.into_iter().map(|file| (file.path, file.size)));
         }
         Ok(Self {
-            source,
+            source: of.source,
             target,
             shallow,
+            visible: Visible::of(of.snapshot)?,
             there,
             needed: BTreeMap::new(),
         })
@@ -249,16 +253,17 @@ impl<'a> Copies<'a> {
                 file.deletion_vector = Some(moved(&vector, "p", root.uri_of(&from))?);
             }
         } else {
-            let to = own_name(&from);
-            file.path = encoded(&to);
-            self.need(from, to, u64::try_from(file.size).ok());
+            let size = u64::try_from(file.size).ok();
+            file.path = encoded(&self.copied(&from, size, file.modification_time));
             if let Some((vector, from)) = vector {
-                if vector.storage() == DeletionVectorStorage::Relative {
-                    self.need(from.clone(), from, None);
+                if vector.storage() == DeletionVectorStorage::Relative
+                    && self.visible.holds_data(&from)
+                {
+                    self.need(&from, &from, None);
                 } else {
                     let (to, name) = as_relative(&from);
                     file.deletion_vector = Some(moved(&vector, "u", name)?);
-                    self.need(from, to, None);
+                    self.need(&from, &to, None);
                 }
             }
         }
@@ -273,37 +278,73 @@ impl<'a> Copies<'a> {
         }
     }
 
-    fn need(&mut self, from: String, to: String, size: Option<u64>) {
-        let there = self.there.get(&to);
-        if there.is_some_and(|there| size.is_none_or(|size| size == *there)) {
-            return;
+    /// The path of a copy of a data file: that of the file below its own root, if that is free for data and
+    /// its name is one that no other file has.
+    fn copied(&mut self, from: &str, size: Option<u64>, modified: i64) -> String {
+        if !from.starts_with('/')
+            && self.visible.holds_data(from)
+            && is_unique(from)
+            && self.need(from, from, size)
+        {
+            return from.to_owned();
+        }
+        let (directory, name) = from.rsplit_once('/').unwrap_or(("", from));
+        let mut parts: Vec<&str> = directory
+            .rsplit('/')
+            .take_while(|part| part.contains('=') && self.visible.holds_data(part))
+            .collect();
+        parts.reverse();
+        let above: String = parts.iter().map(|part| format!("{part}/")).collect();
+        let origin = if is_unique(name) {
+            directory.to_owned()
+        } else {
+            let place = self.source.resolver.root().uri_of(from);
+            format!("{place} {} {modified}", size.unwrap_or_default())
+        };
+        let named = format!("{above}{:032x}-{name}", fnv(&origin));
+        if self.need(from, &named, size) {
+            return named;
+        }
+        let other = format!("{above}{}-{name}", new_id());
+        self.need(from, &other, size);
+        other
+    }
+
+    /// Notes a file to copy if it is not there; false where the path is another file's.
+    fn need(&mut self, from: &str, to: &str, size: Option<u64>) -> bool {
+        if let Some(needed) = self.needed.get(to) {
+            return needed.from == from;
+        }
+        if let Some(there) = self.there.get(to) {
+            return size.is_none_or(|size| size == *there);
         }
         let (ours, theirs) = (self.source.resolver.root(), self.target.resolver.root());
-        let within_store = ours.same_store(theirs).then(|| ours.within_store(&from));
+        let within_store = ours.same_store(theirs).then(|| ours.within_store(from));
         let copy = FileCopy {
-            from,
+            from: from.to_owned(),
             within_store,
-            to: to.clone(),
+            to: to.to_owned(),
             size,
         };
-        self.needed.insert(to, copy);
+        self.needed.insert(to.to_owned(), copy);
+        true
     }
 }
 
-/// The path of a copy: that of the file below its own root. A file from elsewhere keeps its name and the
-/// directories of its partition; what stands before makes it unlike others.
-fn own_name(from: &str) -> String {
-    if !from.starts_with('/') {
-        return from.to_owned();
-    }
-    let (directory, name) = from.rsplit_once('/').unwrap_or(("", from));
-    let mut parts: Vec<&str> = directory
-        .rsplit('/')
-        .take_while(|part| part.contains('='))
-        .collect();
-    parts.reverse();
-    let above: String = parts.iter().map(|part| format!("{part}/")).collect();
-    format!("{above}{:032x}-{name}", fnv(directory))
+/// Whether a name has 32 hexadecimal digits in a row, but for dashes, as that of a file with a random id: no
+/// other file has it. One such as `part-0.parquet` says nothing, and one of numbers only may be counted.
+fn is_unique(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let (mut digits, mut letters) = (0_u32, false);
+    name.chars().any(|letter| {
+        if letter.is_ascii_hexdigit() {
+            digits += 1;
+            letters |= letter.is_ascii_alphabetic();
+        } else if letter != '-' {
+            (digits, letters) = (0, false);
+        }
+        digits >= 32 && letters
+    })
 }
 
 /// The descriptor of a vector whose file has another name.

@@ -30,7 +30,7 @@ const CHECKSUM: &str = ".manifest.crc";
 /// # Errors
 ///
 /// Unsupported: `generate.deletion_vectors` where a file has a vector, which readers of Parquet do not know;
-/// `generate.column_mapping`. Errors of the storage.
+/// `generate.column_mapping`; `generate.path` where a path would be more than one line. Errors of the storage.
 pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
     let manifests = manifests(source, snapshot)?;
     let stored = source.storage.list_below(DIRECTORY, &|path| {
@@ -59,6 +59,11 @@ pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
         source.storage.delete_empty(&directory.path)?;
     }
     Ok(count)
+}
+
+/// Whether a reader of lines may take a letter for the end of one, or for no letter.
+fn breaks_lines(letter: char) -> bool {
+    letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}')
 }
 
 /// The lines of each manifest, by its path.
@@ -94,8 +99,14 @@ fn manifests(source: &Source, snapshot: &Snapshot) -> Result<BTreeMap<String, Ve
             }
             path.push_str(NAME);
             let place = source.resolver.resolve("", &file.path)?;
-            let line = format!("{}\n", source.resolver.root().hadoop_path(&place));
-            manifests.entry(path).or_default().push(line);
+            let line = source.resolver.root().hadoop_path(&place);
+            if line.chars().any(breaks_lines) {
+                let message = "a manifest has a line for each file, and the path of this one has a line break or \
+                               another control character: rewrite the file, by OPTIMIZE or an update, for \
+                               another name";
+                return Err(Error::unsupported("generate.path", message).at_path(file.path));
+            }
+            manifests.entry(path).or_default().push(format!("{line}\n"));
         }
     }
     manifests

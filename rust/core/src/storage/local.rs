@@ -302,11 +302,11 @@ impl Storage for LocalStorage {
     /// The bytes are written to a temporary file beside it, synced, and linked to the name; then the
     /// directory is synced. A reader sees the whole file or none, also after a power cut.
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
-        self.create(path, bytes, true)
+        self.create(path, true, &mut |file| file.write_all(bytes))
     }
 
     fn put_if_absent_unsynced(&self, path: &str, bytes: &[u8]) -> Result<bool> {
-        self.create(path, bytes, false)
+        self.create(path, false, &mut |file| file.write_all(bytes))
     }
 
     /// The bytes are written to a temporary file beside it, synced, and renamed; then the directory is
@@ -316,18 +316,18 @@ impl Storage for LocalStorage {
     }
 
     /// The system copies, by reference where the file system can.
-    fn copy(&self, from: &str, to: &str) -> Result<()> {
+    fn copy(&self, from: &str, to: &str) -> Result<bool> {
         let (mut source, _) = self.open(from)?;
-        self.replace(to, &mut |file| io::copy(&mut source, file).map(drop))
+        self.create(to, true, &mut |file| io::copy(&mut source, file).map(drop))
     }
 
     fn put_pieces(
         &self,
         path: &str,
         pieces: &mut dyn FnMut() -> Result<Option<Bytes>>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let mut broken = None;
-        let written = self.replace(path, &mut |file| loop {
+        let written = self.create(path, true, &mut |file| loop {
             match pieces() {
                 Ok(Some(piece)) => file.write_all(&piece)?,
                 Ok(None) => return Ok(()),
@@ -411,10 +411,16 @@ impl LocalStorage {
         sync_directory_of(&full, path)
     }
 
-    fn create(&self, path: &str, bytes: &[u8], sync: bool) -> Result<bool> {
+    /// Writes a file unless there is one.
+    fn create(
+        &self,
+        path: &str,
+        sync: bool,
+        write: &mut dyn FnMut(&mut File) -> io::Result<()>,
+    ) -> Result<bool> {
         let full = self.writable(path)?;
-        let temporary = Self::write_beside(&full, sync, &mut |file| file.write_all(bytes))
-            .map_err(|cause| failed("write", path, cause))?;
+        let temporary =
+            Self::write_beside(&full, sync, write).map_err(|cause| failed("write", path, cause))?;
         let linked = fs::hard_link(&temporary, &full);
         let _it_is_only_rubbish = fs::remove_file(&temporary);
         match linked {

@@ -150,23 +150,24 @@ pub trait Storage: Debug + Send + Sync {
     }
 
     /// Copies a file within the store, where it is if the store can; both paths may be absolute. It
-    /// becomes visible whole, and takes the place of one that is there.
-    fn copy(&self, from: &str, to: &str) -> Result<()> {
+    /// becomes visible whole: true when this call made it, false when there was one.
+    fn copy(&self, from: &str, to: &str) -> Result<bool> {
         let bytes = self.read(from)?;
-        self.put(to, &bytes)
+        self.put_if_absent(to, &bytes)
     }
 
-    /// As [`Storage::put`], of pieces that come one after the other: memory holds one or two of them.
+    /// As [`Storage::put_if_absent`], of pieces that come one after the other: memory holds one or two of
+    /// them. Where the store cannot tell, a file that appears meanwhile is overwritten.
     fn put_pieces(
         &self,
         path: &str,
         pieces: &mut dyn FnMut() -> Result<Option<Bytes>>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let mut whole = Vec::new();
         while let Some(piece) = pieces()? {
             whole.extend_from_slice(&piece);
         }
-        self.put(path, &whole)
+        self.put_if_absent(path, &whole)
     }
 
     /// Every directory below the table root, each before what lies in it; those that `enter` refuses

@@ -380,20 +380,35 @@ impl Storage for ObjectStorage {
         Ok(names)
     }
 
-    fn copy(&self, from: &str, to: &str) -> Result<()> {
+    fn copy(&self, from: &str, to: &str) -> Result<bool> {
+        use object_store::Error::{AlreadyExists, NotImplemented, NotSupported};
         let (source, target) = (self.object(from)?, self.object(to)?);
         let store = self.client()?.store;
-        runtime::block_on(async move { store.copy(&source, &target).await })?
-            .map_err(|cause| self.failed("copy", from, cause))
+        runtime::block_on(async move {
+            match store.copy_if_not_exists(&source, &target).await {
+                Err(AlreadyExists { .. }) => Ok(false),
+                // S3 cannot copy on a condition
+                Err(NotImplemented { .. } | NotSupported { .. }) => {
+                    store.copy(&source, &target).await.map(|()| true)
+                }
+                made => made.map(|()| true),
+            }
+        })?
+        .map_err(|cause| self.failed("copy", from, cause))
     }
 
     fn put_pieces(
         &self,
         path: &str,
         pieces: &mut dyn FnMut() -> Result<Option<Bytes>>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let (object, store) = (self.object(path)?, self.client()?.store);
         let failed = |cause| self.failed("write", path, cause);
+        match self.head(path) {
+            Ok(_) => return Ok(false),
+            Err(absent) if absent.code() == "storage.not_found" => {}
+            Err(error) => return Err(error),
+        }
         let mut upload = runtime::block_on(async move { store.put_multipart(&object).await })?
             .map_err(failed)?;
         loop {
@@ -417,7 +432,7 @@ impl Storage for ObjectStorage {
             }
         }
         runtime::block_on(async move { upload.complete().await })?
-            .map(drop)
+            .map(|_| true)
             .map_err(failed)
     }
 

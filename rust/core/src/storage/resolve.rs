@@ -33,13 +33,23 @@ impl PathResolver {
     /// sidecars); the result is relative to the table root. An absolute path or URI must lie on the
     /// table's own store, below its root, and becomes relative to it; below an allowed root the
     /// result is absolute within that store and begins with `/`. `.` and empty parts vanish; `..` is
-    /// refused even where it would stay inside.
+    /// refused even where it would stay inside. Data lies outside of the logs of tables: without a
+    /// `directory`, no part of a path may be `_delta_log`.
     ///
     /// # Errors
     ///
     /// Corrupt: `path.empty`, `path.encoding` (does not decode to text, or holds NUL),
-    /// `path.escapes_root`, `path.foreign` (another scheme, bucket, container or host).
+    /// `path.escapes_root`, `path.foreign` (another scheme, bucket, container or host), `path.in_log`.
     pub fn resolve<'p>(&self, directory: &str, encoded: &'p str) -> Result<Cow<'p, str>> {
+        let found = self.located(directory, encoded)?;
+        if directory.is_empty() && found.split('/').any(is_log) {
+            let message = "the log names a file of a table's log as one with data";
+            return Err(Error::corrupt("path.in_log", message).at_path(encoded));
+        }
+        Ok(found)
+    }
+
+    fn located<'p>(&self, directory: &str, encoded: &'p str) -> Result<Cow<'p, str>> {
         if encoded.is_empty() {
             let error = Error::corrupt("path.empty", "the log names a file by an empty path");
             return Err(if directory.is_empty() {
@@ -112,6 +122,11 @@ impl PathResolver {
             foreign(encoded)
         })
     }
+}
+
+/// Whether a directory has a table's log; some disks take large and small letters for the same.
+fn is_log(name: &str) -> bool {
+    name.eq_ignore_ascii_case("_delta_log")
 }
 
 /// What is left of `path` below `root`; None outside, and for the root itself.

@@ -27,11 +27,13 @@ pub struct FileCopy {
     pub size: Option<u64>,
 }
 
-/// Copies a file; it becomes visible whole. Gives its bytes.
+/// Copies a file; it becomes visible whole. Gives its bytes. One that is there already stays: whoever copies
+/// chooses names that only copies of this file have.
 ///
 /// # Errors
 ///
-/// `storage.not_found`; Corrupt: `clone.size` where the file has not the size that the log says.
+/// `storage.not_found`; Corrupt: `clone.size` where the file has not the size that the log says; Storage:
+/// `clone.file_exists` where the file that is there has another.
 pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> Result<u64> {
     source.check_readable(&copy.from)?;
     let size = source.head(&copy.from)?.size;
@@ -47,7 +49,7 @@ pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> 
     {
         match target.copy(from, &copy.to) {
             Err(error) if error.code() == "storage.unsupported" => {}
-            done => return done.map(|()| size),
+            made => return made.and_then(|made| whole(target, &copy.to, size, made)),
         }
     }
     let mut at = 0;
@@ -59,8 +61,17 @@ pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> 
         at = range.end;
         Ok(source.read_ranges(&copy.from, &[range])?.pop())
     };
-    target.put_pieces(&copy.to, &mut next)?;
-    Ok(size)
+    let made = target.put_pieces(&copy.to, &mut next)?;
+    whole(target, &copy.to, size, made)
+}
+
+/// The bytes of a copy, which was made now or was there.
+fn whole(target: &dyn Storage, path: &str, size: u64, made: bool) -> Result<u64> {
+    if made || target.head(path)?.size == size {
+        return Ok(size);
+    }
+    let message = "another file has appeared under the name of a copy: clone again";
+    Err(Error::storage("clone.file_exists", message).at_path(path))
 }
 
 #[cfg(test)]

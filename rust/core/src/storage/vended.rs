@@ -203,7 +203,7 @@ impl Storage for VendedStorage {
         self.open(Access::Read)?.directories_in(directory)
     }
 
-    fn copy(&self, from: &str, to: &str) -> Result<()> {
+    fn copy(&self, from: &str, to: &str) -> Result<bool> {
         self.open(Access::ReadWrite)?.copy(from, to)
     }
 
@@ -211,7 +211,7 @@ impl Storage for VendedStorage {
         &self,
         path: &str,
         pieces: &mut dyn FnMut() -> Result<Option<Bytes>>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         self.open(Access::ReadWrite)?.put_pieces(path, pieces)
     }
 

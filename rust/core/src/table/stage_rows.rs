@@ -130,8 +130,8 @@ impl Table {
         delete_all(&*self.source.storage, &located)
     }
 
-    /// Moves files that no commit names to other paths in the table, neither encoded. A file that was
-    /// moved before is left alone, so that a step that is repeated does no harm.
+    /// Moves files that no commit names to other paths in the table, neither encoded; their names are random.
+    /// A file that was moved before is left alone, so that a step that is repeated does no harm.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Table {
                 Err(error) if error.code() == "storage.not_found" && storage.head(to).is_ok() => {
                     Ok(())
                 }
-                other => other,
+                other => other.map(drop),
             }
         })?;
         let from: Vec<&str> = files.iter().map(|(from, _)| from.as_str()).collect();

@@ -91,7 +91,7 @@ impl Storage for ManagedLog {
         self.files.directories_in(directory)
     }
 
-    fn copy(&self, from: &str, to: &str) -> Result<()> {
+    fn copy(&self, from: &str, to: &str) -> Result<bool> {
         self.files.copy(from, to)
     }
 
@@ -99,7 +99,7 @@ impl Storage for ManagedLog {
         &self,
         path: &str,
         pieces: &mut dyn FnMut() -> Result<Option<Bytes>>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         self.files.put_pieces(path, pieces)
     }
 

@@ -303,6 +303,17 @@ impl Visible {
         })
     }
 
+    /// Whether data files may lie at a path: nothing on the way is hidden.
+    pub(crate) fn holds_data(&self, path: &str) -> bool {
+        path.split('/').all(|part| {
+            !part.starts_with(['_', '.'])
+                || self
+                    .partitions
+                    .iter()
+                    .any(|column| part.starts_with(column))
+        })
+    }
+
     /// The last part of a path; what stands before it was checked before.
     pub fn is(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
@@ -367,7 +378,7 @@ pub(crate) fn inside(source: &Source, path: &str) -> Result<Option<String>> {
         Ok(found) if found.starts_with('/') => Ok(None),
         Ok(found) => Ok(Some(found.into_owned())),
         Err(error) => match error.code() {
-            "path.escapes_root" | "path.foreign" | "path.other_store" => Ok(None),
+            "path.escapes_root" | "path.foreign" | "path.other_store" | "path.in_log" => Ok(None),
             _ => Err(error.at_path(path)),
         },
     }

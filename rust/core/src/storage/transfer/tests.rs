@@ -76,6 +76,19 @@ fn what_is_missing_or_of_another_size_is_not_copied() {
 }
 
 #[test]
+fn a_file_that_is_there_stays() {
+    let (_directory, stores) = stores("transfer-there");
+    for (location, storage) in &stores {
+        for within in [None, Some(location.within_store("p=10/d.bin"))] {
+            let one = copy("p=10/d.bin", within, "a.bin", None);
+            let error = transfer(&**storage, &**storage, &one).unwrap_err();
+            assert_eq!(error.code(), "clone.file_exists");
+            assert_eq!(storage.read("a.bin").unwrap(), "a.bin");
+        }
+    }
+}
+
+#[test]
 fn pieces_become_one_file_or_none() {
     let (_directory, stores) = stores("transfer-pieces");
     for (_, storage) in &stores {
@@ -89,8 +102,13 @@ fn pieces_become_one_file_or_none() {
             Err(Error::storage("storage.io", "the source is gone")),
             Ok(Some(Bytes::from_static(b"third"))),
         ];
-        let broken = storage.put_pieces("whole.bin", &mut || pieces.pop().unwrap());
+        let broken = storage.put_pieces("broken.bin", &mut || pieces.pop().unwrap());
         assert_eq!(broken.unwrap_err().code(), "storage.io");
+        let absent = storage.read("broken.bin").unwrap_err();
+        assert_eq!(absent.code(), "storage.not_found");
+        let mut pieces = vec![Bytes::from_static(b"other")];
+        let made = storage.put_pieces("whole.bin", &mut || Ok(pieces.pop()));
+        assert!(!made.unwrap());
         assert_eq!(storage.read("whole.bin").unwrap(), "first second");
         storage.put_pieces("empty.bin", &mut || Ok(None)).unwrap();
         assert_eq!(storage.read("empty.bin").unwrap(), "");
