@@ -21,6 +21,7 @@ from deltareplay.spark import (
     create_table,
     delta_settings,
     described,
+    drop_table,
     identifiers,
     immediate,
     insert,
@@ -32,6 +33,7 @@ from deltareplay.spark import (
     show_partitions,
     statements,
     subqueries,
+    target_views,
 )
 from deltareplay.spark._delete import delete
 from deltareplay.spark._delta_table import DeltaTable
@@ -85,7 +87,8 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
 
     Without delta-spark's jar, Spark's catalog does not know a table's columns and properties:
     ``DESCRIBE TABLE``, ``SHOW COLUMNS`` and ``SHOW TBLPROPERTIES`` take them from the log.
-    ``ALTER TABLE ... SET LOCATION`` is an error. ``DROP TABLE`` works, and leaves the files.
+    ``ALTER TABLE ... SET LOCATION`` is an error. ``DROP TABLE`` deletes the files of a table that
+    was made without ``LOCATION``, and no others.
 
     ``INSERT INTO``, ``INSERT OVERWRITE`` and ``INSERT INTO ... REPLACE WHERE`` write what
     ``spark.sql`` makes of their query, as by ``write``, cast to the table's types: by the columns'
@@ -157,8 +160,23 @@ def _one(spark: SparkSession, text: str) -> DataFrame:
     if statement is None:
         return queries.run(spark, text)
     if isinstance(statement, _OF_ANY_TABLE) and not identifiers.is_delta(spark, statement.table):
+        if isinstance(statement, _OF_VIEWS) and not session.has_delta(spark):
+            table = target_views.table_behind(spark, statement.table)
+            if table is not None:
+                return _through_view(spark, statement, table)
         return queries.run(spark, text)  # of another format, or Spark says that there is none
     return _RUNS[type(statement)](spark, statement)
+
+
+def _through_view(
+    spark: SparkSession,
+    asked: statements.Merge | statements.Update | statements.Delete,
+    table: Name,
+) -> DataFrame:
+    done = _RUNS[type(asked)](spark, replace(asked, table=table, alias=_called(asked)))
+    rows = queries.read_here(spark, f"SELECT * FROM {_text(table)}")
+    target_views.show_newest(spark, asked.table, rows)
+    return done
 
 
 def _merge(spark: SparkSession, asked: statements.Merge) -> DataFrame:
@@ -356,7 +374,10 @@ _RUNS: dict[type, Callable[[SparkSession, Any], DataFrame]] = {
 }
 
 #: Statements of their own, each read and run by a module; what one does not read is the next one's.
-_UNITS: tuple[Any, ...] = (cached_tables, show_partitions)
+_UNITS: tuple[Any, ...] = (cached_tables, drop_table, show_partitions)
+
+#: What changes tables through views.
+_OF_VIEWS = (statements.Merge, statements.Update, statements.Delete)
 
 #: What Spark runs for tables of other formats.
 _OF_ANY_TABLE = (

@@ -59,20 +59,34 @@ def new_location(spark: SparkSession, parts: Sequence[str], given: str | None) -
     return f"{root.rstrip('/')}/{parts[-1].lower()}"
 
 
-def add(spark: SparkSession, parts: Sequence[str], table: Table) -> str:
-    """Adds a name for a table; ``DROP TABLE`` of it leaves the table's files.
+def add(
+    spark: SparkSession, parts: Sequence[str], table: Table, *, owns_files: bool = False
+) -> str:
+    """Adds a name for a table.
 
-    Without Delta's jar, the name also says where the files of a shallow clone may lie. The jar
-    needs no such option, and refuses it.
+    Without Delta's jar, the name also says where the files of a shallow clone may lie, and whether
+    ``DROP TABLE`` by ``sql`` deletes the table's files. The jar needs no such options, and refuses
+    them.
+
+    Args:
+        spark: The session.
+        parts: The name.
+        table: The table.
+        owns_files: Whether it was made with this name, where the catalog put it.
 
     Returns:
         The name with catalog and schema.
     """
     shown = ".".join(map(names.quoted, parts))
-    options = ""
-    if table._allowed_roots and not session.has_delta(spark):
-        roots = [root.replace(",", "%2C") for root in table._allowed_roots]
-        options = f"OPTIONS (allowedRoots {names.string(','.join(roots))}) "
+    given = {}
+    if not session.has_delta(spark):
+        if table._allowed_roots:
+            roots = [root.replace(",", "%2C") for root in table._allowed_roots]
+            given["allowedRoots"] = ",".join(roots)
+        if owns_files:
+            given["ownsFiles"] = "true"
+    listed = ", ".join(f"{key} {names.string(value)}" for key, value in given.items())
+    options = f"OPTIONS ({listed}) " if listed else ""
     place = names.string(root_in_spark(table.uri, None))
     spark.sql(f"CREATE TABLE {shown} USING delta {options}LOCATION {place}")
     entry = identifiers.in_catalog(spark, parts)

@@ -81,5 +81,7 @@ def run(
     metrics = {key: int(value) for key, value in recorded}
     if path is not None:
         return done, None, metrics
-    name = catalog.add(spark, target, done) if entry is None else entry.name
+    if entry is not None:
+        return done, entry.name, metrics
+    name = catalog.add(spark, target, done, owns_files=location is None and not exists)
     return done, name, metrics

@@ -127,7 +127,8 @@ def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
 
     Raises:
         InvalidArgumentError: There is neither a name nor a path (``definition.place``); or the name
-            belongs to another path; or as by ``create_table``.
+            belongs to another path; or there is a table where the catalog would put this one
+            (``table.exists``); or as by ``create_table``.
         TableNotFoundError: There is nothing to replace.
     """
     name, location = asked.name, asked.location
@@ -158,7 +159,15 @@ def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
         raise TableNotFoundError(f"the table {name} cannot be found", code="name.not_delta")
     catalog.check_takes_delta(spark)
     table = identifiers.at_path(catalog.new_location(spark, parts, location))
-    return _created(spark, Place(table), asked), catalog.add(spark, parts, table)
+    is_new = location is None and not table._native.exists()
+    if location is None and not is_new and asked.mode == "create":
+        raise InvalidArgumentError(
+            f"the catalog does not know {name}, and there is a table at {table.uri}: give it the "
+            "name again by CREATE TABLE ... LOCATION, or replace it by CREATE OR REPLACE TABLE",
+            code="table.exists",
+        )
+    created = _created(spark, Place(table), asked)
+    return created, catalog.add(spark, parts, table, owns_files=is_new)
 
 
 def _created(spark: SparkSession, place: Place, asked: Definition) -> Table:

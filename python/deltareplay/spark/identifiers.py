@@ -46,12 +46,14 @@ class CatalogEntry:
         provider: The format, such as ``delta``; None for views.
         location: The Hadoop path.
         allowed_roots: Where files may lie besides, of shallow clones.
+        owns_files: Whether the table was made with this name, where the catalog put it.
     """
 
     name: str
     provider: str | None
     location: str | None
     allowed_roots: tuple[str, ...] = ()
+    owns_files: bool = False
 
     @property
     def is_delta(self) -> bool:
@@ -225,7 +227,12 @@ def _entry(information: str) -> CatalogEntry:
     name = [one for key in ("Catalog", "Database", "Table") for one in values(key)[:1]]
     provider = values("Provider")[0] if values("Type")[:1] != ["VIEW"] else None
     location = values("Location")[-1] if values("Location") else None
-    return CatalogEntry(".".join(name), provider, location, _allowed_roots(information))
+    owns = _OWNS.search(information.rpartition("\nLocation: ")[2]) is not None
+    return CatalogEntry(".".join(name), provider, location, _allowed_roots(information), owns)
+
+
+#: The option ``ownsFiles`` among others.
+_OWNS = re.compile(r"^Storage Properties: \[(?:.*, )?ownsFiles=true(?:, .*)?\]$", re.MULTILINE)
 
 
 #: The option ``allowedRoots`` among others.

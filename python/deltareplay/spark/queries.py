@@ -16,6 +16,7 @@ from deltareplay.spark import (
     pruning,
     results,
     session,
+    target_views,
 )
 from deltareplay.spark._read import rows_of
 from deltareplay.spark.moments import moment
@@ -107,7 +108,10 @@ def read_here(spark: SparkSession, text: str) -> DataFrame:
             "have now",
             code="sql.view",
         )
-    getattr(spark.sql(query, **frames), view.method)(view.name[0])
+    rows = spark.sql(query, **frames)
+    getattr(rows, view.method)(view.name[0])
+    if "Global" not in view.method:
+        target_views.remember(spark, view.name[0], view.query, rows)
     return results.nothing(spark)
 
 
