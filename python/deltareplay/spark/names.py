@@ -34,6 +34,8 @@ FROM_SOURCE = "__deltareplay_from_source"
 CLAUSE = "__deltareplay_clause"
 #: Names of directories must not begin with ``_``: VACUUM passes over them.
 IS_CHANGE = "deltareplay_is_change"
+#: What stands for the empty string in names of directories, where Spark puts that with the nulls.
+EMPTY = "deltareplay_empty"
 
 
 def quoted(name: str) -> str:

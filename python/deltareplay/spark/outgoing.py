@@ -281,6 +281,9 @@ def _text(column: Column, one: Json) -> Column:
             "text: write this table with Delta's own writer",
             code="write.feature",
         )
+    if type_ == "string":
+        text = column.cast("string")
+        return sf.when(sf.length(text) == 0, sf.lit(names.EMPTY)).otherwise(text)
     if type_ != "timestamp":
         return column.cast("string")
     # in UTC, whatever the session's time zone

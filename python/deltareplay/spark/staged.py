@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from deltareplay._transaction import Transaction
     from deltareplay.spark.target_table import TargetTable
 
-_NULL = "__HIVE_DEFAULT_PARTITION__"
+#: Values that are not the names of their directories.
+_DIRECTORIES = {"__HIVE_DEFAULT_PARTITION__": None, names.EMPTY: ""}
 
 #: Settings of the written files that only a session can have.
 _SETTINGS = {
@@ -154,7 +155,7 @@ class Staged:
                 continue
             directories = row["path"].split("/")[1 : 1 + len(partitions)]
             values = [tuple(map(unquote, one.split("=", 1))) for one in directories]
-            known = [(key, None if value == _NULL else value) for key, value in values]
+            known = [(key, _DIRECTORIES.get(value, value)) for key, value in values]
             is_change = dict(known).get(names.IS_CHANGE) == "true"
             known = [one for one in known if one[0] != names.IS_CHANGE]
             if is_change:
