@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from deltareplay import _double_quotes
 from deltareplay._arguments import checked_methods
 from deltareplay._filters import Filter
 from deltareplay._renamed import renamed
@@ -140,5 +141,6 @@ class Appending(TableLocation):
             )
             raise InvalidArgumentError(message, code="rows.partitions")
         asked = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
+        _double_quotes.check(where, lambda: self.snapshot().schema_json)
         rows = arrow_stream(data, lambda: columns_for(asked, self.snapshot()))
         return written(self._native.overwrite(rows, where, partition_overwrite == "dynamic", asked))

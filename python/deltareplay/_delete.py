@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from deltareplay import _double_quotes
 from deltareplay._arguments import checked_methods
 from deltareplay._filters import Filter
 from deltareplay._table_location import TableLocation
 from deltareplay._written import Written, options, written
+
+if TYPE_CHECKING:
+    from deltareplay._snapshot import Snapshot
 
 
 @checked_methods
@@ -13,6 +19,10 @@ class Deleting(TableLocation):
     """Rows that go."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def snapshot(self) -> Snapshot: ...
 
     def delete(
         self,
@@ -56,4 +66,5 @@ class Deleting(TableLocation):
         True
         """
         asked = options(None, txn, user_metadata, target_file_size, durable, timeout)
+        _double_quotes.check(where, lambda: self.snapshot().schema_json)
         return written(self._native.delete(where, asked))

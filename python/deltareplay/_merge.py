@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from deltareplay import _double_quotes
 from deltareplay._arguments import checked_methods, names
 from deltareplay._expressions import Expression, assignments
 from deltareplay._row_sources import Rows, arrow_stream
@@ -236,6 +237,8 @@ class Merging(TableLocation):
         condition = _condition(on, source_alias, target_alias)
         asked = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
         called = (condition, source_alias, target_alias)
+
+        _double_quotes.check(condition, lambda: self.snapshot().schema_json)
 
         def run(clauses: Sequence[Any]) -> Written:
             rows = arrow_stream(source, lambda: columns_for(asked, self.snapshot()))

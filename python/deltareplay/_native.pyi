@@ -64,6 +64,7 @@ __all__ = [
     "protocol_upgrade_for",
     "protocol_with_feature",
     "protocol_without_feature",
+    "quoted_columns",
     "removed_files",
     "restore",
     "schema_string",
@@ -521,6 +522,7 @@ def protocol_features(protocol: _Versions, /) -> list[str]: ...
 def clock_times(
     filter: Filter, schema_string: str, partition_columns: Sequence[str]
 ) -> set[str]: ...
+def quoted_columns(condition: str, schema_string: str, /) -> tuple[list[str], bool]: ...
 def target_filter(
     condition: str, schema_string: str, alias: str | None, joined: bool
 ) -> str | None: ...

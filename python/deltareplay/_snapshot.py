@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from deltareplay import _log
+from deltareplay import _double_quotes, _log
 from deltareplay._arguments import checked_methods
 from deltareplay._frames import Frames
 from deltareplay._log_warning import LogWarning
@@ -352,6 +352,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
             "on_error": on_error,
             "look_ahead": look_ahead,
         }
+        _double_quotes.check(filter, lambda: self.schema_json)
         native = self._native.scan(
             columns,
             filter,

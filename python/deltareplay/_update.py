@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from deltareplay import _double_quotes
 from deltareplay._arguments import checked_methods
 from deltareplay._expressions import Expression, assignments
 from deltareplay._filters import Filter
 from deltareplay._table_location import TableLocation
 from deltareplay._written import Written, options, written
+
+if TYPE_CHECKING:
+    from deltareplay._snapshot import Snapshot
 
 
 @checked_methods
@@ -16,6 +21,10 @@ class Updating(TableLocation):
     """Rows that get other values."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def snapshot(self) -> Snapshot: ...
 
     def update(
         self,
@@ -63,4 +72,5 @@ class Updating(TableLocation):
         1
         """
         asked = options(None, txn, user_metadata, target_file_size, durable, timeout)
+        _double_quotes.check(where, lambda: self.snapshot().schema_json)
         return written(self._native.update_rows(where, assignments(set), asked))

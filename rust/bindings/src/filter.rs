@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deltareplay_core::expr::{Literal, Predicate};
+use deltareplay_core::expr::{Literal, Predicate, double_quoted};
 use deltareplay_core::spec::schema::StructType;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -214,5 +214,25 @@ pub(crate) fn target_filter(
         let schema = StructType::parse(schema_string)?;
         let own = Predicate::parse_sql(condition)?.of_target(&schema, alias, joined);
         Ok(own.map(|own| own.to_string()))
+    })
+}
+
+/// The columns whose names a condition has in double quotes, as texts, and whether it uses any column.
+#[pyfunction]
+#[pyo3(signature = (condition, schema_string, /))]
+pub(crate) fn quoted_columns(
+    py: Python<'_>,
+    condition: &str,
+    schema_string: &str,
+) -> PyResult<(Vec<String>, bool)> {
+    detached(py, || {
+        let schema = StructType::parse(schema_string)?;
+        let mut names = double_quoted(condition);
+        names.retain(|text| schema.field(text).is_some());
+        let bound = Predicate::parse_sql(condition).and_then(|read| read.bind(&schema));
+        Ok((
+            names,
+            bound.map_or(true, |bound| !bound.columns().is_empty()),
+        ))
     })
 }

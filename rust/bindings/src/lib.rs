@@ -60,7 +60,9 @@ mod _native {
         visible_names,
     };
     #[pymodule_export]
-    use super::filter::{clock_times, filter_at, literal_text, target_filter, with_moments};
+    use super::filter::{
+        clock_times, filter_at, literal_text, quoted_columns, target_filter, with_moments,
+    };
     #[pymodule_export]
     use super::follow::Follow;
     #[pymodule_export]

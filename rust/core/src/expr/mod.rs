@@ -43,6 +43,7 @@ pub use formula::Formula;
 pub use literal::{Decimal, Literal};
 pub use node::BoundPredicate;
 pub use predicate::Predicate;
+pub use quoted::double_quoted;
 
 #[cfg(test)]
 #[allow(

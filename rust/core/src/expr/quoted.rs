@@ -12,7 +12,7 @@ use sqlparser::ast::ValueWithSpan;
 /// The same SQL with its texts in one way of writing. What is written so stays as it is.
 pub(super) fn canonical(sql: &str) -> Cow<'_, str> {
     let mut written = String::with_capacity(sql.len());
-    if rewritten(sql, &mut written).is_none() {
+    if rewritten(sql, &mut written, &mut |_, _| ()).is_none() {
         // a text that does not end is for the tokenizer to complain of
         written.push('\'');
     }
@@ -20,6 +20,17 @@ pub(super) fn canonical(sql: &str) -> Cow<'_, str> {
         return Cow::Borrowed(sql);
     }
     Cow::Owned(written)
+}
+
+/// The texts that SQL has in double quotes, as other dialects have names.
+pub fn double_quoted(sql: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    rewritten(sql, &mut String::new(), &mut |quote, text| {
+        if quote == '"' {
+            texts.push(text.to_owned());
+        }
+    });
+    texts
 }
 
 /// The value of a literal of [`canonical`] SQL, by what stands between its quotes.
@@ -43,8 +54,9 @@ pub(super) fn is_number(value: &ValueWithSpan, digits: &str) -> bool {
     to.saturating_sub(from) < digits.len() as u64 + 3
 }
 
-/// `None` where a text does not end: what comes before it was written.
-fn rewritten(sql: &str, written: &mut String) -> Option<()> {
+/// `None` where a text does not end: what comes before it was written. Calls `found` with the quote and the
+/// value of each text that is not raw.
+fn rewritten(sql: &str, written: &mut String, found: &mut dyn FnMut(char, &str)) -> Option<()> {
     let mut letters = sql.chars().peekable();
     // where a text ended after which only blanks have come: the next text goes on with it
     let mut ended = None;
@@ -55,11 +67,13 @@ fn rewritten(sql: &str, written: &mut String) -> Option<()> {
         match letter {
             '\'' | '"' if !in_word(before) => {
                 let text = literal(&mut letters, letter, false)?;
+                found(letter, &text);
                 append(written, &mut ended, &text);
             }
             // bytes, `X'00'`, and typed texts without a blank are no part of another
             '\'' | '"' => {
                 let text = literal(&mut letters, letter, false)?;
+                found(letter, &text);
                 append(written, &mut None, &text);
                 ended = None;
             }

@@ -53,8 +53,15 @@ proptest! {
     #[test]
     fn written_once_it_stays(sql in r#"[a'"\\r `/*-]{0,12}"#) {
         let mut once = String::new();
-        if rewritten(&sql, &mut once).is_some() {
+        if rewritten(&sql, &mut once, &mut |_, _| ()).is_some() {
             prop_assert_eq!(canonical(&once).into_owned(), once);
         }
     }
+}
+
+#[test]
+fn texts_in_double_quotes() {
+    let sql = r#""Name" <> 'a "b"' AND `c "d"` = "it""s" -- "e"
+"#;
+    assert_eq!(double_quoted(sql), ["Name", "it\"s"]);
 }
