@@ -43,7 +43,7 @@ class Column:
         for name in path[1:]:
             inside = [one.type for one in found if pa.types.is_struct(one.type)]
             found = [one for type_ in inside for one in type_ if one.name == name]
-        known = len(found) == 1 and not _is_padded(found[0])
+        known = len(found) == 1 and not _has_own_order(found[0])
         return cls(tuple(path), found[0].type if known else None)
 
     @property
@@ -128,6 +128,8 @@ def _is_text(type_: pa.DataType) -> bool:
     return pa.types.is_string(type_) or pa.types.is_large_string(type_)
 
 
-def _is_padded(one: pa.Field[Any]) -> bool:
-    """Whether SQL compares it padded with blanks, and nobody else does: a column of ``char(n)``."""
-    return (one.metadata or {}).get(b"__CHAR_VARCHAR_TYPE_STRING", b"").startswith(b"char")
+def _has_own_order(field: pa.Field[Any]) -> bool:
+    """Whether SQL alone compares it so: a ``char(n)`` padded, or texts by a collation."""
+    metadata = field.metadata or {}
+    declared = metadata.get(b"__CHAR_VARCHAR_TYPE_STRING", b"")
+    return b"__COLLATIONS" in metadata or declared.startswith(b"char")

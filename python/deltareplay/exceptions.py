@@ -18,7 +18,7 @@ _PAGES = {
     "tables": "argument dataset diff internal table timestamp version",
     "storage": "options path storage uri",
     "definition": "alter properties protocol schema",
-    "expressions": "filter formula",
+    "expressions": "expression filter formula",
     "changes": "changes follow",
     "writing": "clone conflict convert create rows transaction",
     "maintenance": "generate optimize report restore vacuum",

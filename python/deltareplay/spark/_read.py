@@ -90,8 +90,9 @@ def read(
     snapshot = snapshot_of(table, version, timestamp)
     wanted = Wanted(with_row_id, with_file_path, with_row_index)
     selecting = filters.pruning(spark, filter, snapshot)
-    if filter is not None:
-        snapshot.scan(filter=filter)  # checked by the same rules, whether or not it selects files
+    # checked by the same rules, whether or not it selects files
+    if filter is not None and filters.needs_collation(filter, snapshot):
+        selecting = None
     rows = rows_of(spark, snapshot, selecting, columns, wanted, root)
     if filter is not None:
         rows = rows.filter(filters.condition(filter))

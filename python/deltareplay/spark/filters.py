@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.frames import from_arrow
 from deltareplay.spark.session import is_utc, time_zone, version
 
@@ -102,6 +102,21 @@ def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> F
         found = clock.selectExpr("text", "unix_micros(try_cast(text AS TIMESTAMP)) AS micros")
         moments = {row.text: row.micros for row in found.collect() if row.micros is not None}
     return _native.with_moments(filter, *table, moments)
+
+
+def needs_collation(filter: Filter, snapshot: Snapshot) -> bool:
+    """Whether a filter compares texts of a column with a collation, which only Spark does.
+
+    Raises:
+        InvalidArgumentError: It does not fit the table.
+    """
+    try:
+        snapshot._native.scan(None, filter)  # the session may read double quotes as names
+    except UnsupportedFeatureError as error:
+        if error.code != "expression.collation":
+            raise
+        return True
+    return False
 
 
 #: Settings that change what SQL with such a character means.

@@ -21,6 +21,7 @@ use crate::expr::{BoundPredicate, Predicate};
 use crate::scan::ScanFile;
 use crate::scan::data_file::{Extras, ReadPlan, TableLayout};
 use crate::snapshot::Snapshot;
+use crate::spec::collation::not_compared;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
@@ -224,6 +225,23 @@ impl Reading {
     /// The table's schema, and how its columns are named in files.
     pub(super) fn table(&self) -> (&StructType, ColumnMappingMode) {
         (&self.layout.schema, self.layout.column_mapping)
+    }
+
+    /// Checks the columns of a key, before anything is read.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `columns.unknown`. Unsupported: `expression.collation`.
+    pub(super) fn check_key(&self, names: &[String]) -> Result<()> {
+        for at in self.positions(names)? {
+            let Some(field) = self.layout.schema.fields().get(at) else {
+                continue;
+            };
+            if let Some(collation) = field.collation() {
+                return Err(not_compared(&field.name, &collation));
+            }
+        }
+        Ok(())
     }
 
     /// Where these columns stand in the table's schema.

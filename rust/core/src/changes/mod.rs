@@ -114,7 +114,7 @@ impl Changes {
             options.filter.as_ref(),
         );
         let reading = Arc::new(definition.reading()?);
-        reading.positions(&options.key)?;
+        reading.check_key(&options.key)?;
         Ok(Self {
             source: source.clone(),
             identity_options: IdentityOptions::new(&options.key, options.most_rows),

@@ -2,6 +2,9 @@
 
 use arrow_schema::DataType;
 
+use crate::error::Result;
+use crate::spec::collation::not_compared;
+
 /// A column that a predicate uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoundColumn {
@@ -11,4 +14,20 @@ pub struct BoundColumn {
     pub data_type: DataType,
     /// Of `char(n)`: to how many letters its texts are filled up with blanks. Bounds know nothing of it.
     pub char_length: Option<usize>,
+    /// By what Spark compares its texts, if not by their bytes.
+    pub collation: Option<String>,
+}
+
+impl BoundColumn {
+    /// Refuses a comparison that would need the collation of the column.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: `expression.collation`.
+    pub(crate) fn comparable(&self) -> Result<()> {
+        match &self.collation {
+            Some(collation) => Err(not_compared(&self.path.join("."), collation)),
+            None => Ok(()),
+        }
+    }
 }

@@ -7,6 +7,7 @@ pub mod actions;
 pub mod arrow;
 pub(crate) mod calendar;
 pub(crate) mod char_length;
+pub(crate) mod collation;
 pub mod column_path;
 pub mod deletion_vector;
 pub mod feature_rules;

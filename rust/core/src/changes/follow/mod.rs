@@ -131,7 +131,7 @@ impl Follow {
             definition
         };
         let reading = Arc::new(definition.reading()?);
-        reading.positions(&options.key)?;
+        reading.check_key(&options.key)?;
         let offset = begin(source, &known, &options.begin)?;
         if options
             .until

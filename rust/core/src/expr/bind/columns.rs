@@ -63,6 +63,7 @@ impl<'a> Columns<'a> {
             path: spelled,
             data_type: field.data_type.arrow_type(),
             char_length: field.char_length(),
+            collation: field.collation(),
         };
         Ok((Arc::new(column), Family::of(&field.data_type)))
     }

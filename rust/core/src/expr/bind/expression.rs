@@ -253,7 +253,9 @@ impl<'a> ExpressionBinder<'a> {
 
     /// `RLIKE`: whether a pattern is found anywhere in the texts.
     fn matched(&mut self, expr: &Expr, pattern: &Expr) -> Result<Typed> {
-        let text = self.value(expr)?.cast(&DataType::Utf8)?;
+        let text = self.value(expr)?;
+        text.comparable()?;
+        let text = text.cast(&DataType::Utf8)?;
         if is_null_literal(pattern) {
             let function =
                 Function::made(|texts| Ok(Arc::new(BooleanArray::new_null(texts.len()))));
@@ -370,6 +372,9 @@ fn named(name: &str, mut arguments: Vec<Typed>) -> Result<Typed> {
         && let Some(only) = arguments.pop()
     {
         return only.cast(&wanted);
+    }
+    if matches!(name, "greatest" | "least") {
+        arguments.iter().try_for_each(Typed::comparable)?;
     }
     let function = Function::named(name, arguments.len()).ok_or_else(|| {
         let (name, count) = (clipped(name), arguments.len());

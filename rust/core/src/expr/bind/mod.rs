@@ -289,6 +289,7 @@ impl Binder<'_> {
 
     fn membership(&mut self, path: &Path, list: &[Literal]) -> Result<Node> {
         let (column, family) = self.columns.find(path)?;
+        column.comparable()?;
         if family == Family::Void {
             let known = if list.is_empty() { Some(false) } else { None };
             return Ok(Node::answer(known));
@@ -350,6 +351,7 @@ fn if_present(column: &Arc<BoundColumn>, answer: bool) -> Node {
 
 /// A column against a literal.
 fn with_literal((column, family): &Found, op: Op, literal: &Literal) -> Result<Node> {
+    column.comparable()?;
     let position = values::position(column, family, literal)?;
     if op == Op::NullSafeEq {
         return Ok(match position {
@@ -398,6 +400,8 @@ fn comparison(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition
 
 /// A column against another.
 fn between_columns(left: Found, op: Op, right: Found) -> Result<Node> {
+    left.0.comparable()?;
+    right.0.comparable()?;
     let both_null = || Node::And(vec![is_null(&left.0), is_null(&right.0)]);
     let compare = |order| -> Result<Node> {
         if left.1 == Family::Void || right.1 == Family::Void {

@@ -9,6 +9,7 @@ use crate::expr::bound_column::BoundColumn;
 use crate::expr::predicate::Path;
 use crate::spec::arrow::place;
 use crate::spec::char_length::char_length;
+use crate::spec::collation::collation;
 use crate::spec::json::clipped;
 
 /// Columns by the names that lead to them.
@@ -55,6 +56,7 @@ impl Scope for &Fields {
             path: spelled,
             data_type: field.data_type().clone(),
             char_length: char_length(field),
+            collation: collation(field),
         }))
     }
 

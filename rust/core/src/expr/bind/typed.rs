@@ -113,6 +113,10 @@ impl Typed {
             DataType::Null => DataType::Boolean,
             both => both,
         };
+        if both == DataType::Utf8 {
+            left.comparable()?;
+            right.comparable()?;
+        }
         let (left, right) = (left.cast(&both)?, right.cast(&both)?);
         compared(op, &left.no_rows(), &right.no_rows())?;
         let (left, right) = (Box::new(left.node), Box::new(right.node));
@@ -167,6 +171,7 @@ impl Typed {
     }
 
     pub(super) fn like(text: Self, matcher: Matcher) -> Result<Self> {
+        text.comparable()?;
         Ok(Self::answer(Node::Like {
             text: Box::new(text.cast(&DataType::Utf8)?.node),
             matcher: Arc::new(matcher),
@@ -211,6 +216,7 @@ impl Typed {
             path: vec![String::new(), number.to_string()],
             data_type: self.data_type.clone(),
             char_length: None,
+            collation: self.collated().and_then(|column| column.collation.clone()),
         });
         let made = make(Self::column(Arc::clone(&column)))?;
         let node = Node::With {
@@ -239,6 +245,24 @@ impl Typed {
             nodes.push(part.cast(&both)?.node);
         }
         Ok((nodes, both))
+    }
+
+    /// Refuses to compare texts of a column with a collation, or made of such.
+    pub(super) fn comparable(&self) -> Result<()> {
+        self.collated().map_or(Ok(()), |column| column.comparable())
+    }
+
+    fn collated(&self) -> Option<Arc<BoundColumn>> {
+        if self.data_type != DataType::Utf8 {
+            return None;
+        }
+        let mut collated = None;
+        self.node.each_column(&mut |column| {
+            if column.collation.is_some() {
+                collated = Some(Arc::clone(column));
+            }
+        });
+        collated
     }
 
     /// The length of a column of `char(n)`.

@@ -353,6 +353,7 @@ pub(super) fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Resul
         path: vec![left.to_string()],
         data_type: values.data_type().clone(),
         char_length: None,
+        collation: None,
     };
     let node = super::with_literal(&(Arc::new(column), family), op, right)?;
     let answer = Evaluator::of_one_value(&values).answers(&node)?;

@@ -7,6 +7,7 @@ use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 
 use crate::error::Error;
 use crate::spec::char_length::DECLARED_TYPE;
+use crate::spec::collation::COLLATIONS;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
 /// Whether a column holds nothing but nulls; files do not have it.
@@ -14,15 +15,16 @@ pub(super) fn is_void(field: &StructField) -> bool {
     field.data_type == DataType::Primitive(PrimitiveType::Void)
 }
 
-/// The schema with columns that may all be null; those of `char(n)` are known as such.
+/// The schema with columns that may all be null; those of `char(n)` and those
+/// with a collation are known as such.
 pub(super) fn nullable(schema: &StructType) -> SchemaRef {
     let fields = schema.arrow_fields();
     let fields = fields.iter().map(|field| {
-        let declared = field.metadata().get(DECLARED_TYPE).cloned();
-        let metadata = declared.map(|declared| (DECLARED_TYPE.to_owned(), declared));
+        let kept = |key: &str| Some((key.to_owned(), field.metadata().get(key)?.clone()));
+        let metadata = [DECLARED_TYPE, COLLATIONS].into_iter().filter_map(kept);
         Field::clone(field)
             .with_nullable(true)
-            .with_metadata(metadata.into_iter().collect::<HashMap<_, _>>())
+            .with_metadata(metadata.collect::<HashMap<_, _>>())
     });
     Arc::new(Schema::new(fields.collect::<Fields>()))
 }

@@ -1,0 +1,84 @@
+"""Empty strings in partition columns, and columns with a collation, beside delta-spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = pa.schema([("v", pa.int32()), pa.field("s", pa.string(), nullable=False)])
+
+
+def pairs(frame: Any) -> list[tuple[int, str | None]]:
+    return sorted((row.v, row.s) for row in frame.collect())
+
+
+def added(path: Path) -> list[dict[str, str | None]]:
+    [*_, newest] = sorted((path / "_delta_log").glob("*.json"))
+    lines = [json.loads(line) for line in newest.read_text().splitlines()]
+    return [line["add"]["partitionValues"] for line in lines if "add" in line]
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+def test_empty_strings_stay(spark: Any, tmp_path: Path, nullable: bool) -> None:
+    """delta-spark reads them as they are, and loses them when it writes."""
+    path = tmp_path / "t"
+    schema = SCHEMA.set(1, SCHEMA.field("s").with_nullable(nullable))
+    table = dr.create_table(path, schema, ["s"])
+    table.append([{"v": 0, "s": ""}, {"v": 1, "s": "x"}])
+    theirs = spark.read.format("delta").load(str(path))
+    for condition, rows in {
+        "s = ''": [(0, "")],
+        "s <> 'x'": [(0, "")],
+        "s IS NULL": [],
+        "v >= 0": [(0, ""), (1, "x")],
+    }.items():
+        assert pairs(theirs.where(condition)) == rows
+        assert pairs(dr_spark.read(spark, table).where(condition)) == rows
+        assert pairs(dr_spark.read(spark, table, filter=condition)) == rows
+        query = f"SELECT * FROM delta.`{path}` WHERE {condition}"
+        assert pairs(dr_spark.sql(spark, query)) == rows
+    dr_spark.update(spark, table, "v = 0", {"v": "v + 10"})
+    assert added(path) == [{"s": ""}]
+    dr_spark.write(spark.createDataFrame([(20, "")], "v int, s string"), table)
+    assert added(path) == [{"s": ""}]
+    assert pairs(spark.read.format("delta").load(str(path))) == [(1, "x"), (10, ""), (20, "")]
+    dr_spark.write(
+        spark.createDataFrame([(30, "")], "v int, s string"),
+        table,
+        mode="overwrite",
+        partition_overwrite="dynamic",
+    )
+    assert pairs(dr_spark.read(spark, table)) == [(1, "x"), (30, "")]
+    dr_spark.delete(spark, table, "s = ''")
+    assert pairs(spark.read.format("delta").load(str(path))) == [(1, "x")]
+
+
+def test_collations_are_sparks(spark: Any, tmp_path: Path) -> None:
+    """No file is skipped by the bytes of bounds: delta-spark finds these rows, too."""
+    path = tmp_path / "t"
+    spark.sql(f"CREATE TABLE delta.`{path}` (v INT, s STRING COLLATE UTF8_LCASE) USING delta")
+    for number, text in enumerate(["a", "A", "b"]):
+        spark.sql(f"INSERT INTO delta.`{path}` VALUES ({number}, '{text}')")
+    assert "__COLLATIONS" in dr.Table(path).snapshot().schema_json
+    expected = pairs(spark.read.format("delta").load(str(path)).where("s = 'A'"))
+    assert expected == [(0, "a"), (1, "A")]
+    frames = [
+        dr_spark.read(spark, path).where("s = 'A'"),
+        dr_spark.read(spark, path, filter="s = 'A'"),
+        dr_spark.read(spark, path, filter=[("s", "=", "A")]),
+        dr_spark.sql(spark, f"SELECT * FROM delta.`{path}` WHERE s = 'A'"),
+    ]
+    for frame in frames:
+        assert pairs(frame) == expected
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        dr.Table(path).snapshot().scan(filter="s = 'A'")
+    assert caught.value.code == "expression.collation"
