@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from deltareplay import _double_quotes
@@ -51,6 +52,7 @@ class Appending(TableLocation):
                 scan, or anything else that is an Arrow stream; a list of rows as dicts; a dict of
                 columns.
             schema_mode: ``"merge"`` adds columns, and fields of columns, that only the rows have.
+                In tables with ``delta.enableTypeWidening``, columns get the rows' wider types.
             txn: Application and version of an idempotent write, as for
                 ``Transaction.set_transaction``.
             user_metadata: Any text, for the commit.
@@ -90,6 +92,7 @@ class Appending(TableLocation):
         *,
         partition_overwrite: Literal["static", "dynamic"] = "static",
         schema_mode: Literal["merge", "overwrite"] | None = None,
+        partition_columns: Sequence[str] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
         target_file_size: int | None = None,
@@ -106,6 +109,8 @@ class Appending(TableLocation):
                 and no others.
             schema_mode: ``"merge"`` as in ``append``; ``"overwrite"`` gives the table the columns
                 of the rows, if all rows are replaced.
+            partition_columns: With ``schema_mode="overwrite"``, what the table is partitioned by
+                from now on; none if empty. By default that stays.
             txn: As in ``append``.
             user_metadata: As in ``append``.
             target_file_size: As in ``append``.
@@ -141,6 +146,8 @@ class Appending(TableLocation):
             )
             raise InvalidArgumentError(message, code="rows.partitions")
         asked = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
+        if partition_columns is not None:
+            asked["partition_columns"] = list(partition_columns)
         _double_quotes.check(where, lambda: self.snapshot().schema_json)
         rows = arrow_stream(data, lambda: columns_for(asked, self.snapshot()))
         return written(self._native.overwrite(rows, where, partition_overwrite == "dynamic", asked))

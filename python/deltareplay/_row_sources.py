@@ -7,6 +7,7 @@ from numbers import Number
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltareplay import _native
 from deltareplay.exceptions import InvalidArgumentError
@@ -145,9 +146,32 @@ def _column(schema: pa.Schema, name: str, values: Any) -> Any:
     if not isinstance(values, Sequence) and not hasattr(values, "dtype"):
         values = list(values)
     [type_] = [field.type for field in schema if field.name.lower() == name.lower()] or [None]
-    if type_ is not None:
-        type_ = _type_for(type_, values, name)
-    return _array(name, values, type_)
+    if type_ is None:
+        return _array(name, values, None)
+    if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+        return _numbers(name, values, type_)
+    return _array(name, values, _type_for(type_, values, name))
+
+
+def _numbers(name: str, values: Any, type_: pa.DataType) -> pa.Array[Any]:
+    """Numbers of the table's type; where some do not fit into it, of the type that fits them.
+
+    What becomes of these is for the core to say: an error, or a column of a wider type.
+    """
+    try:
+        column = _array(name, values, type_)
+    except InvalidArgumentError:
+        own = _array(name, values, None)
+        if pa.types.is_integer(own.type) or pa.types.is_decimal(own.type):
+            return own
+        raise
+    if not pa.types.is_float32(type_):
+        return column
+    own = _array(name, values, None)
+    if pa.types.is_float64(own.type):
+        infinite = [pc.is_inf(numbers).true_count for numbers in (column, own)]
+        return column if infinite[0] == infinite[1] else own
+    return column
 
 
 def _array(name: str, values: Any, type_: pa.DataType | None) -> pa.Array[Any]:

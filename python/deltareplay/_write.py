@@ -66,7 +66,8 @@ def write(
         where: With ``overwrite``, as in ``Table.overwrite``: only rows that satisfy it are
             replaced, and all new rows must satisfy it.
         partition_overwrite: With ``overwrite``, as in ``Table.overwrite``.
-        partition_columns: The partition columns of a new table; for an existing table, its own.
+        partition_columns: The partition columns of a new table; for an existing table, its own, or
+            with ``schema_mode="overwrite"`` those that it gets.
         schema_mode: As in ``Table.append``; with ``overwrite`` as in ``Table.overwrite``.
         properties: Table properties of a new table, as in ``create_table``.
         name: The name of a new table.
@@ -130,19 +131,25 @@ def write(
             "it, or pass mode='ignore'",
             code="table.exists",
         )
-    if partition_columns is not None:
+    if partition_columns is not None and schema_mode != "overwrite":
         own = table.snapshot().partition_columns
         if [one.lower() for one in partition_columns] != [one.lower() for one in own]:
             raise InvalidArgumentError(
                 f"the table is partitioned by {own}, not by {list(partition_columns)}: leave "
-                "partition_columns out, or write another table",
+                "partition_columns out, write another table, or overwrite this one with "
+                "schema_mode='overwrite'",
                 code="write.partitions",
             )
     if mode == "append":
         merging: Any = schema_mode
         return table.append(data, schema_mode=merging, **how)
     return table.overwrite(
-        data, where, partition_overwrite=partition_overwrite, schema_mode=schema_mode, **how
+        data,
+        where,
+        partition_overwrite=partition_overwrite,
+        schema_mode=schema_mode,
+        partition_columns=partition_columns if schema_mode == "overwrite" else None,
+        **how,
     )
 
 

@@ -44,6 +44,7 @@ def options(
     """What every verb takes that writes rows, as the core takes it."""
     return {
         "schema_mode": schema_mode,
+        "partition_columns": None,
         "txn": txn,
         "user_metadata": user_metadata,
         "target_file_size": target_file_size,

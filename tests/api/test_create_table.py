@@ -87,7 +87,7 @@ REFUSED: dict[str, tuple[Create, str]] = {
         "transaction.column_name",
     ),
     "a type that tables do not have": (
-        lambda at: dr.create_table(at, pa.schema([("a", pa.uint64())])),
+        lambda at: dr.create_table(at, pa.schema([("a", pa.time64("us"))])),
         "schema.arrow_type",
     ),
     "a column twice": (

@@ -158,3 +158,55 @@ def test_arguments_are_checked_before_there_is_a_table(given: Any, tmp_path: Pat
         dr.write(tmp_path / "t", [{"id": 1}], **given)
     assert caught.value.code == "write.mode"
     assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_other_columns_and_partitions_in_one_commit(mapping: str, tmp_path: Path) -> None:
+    """As delta-spark's ``overwriteSchema`` with ``partitionBy``."""
+    path = tmp_path / "t"
+    properties = {"delta.columnMapping.mode": mapping}
+    rows = pa.table({"n": [1, 2], "s": ["foo", "bar"]})
+    dr.write(path, rows, partition_columns=["s"], properties=properties)
+    new = pa.table({"n": [2, 3], "day": ["a", "b"]})
+    overwrite: dict[str, Any] = {"mode": "overwrite", "schema_mode": "overwrite"}
+    assert dr.write(path, new, partition_columns=["n"], **overwrite).version == 1
+    table = dr.Table(path)
+    snapshot = table.snapshot()
+    assert snapshot.partition_columns == ["n"]
+    assert snapshot.schema.names == ["n", "day"]
+    assert snapshot.num_files == 2
+    assert snapshot.scan(filter="n = 3").to_arrow()["day"].to_pylist() == ["b"]
+    [entry] = table.history(limit=1).to_pylist()
+    assert dict(entry["operationParameters"])["partitionBy"] == '["n"]'
+    assert table.snapshot(0).scan(filter="s = 'foo'").count() == 1
+    assert table.snapshot(0).partition_columns == ["s"]
+    table.overwrite(new, schema_mode="overwrite", partition_columns=[])
+    assert table.snapshot().partition_columns == []
+    table.append(new)
+    assert table.snapshot().scan().count() == 4
+
+
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [
+        (["nothing"], "transaction.partition_columns"),
+        (["n", "N"], "transaction.partition_columns"),
+        (["n", "day"], "transaction.partition_columns"),
+        (["list"], "transaction.partition_columns"),
+    ],
+)
+def test_partitions_that_cannot_be(columns: list[str], code: str, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    dr.write(path, {"n": [1]})
+    new = pa.table({"n": [2], "day": ["a"]})
+    if columns == ["list"]:
+        new = new.append_column("list", pa.array([[1]]))
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr.write(path, new, mode="overwrite", schema_mode="overwrite", partition_columns=columns)
+    assert caught.value.code == code
+    assert len(list(path.rglob("*.parquet"))) == 1
+    table = dr.Table(path)
+    for other in (None, "merge"):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.overwrite({"n": [1]}, schema_mode=other, partition_columns=["n"])
+        assert caught.value.code == "rows.schema_mode"

@@ -29,6 +29,7 @@ pub(crate) type Outcome = (Option<u64>, BTreeMap<String, String>, Option<String>
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
     schema_mode: Option<String>,
+    partition_columns: Option<Vec<String>>,
     txn: Option<(String, i128)>,
     user_metadata: Option<String>,
     target_file_size: Option<i128>,
@@ -63,6 +64,7 @@ impl Options {
                     return Err(Error::invalid("rows.schema_mode", message));
                 }
             },
+            partition_columns: self.partition_columns,
             txn: self.txn.map(version_of_application).transpose()?,
             user_metadata: self.user_metadata,
             snapshot: self.snapshot.map(|snapshot| snapshot.get().state().clone()),

@@ -22,7 +22,8 @@ const KEPT: [&str; 5] = [
 ];
 
 impl StructType {
-    /// The table's schema for an Arrow schema. Unsigned numbers become the next larger signed ones.
+    /// The table's schema for an Arrow schema. Unsigned numbers become the next larger signed ones, those
+    /// of 64 bits decimals of 20 digits, as Spark reads them.
     ///
     /// # Errors
     ///
@@ -73,6 +74,10 @@ fn data_type(arrow: &ArrowType, depth: usize) -> Result<DataType> {
         ArrowType::Int16 | ArrowType::UInt8 => P::Short,
         ArrowType::Int32 | ArrowType::UInt16 => P::Integer,
         ArrowType::Int64 | ArrowType::UInt32 => P::Long,
+        ArrowType::UInt64 => P::Decimal {
+            precision: 20,
+            scale: 0,
+        },
         ArrowType::Float16 | ArrowType::Float32 => P::Float,
         ArrowType::Float64 => P::Double,
         ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => P::String,

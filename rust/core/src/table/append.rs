@@ -25,7 +25,7 @@ impl Table {
         let mut transaction = self.begin(&snapshot, "WRITE", parameters, &options)?;
         let mut written = WrittenFiles::new(&self.source);
         if !set_txn(&mut transaction, &options)? {
-            set_schema(&mut transaction, &rows, options.schema_mode, false)?;
+            set_schema(&mut transaction, &rows, &options, false)?;
             let (metadata, protocol) = transaction.effective()?;
             let layout = Layout::new(metadata, protocol, Purpose::Data, &[])?;
             let mut intake = Intake::new(metadata, protocol, &rows.schema())?;

@@ -7,18 +7,17 @@ use serde_json::{Value, json};
 
 use super::Table;
 use super::write::{
-    RowSource, RowsOptions, RowsWritten, SchemaMode, file_filter, nothing_done, set_marks, set_txn,
-    texts, write_options,
+    RowSource, RowsOptions, RowsWritten, SchemaMode, file_filter, merged_metadata, nothing_done,
+    set_marks, set_txn, texts, write_options,
 };
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
 use crate::transaction::Transaction;
-use crate::transaction::alter::with_schema;
 use crate::transaction::rows::{
     Changer, Clause, Counts, InsertClause, Intake, KeyRange, Merge, MergeDefinition, SourceRows,
-    Then, UnmatchedRows, When, WrittenFiles, evolved_schema,
+    Then, UnmatchedRows, When, WrittenFiles, joining, without_unused,
 };
 
 /// Bytes of a source that are held in memory.
@@ -54,6 +53,7 @@ impl Table {
             return self.settle(transaction, WrittenFiles::new(self.source()));
         }
         let evolves = evolves(options.schema_mode)?;
+        let rows = without_unused(rows, definition, snapshot.schema(), evolves)?;
         let evolved = evolves && evolve(&mut transaction, definition, &rows.schema())?;
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&options);
@@ -89,7 +89,7 @@ fn parameters(definition: &MergeDefinition) -> Vec<(&'static str, Value)> {
     parameters
 }
 
-/// Adds the columns that only the source has; whether there are any.
+/// Adds the columns that only the source has, and widens types; whether there are any.
 fn evolve(
     transaction: &mut Transaction,
     definition: &MergeDefinition,
@@ -97,10 +97,10 @@ fn evolve(
 ) -> Result<bool> {
     let (old, _) = transaction.effective()?;
     let schema = StructType::parse(&old.schema_string)?;
-    let Some(new) = evolved_schema(&schema, definition, source)? else {
+    let joining = joining(&schema, definition, source)?;
+    let Some(metadata) = merged_metadata(old, &joining.columns, &joining.types)? else {
         return Ok(false);
     };
-    let metadata = with_schema(old, &new)?;
     transaction.set_metadata(metadata)?;
     Ok(true)
 }

@@ -48,13 +48,13 @@ impl Table {
             let message = "the table has no partitions: say by where which rows are to be replaced";
             return Err(Error::invalid("rows.partitions", message));
         }
-        let parameters = parameters(&snapshot, replaced);
+        let parameters = parameters(&snapshot, replaced, &options);
         let mut transaction = self.begin(&snapshot, "WRITE", parameters, &options)?;
         if set_txn(&mut transaction, &options)? {
             return self.settle(transaction, WrittenFiles::new(&self.source));
         }
         let replaces_all = matches!(replaced, Replaced::All);
-        set_schema(&mut transaction, &rows, options.schema_mode, replaces_all)?;
+        set_schema(&mut transaction, &rows, &options, replaces_all)?;
         let (metadata, protocol) = transaction.effective()?;
         let feed =
             matches!(replaced, Replaced::Where(_)) && !snapshot.properties().deletion_vectors;
@@ -92,8 +92,13 @@ impl Table {
     }
 }
 
-fn parameters(snapshot: &Snapshot, replaced: &Replaced) -> Vec<(&'static str, Value)> {
-    let columns = json!(snapshot.metadata().partition_columns).to_string();
+fn parameters(
+    snapshot: &Snapshot,
+    replaced: &Replaced,
+    options: &RowsOptions,
+) -> Vec<(&'static str, Value)> {
+    let own = &snapshot.metadata().partition_columns;
+    let columns = json!(options.partition_columns.as_ref().unwrap_or(own)).to_string();
     let mut parameters = vec![
         ("mode", json!("Overwrite")),
         ("partitionBy", json!(columns)),

@@ -13,12 +13,14 @@ use crate::expr::Predicate;
 use crate::maintenance::optimize::is_auto_compacted;
 use crate::replay::FileFilter;
 use crate::snapshot::Snapshot;
+use crate::spec::actions::Metadata;
 use crate::spec::schema::StructType;
+use crate::transaction::alter::widening::{TYPE_WIDENING, widen_column};
 use crate::transaction::alter::with_schema;
 use crate::transaction::rows::{
-    Counts, Intake, WriteOptions, WrittenFiles, merged_schema, replaced_schema, with_marks,
+    Counts, Intake, WriteOptions, WrittenFiles, merged, replaced_schema, widenings, with_marks,
 };
-use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
+use crate::transaction::{CommitDescription, Transaction, TransactionOptions, check_metadata};
 
 /// What columns of the rows do to the table's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub struct RowsOptions {
     pub transaction: TransactionOptions,
     /// What other columns do.
     pub schema_mode: SchemaMode,
+    /// What the table is partitioned by from now on, where columns of the rows take the place of its own.
+    pub partition_columns: Option<Vec<String>>,
     /// Application and version of an idempotent write.
     pub txn: Option<(String, i64)>,
     /// Free-form, for the commit.
@@ -154,30 +158,79 @@ pub(super) fn set_txn(transaction: &mut Transaction, options: &RowsOptions) -> R
 pub(super) fn set_schema(
     transaction: &mut Transaction,
     rows: &RowSource,
-    mode: SchemaMode,
+    options: &RowsOptions,
     replaces_all: bool,
 ) -> Result<()> {
+    let mode = options.schema_mode;
     if mode == SchemaMode::Overwrite && !replaces_all {
         let message = "schema_mode is \"overwrite\", which is for those who replace all rows: it is \
                        \"merge\" here, or is left out";
         return Err(Error::invalid("rows.schema_mode", message));
     }
-    let (old, _) = transaction.effective()?;
-    let known = StructType::parse(&old.schema_string)?;
-    let new = match mode {
-        SchemaMode::Fixed => None,
-        SchemaMode::Merge => merged_schema(&known, &rows.schema())?,
-        SchemaMode::Overwrite => {
-            Some(replaced_schema(&known, &rows.schema())?).filter(|new| *new != known)
+    let (old, protocol) = transaction.effective()?;
+    let new = match (mode, &options.partition_columns) {
+        (SchemaMode::Fixed, None) => None,
+        (SchemaMode::Merge, None) => {
+            let given = StructType::from_arrow(&rows.schema())?;
+            merged_metadata(old, &given, &given)?
+        }
+        (SchemaMode::Overwrite, partition_columns) => {
+            let known = StructType::parse(&old.schema_string)?;
+            let schema = replaced_schema(&known, &rows.schema())?;
+            let mut new = old.clone();
+            if let Some(names) = partition_columns {
+                let spelled = |name: &String| match schema.field(name) {
+                    Some(field) => field.name.clone(),
+                    None => name.clone(),
+                };
+                new.partition_columns = names.iter().map(spelled).collect();
+            }
+            let changes = schema != known || new.partition_columns != old.partition_columns;
+            changes.then(|| with_schema(&new, &schema)).transpose()?
+        }
+        (_, Some(_)) => {
+            let message =
+                "partition_columns go with schema_mode \"overwrite\", where all rows are replaced";
+            return Err(Error::invalid("rows.schema_mode", message));
         }
     };
-    match new {
-        Some(schema) => {
-            let metadata = with_schema(old, &schema)?;
-            transaction.set_metadata(metadata)
+    let Some(metadata) = new else {
+        return Ok(());
+    };
+    if options.partition_columns.is_some() {
+        if !metadata.partition_columns.is_empty() && protocol.is_supported("clustering") {
+            let message = "the table is clustered: it cannot be partitioned, too";
+            return Err(Error::invalid("transaction.partition_columns", message));
         }
-        None => Ok(()),
+        check_metadata(&metadata, &protocol.upgrade_for(&metadata)?)?;
     }
+    transaction.set_metadata(metadata)
+}
+
+/// Other metadata, with wider types where the table widens them, and with columns, and parts of columns, that
+/// only the rows have. `None` where nothing changes.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.column` for a wider type of a column that a constraint or a generated column
+/// speaks of.
+pub(super) fn merged_metadata(
+    old: &Metadata,
+    columns: &StructType,
+    types: &StructType,
+) -> Result<Option<Metadata>> {
+    let known = StructType::parse(&old.schema_string)?;
+    let mut new = old.clone();
+    if old.is_on(TYPE_WIDENING) {
+        for (path, to) in widenings(&known, types) {
+            new = widen_column(&new, &path, &to)?;
+        }
+    }
+    let schema = merged(&StructType::parse(&new.schema_string)?, columns)?;
+    if schema == known {
+        return Ok(None);
+    }
+    with_schema(&new, &schema).map(Some)
 }
 
 /// Stages how far identity columns got.

@@ -39,6 +39,7 @@ mod winner;
 pub use actions::{AddFile, CdcFile, RemoveFile};
 pub use commit::Commit;
 pub use isolation::IsolationLevel;
+pub(crate) use prepare::check_metadata;
 pub use whole_commit::WholeCommit;
 
 /// The domain that holds the high-water mark of row ids.

@@ -220,7 +220,7 @@ fn check_vector(file: &AddFile, supported: bool) -> Result<()> {
 ///
 /// Corrupt: the schema does not parse. Invalid argument: `transaction.partition_columns`,
 /// `transaction.column_name`, `properties.combination`, `transaction.feature_missing`.
-pub(super) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result<()> {
+pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result<()> {
     use PrimitiveType as P;
     let schema = StructType::parse(&metadata.schema_string)?;
     let wrong = |message: String| Err(Error::invalid("transaction.partition_columns", message));

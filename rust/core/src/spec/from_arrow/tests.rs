@@ -18,11 +18,25 @@ fn the_way_to_arrow_and_back() {
 
 #[test]
 fn types_that_no_table_has() {
-    for arrow in [ArrowType::UInt64, ArrowType::Decimal128(5, -2)] {
+    let time = ArrowType::Time64(arrow_schema::TimeUnit::Microsecond);
+    for arrow in [time, ArrowType::Decimal128(5, -2)] {
         let schema = Schema::new(vec![Field::new("c", arrow, true)]);
         assert_eq!(
             StructType::from_arrow(&schema).unwrap_err().code(),
             "schema.arrow_type"
         );
     }
+}
+
+/// As Spark reads Parquet's `UINT_64`.
+#[test]
+fn unsigned_numbers_of_64_bits() {
+    let schema = Schema::new(vec![Field::new("c", ArrowType::UInt64, true)]);
+    let table = StructType::from_arrow(&schema).unwrap();
+    let decimal = PrimitiveType::Decimal {
+        precision: 20,
+        scale: 0,
+    };
+    let field = table.fields().first().unwrap();
+    assert_eq!(field.data_type, DataType::Primitive(decimal));
 }

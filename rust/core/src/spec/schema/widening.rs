@@ -5,6 +5,21 @@
 use super::PrimitiveType;
 
 impl PrimitiveType {
+    /// Whether a column of this type gets that other type when rows bring it along, as in delta-spark: not
+    /// every wider type is one that somebody meant.
+    pub(crate) fn evolves_to(&self, to: &Self) -> bool {
+        use PrimitiveType as P;
+        let alike = matches!(
+            (self, to),
+            (
+                P::Byte | P::Short | P::Integer,
+                P::Short | P::Integer | P::Long
+            ) | (P::Float, P::Double)
+                | (P::Decimal { .. }, P::Decimal { .. })
+        );
+        alike && self.widens_to(to)
+    }
+
     /// Whether every value of this type is one of that other type: the protocol's list.
     pub(crate) fn widens_to(&self, to: &Self) -> bool {
         use PrimitiveType as P;

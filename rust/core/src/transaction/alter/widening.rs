@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::spec::actions::Metadata;
 use crate::spec::schema::{DataType, StructField, StructType};
 
-const PROPERTY: &str = "delta.enableTypeWidening";
+/// The property of tables whose columns may get wider types.
+pub const TYPE_WIDENING: &str = "delta.enableTypeWidening";
 /// Where a field remembers its former types.
 pub const CHANGES: &str = "delta.typeChanges";
 
@@ -21,8 +22,9 @@ pub const CHANGES: &str = "delta.typeChanges";
 /// Invalid argument: `alter.type_widening` where the table does not widen types, or not so;
 /// `alter.column` for a column that is not there, or is spoken of by a constraint or a generated column.
 pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Metadata> {
-    if !old.is_on(PROPERTY) {
-        let message = format!("types of this table are not widened: set {PROPERTY} to true first");
+    if !old.is_on(TYPE_WIDENING) {
+        let message =
+            format!("types of this table are not widened: set {TYPE_WIDENING} to true first");
         return Err(Error::invalid("alter.type_widening", message));
     }
     let schema = StructType::parse(&old.schema_string)?;

@@ -8,7 +8,9 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
+use arrow_array::types::{
+    Float32Type, Float64Type, TimestampMicrosecondType, TimestampNanosecondType,
+};
 use arrow_array::{
     Array, ArrayRef, ListArray, MapArray, StructArray, TimestampMicrosecondArray, new_null_array,
 };
@@ -284,6 +286,7 @@ fn primitive(values: &ArrayRef, wanted: &ArrowType, name: &str) -> Result<ArrayR
             Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
         }
         ArrowType::Utf8 if given.is_temporal() => spelled(values),
+        ArrowType::Float32 if *given == ArrowType::Float64 => singles(values, name),
         ArrowType::Date32 => match given {
             ArrowType::Timestamp(unit, Some(_)) => {
                 by_way_of(&ArrowType::Timestamp(*unit, Some("+00:00".into())))
@@ -292,6 +295,20 @@ fn primitive(values: &ArrayRef, wanted: &ArrowType, name: &str) -> Result<ArrayR
         },
         _ => plain_cast(values, wanted, name),
     }
+}
+
+/// Doubles in single precision: an infinity in the place of a number would be another value.
+fn singles(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
+    let doubles = values.as_primitive::<Float64Type>();
+    let singles = doubles.unary::<_, Float32Type>(|double| double as f32);
+    let pairs = doubles.iter().zip(&singles);
+    let is_lost = |(double, single): (Option<f64>, Option<f32>)| {
+        single.is_some_and(f32::is_infinite) && double.is_some_and(f64::is_finite)
+    };
+    if pairs.into_iter().any(is_lost) {
+        return Err(unfit(name, &ArrowType::Float32));
+    }
+    Ok(Arc::new(singles))
 }
 
 /// Times in microseconds. Wall-clock times are those of UTC, so that a zone is but a label.

@@ -5,17 +5,61 @@
 use arrow_schema::Schema;
 
 use crate::error::Result;
-use crate::spec::schema::{StructField, StructType};
+use crate::spec::schema::{DataType, StructField, StructType};
 
-/// The schema with columns, and parts of columns, that only the rows have; `None` where there are none.
-///
-/// # Errors
-///
-/// Invalid argument: `schema.arrow_type` for a type that tables do not have.
-pub fn merged_schema(table: &StructType, given: &Schema) -> Result<Option<StructType>> {
-    let given = StructType::from_arrow(given)?;
-    let merged = merged(table, &given)?;
-    Ok((merged != *table).then_some(merged))
+/// The columns, and parts of columns, that another schema has of a wider type: the way to each, and the type.
+pub fn widenings(table: &StructType, given: &StructType) -> Vec<(Vec<String>, DataType)> {
+    let mut wider = Vec::new();
+    of_fields(table, given, &mut Vec::new(), &mut wider);
+    wider
+}
+
+fn of_fields(
+    table: &StructType,
+    given: &StructType,
+    path: &mut Vec<String>,
+    wider: &mut Vec<(Vec<String>, DataType)>,
+) {
+    for field in table.fields() {
+        if let Some(other) = given.field(&field.name) {
+            of_part(
+                &field.name,
+                (&field.data_type, &other.data_type),
+                path,
+                wider,
+            );
+        }
+    }
+}
+
+/// Recurses along the type, which has a bounded depth.
+fn of_part(
+    name: &str,
+    types: (&DataType, &DataType),
+    path: &mut Vec<String>,
+    wider: &mut Vec<(Vec<String>, DataType)>,
+) {
+    path.push(name.to_owned());
+    match types {
+        (DataType::Primitive(old), DataType::Primitive(new)) if old.evolves_to(new) => {
+            wider.push((path.clone(), types.1.clone()));
+        }
+        (DataType::Struct(old), DataType::Struct(new)) => of_fields(old, new, path, wider),
+        (DataType::Array(old), DataType::Array(new)) => {
+            of_part(
+                "element",
+                (&old.element_type, &new.element_type),
+                path,
+                wider,
+            );
+        }
+        (DataType::Map(old), DataType::Map(new)) => {
+            of_part("key", (&old.key_type, &new.key_type), path, wider);
+            of_part("value", (&old.value_type, &new.value_type), path, wider);
+        }
+        _ => {}
+    }
+    path.pop();
 }
 
 /// The schema of the rows; columns that the table has in the same way stay as they are.

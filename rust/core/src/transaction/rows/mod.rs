@@ -37,14 +37,14 @@ mod writer;
 pub use change::Changer;
 pub use data_writer::{DataWriter, table_layout};
 pub use derive::{CURRENT_DEFAULT, check_default, is_identity, with_marks};
-pub use evolve::{merged, merged_schema, replaced_schema};
+pub use evolve::{merged, replaced_schema, widenings};
 pub use footer::FooterStatistics;
 pub use footer_schema::footer_schema;
 pub use intake::Intake;
 pub use layout::{Layout, Purpose};
 pub use merge::{
-    Clause, InsertClause, KeyRange, Merge, MergeDefinition, SourceRows, Then, UnmatchedRows, When,
-    evolved_schema,
+    Clause, InsertClause, Joining, KeyRange, Merge, MergeDefinition, SourceRows, Then,
+    UnmatchedRows, When, joining, without_unused,
 };
 pub use partitions::Partitions;
 pub(crate) use partitions::partition_text;

@@ -6,43 +6,69 @@ use super::clauses::{MergeDefinition, Then, When};
 use crate::error::Result;
 use crate::spec::arrow::place;
 use crate::spec::column_path::{column_path_text, leads_into, named_path};
-use crate::spec::schema::{DataType, StructType};
-use crate::transaction::rows::evolve::merged;
+use crate::spec::schema::{DataType, StructType, same_name};
 
-/// The table's schema with columns, and fields of structs, that only the source has: all of them where a
-/// clause speaks of all columns, else those that one sets. Clauses for rows that are not in the source add
-/// none. `None` where none join.
+/// What a source brings along for the schema of the table.
+#[derive(Debug)]
+pub struct Joining {
+    /// Columns, and fields of structs, that join the table where it lacks them.
+    pub columns: StructType,
+    /// Columns whose types those of the table may widen to.
+    pub types: StructType,
+}
+
+/// The columns of the source that may join the table: all of them where a clause speaks of all columns, else
+/// those that one sets. Clauses for rows that are not in the source add none. Types are those of columns
+/// that are set to the source's of the same name.
 ///
 /// # Errors
 ///
 /// Invalid argument: `schema.arrow_type` for a type that tables do not have.
-pub fn evolved_schema(
+pub fn joining(
     table: &StructType,
     definition: &MergeDefinition,
     source: &Schema,
-) -> Result<Option<StructType>> {
+) -> Result<Joining> {
     let source = StructType::from_arrow(source)?;
-    let (mut all, mut set) = (false, Vec::new());
+    let (mut all, mut set, mut plain) = (false, Vec::new(), Vec::new());
     for clause in &definition.clauses {
         match &clause.then {
             _ if clause.when == When::NotMatchedBySource => {}
             Then::Update(None) | Then::Insert(None) => all = true,
             Then::Update(Some(values)) | Then::Insert(Some(values)) => {
-                let path = |name: &str| match table.field(name) {
-                    Some(_) => vec![name.to_owned()],
-                    None => named_path(&source, name),
-                };
-                set.extend(values.iter().map(|(name, _)| path(name)));
+                for (name, value) in values {
+                    let path = match table.field(name) {
+                        Some(_) => vec![name.clone()],
+                        None => named_path(&source, name),
+                    };
+                    if is_of_source(value, name, &definition.source_name) {
+                        plain.push(path.clone());
+                    }
+                    set.push(path);
+                }
             }
             Then::Delete => {}
         }
     }
-    let joining = match all {
-        true => source,
-        false => chosen(&source, &set, &mut Vec::new())?,
-    };
-    let evolved = merged(table, &joining)?;
-    Ok((evolved != *table).then_some(evolved))
+    Ok(if all {
+        Joining {
+            types: source.clone(),
+            columns: source,
+        }
+    } else {
+        Joining {
+            columns: chosen(&source, &set, &mut Vec::new())?,
+            types: chosen(&source, &plain, &mut Vec::new())?,
+        }
+    })
+}
+
+/// Whether an expression is but the source's column of this name.
+fn is_of_source(expression: &str, name: &str, source_name: &str) -> bool {
+    let bare = |text: &str| text.trim().replace('`', "");
+    let (expression, name) = (bare(expression), bare(name));
+    same_name(&expression, &name)
+        || same_name(&expression, &format!("{}.{name}", bare(source_name)))
 }
 
 /// The fields that paths name, whole, and of those that paths lead into what these name.

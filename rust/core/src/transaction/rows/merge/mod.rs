@@ -19,16 +19,18 @@ mod key_range;
 mod keys;
 mod scope;
 mod source;
+mod unused;
 
 use bound_clause::{BoundClause, BoundThen, MergedRows};
 pub use clauses::{Clause, MergeDefinition, Then, When};
 use evolution::all_columns;
-pub use evolution::evolved_schema;
+pub use evolution::{Joining, joining};
 pub use inserts::{InsertClause, UnmatchedRows};
 use join::Join;
 pub use key_range::KeyRange;
 use scope::{Scope, Shown, empty_rows};
 pub use source::SourceRows;
+pub use unused::without_unused;
 
 use super::columns::{misfit, nullable};
 use super::intake::Intake;

@@ -1,0 +1,75 @@
+"""Columns of types that tables do not have: 64-bit unsigned integers, times of day, durations."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+UNUSED: dict[str, Any] = {
+    "unsigned": pa.array([2**64 - 1], pa.uint64()),
+    "duration": pa.array([datetime.timedelta(days=1)]),
+    "time": pa.array([datetime.time(1)]),
+    "times": pa.array([[datetime.time(1)]]),
+    "interval": pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
+}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> dr.Table:
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("v", pa.int64())]))
+    table.append([{"id": 1, "v": 1}])
+    return table
+
+
+@pytest.mark.parametrize("kind", UNUSED)
+def test_unused_columns_of_a_merge(kind: str, table: dr.Table) -> None:
+    source = pa.table({"id": [1], "v": [5], "x": UNUSED[kind]})
+    merge = table.merge(source, "id").when_matched_update({"v": "source.v"})
+    merge.when_not_matched_insert_all().execute()
+    assert table.snapshot().scan().to_arrow()["v"].to_pylist() == [5]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in UNUSED if kind != "unsigned"])
+def test_used_columns_are_refused(kind: str, table: dr.Table) -> None:
+    source = pa.table({"id": [1], "v": [5], "x": UNUSED[kind]})
+    merges = [
+        table.merge(source, "id").when_matched_update({"v": "source.`X`"}),
+        table.merge(source, "id").when_matched_delete("x IS NULL"),
+        table.merge(source, "id", schema_mode="merge").when_not_matched_insert_all(),
+        table.merge(source.rename_columns(["id", "x", "v"]), "id").when_matched_update_all(),
+    ]
+    for merge in merges:
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            merge.execute()
+        assert caught.value.code == "schema.arrow_type"
+    assert table.snapshot().version == 1
+
+
+def test_unsigned_keys(table: dr.Table) -> None:
+    source = pa.table({"id": pa.array([1, 2], pa.uint64()), "v": pa.array([6, 7], pa.uint64())})
+    merge = table.merge(source, "id").when_matched_update_all().when_not_matched_insert_all()
+    merge.execute()
+    rows = table.snapshot().scan().to_arrow().to_pylist()
+    assert sorted(map(tuple, (row.values() for row in rows))) == [(1, 6), (2, 7)]
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        source = pa.table({"id": pa.array([3], pa.uint64()), "v": UNUSED["unsigned"]})
+        table.merge(source, "id").when_not_matched_insert_all().execute()
+    assert caught.value.code == "rows.value"
+
+
+def test_new_tables(tmp_path: Path) -> None:
+    """``DECIMAL(20,0)``, as Spark reads Parquet's ``UINT_64``."""
+    path = tmp_path / "t"
+    dr.write(path, pa.table({"h": UNUSED["unsigned"]}))
+    dr.write(path, pa.table({"h": pa.array([1], pa.uint64())}))
+    snapshot = dr.Table(path).snapshot()
+    assert snapshot.schema.field("h").type == pa.decimal128(20, 0)
+    values = snapshot.scan().to_arrow()["h"].to_pylist()
+    assert sorted(values) == [Decimal(1), Decimal(2**64 - 1)]

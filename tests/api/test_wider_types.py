@@ -1,0 +1,106 @@
+"""Rows of wider types than the table's: widened with the feature, refused without it.
+
+The changes of types are those that delta-spark 4.4 makes by itself (``mergeSchema``): integers up
+to ``BIGINT``, ``FLOAT`` to ``DOUBLE``, decimals; not integers to ``DOUBLE`` or to decimals.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+SCHEMA = pa.schema(
+    [
+        ("a", pa.int32()),
+        ("f", pa.float32()),
+        ("d", pa.decimal128(5, 2)),
+        ("st", pa.struct([("x", pa.int16())])),
+        ("l", pa.list_(pa.int8())),
+    ]
+)
+FIRST = {"a": 1, "f": 0.5, "d": Decimal("1.25"), "st": {"x": 2}, "l": [3]}
+
+#: A column of the rows, and the table's type after it.
+WIDER: dict[str, tuple[Any, str]] = {
+    "a": (pa.array([2**40]), "int64"),
+    "f": (pa.array([1e300]), "double"),
+    "d": (pa.array([Decimal("12345.678")], pa.decimal128(8, 3)), "decimal128(8, 3)"),
+    "st": (pa.array([{"x": 70_000}], pa.struct([("x", pa.int32())])), "struct<x: int32>"),
+    "l": (pa.array([[300]], pa.list_(pa.int16())), "list<element: int16>"),
+}
+
+
+def create(path: Path, enabled: bool = True) -> dr.Table:
+    properties = {"delta.enableTypeWidening": "true"} if enabled else {}
+    table = dr.create_table(path, SCHEMA, properties=properties)
+    table.append([FIRST])
+    return table
+
+
+@pytest.mark.parametrize("how", ["append", "overwrite", "merge", "merge of one column"])
+@pytest.mark.parametrize("name", WIDER)
+def test_with_the_feature(name: str, how: str, tmp_path: Path) -> None:
+    column, type_ = WIDER[name]
+    table = create(tmp_path / "t")
+    rows = pa.table({name: column})
+    if how == "append":
+        table.append(rows, schema_mode="merge")
+    elif how == "overwrite":
+        table.overwrite(rows, schema_mode="merge")
+    else:
+        rows = pa.table({"key": [7], name: column})
+        merge = table.merge(rows, "target.a = source.key", schema_mode="merge")
+        value = {name: f"source.{name}"}
+        if how == "merge":
+            merge.when_not_matched_insert(value).execute()
+        else:
+            merge = table.merge(rows, "target.a + 6 = source.key", schema_mode="merge")
+            merge.when_matched_update(value).execute()
+    snapshot = table.snapshot()
+    assert str(snapshot.schema.field(name).type) == type_
+    values = snapshot.scan([name]).to_arrow()[name].to_pylist()
+    assert column[0].as_py() in values
+    if how == "append":
+        assert FIRST[name] in values
+    field = json.loads(snapshot.schema_json)["fields"][SCHEMA.get_field_index(name)]
+    assert "delta.typeChanges" in json.dumps(field)
+
+
+@pytest.mark.parametrize("name", ["a", "f", "d"])
+def test_rows_as_dicts(name: str, tmp_path: Path) -> None:
+    value = WIDER[name][0][0].as_py()
+    table = create(tmp_path / "t")
+    table.append([{name: value}, {name: FIRST[name]}], schema_mode="merge")
+    assert value in table.snapshot().scan([name]).to_arrow()[name].to_pylist()
+    narrow = create(tmp_path / "u")
+    narrow.append([FIRST], schema_mode="merge")
+    assert narrow.snapshot().schema.types == SCHEMA.types
+
+
+@pytest.mark.parametrize("mode", [None, "merge"])
+@pytest.mark.parametrize("name", WIDER)
+def test_without_the_feature(name: str, mode: Any, tmp_path: Path) -> None:
+    column, _ = WIDER[name]
+    table = create(tmp_path / "t", enabled=False)
+    for rows in (pa.table({name: column}), {name: column.to_pylist()}):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.append(rows, schema_mode=mode)
+        assert caught.value.code in ("rows.value", "rows.type")
+        assert name in str(caught.value)
+    assert table.snapshot().version == 1
+    table.append(pa.table({"f": pa.array([float("inf"), 3.0])}))
+    assert float("inf") in table.snapshot().scan(["f"]).to_arrow()["f"].to_pylist()
+
+
+def test_other_changes_are_not_made(tmp_path: Path) -> None:
+    table = create(tmp_path / "t")
+    table.append(pa.table({"a": [5.0], "d": [7]}), schema_mode="merge")
+    assert table.snapshot().schema.field("a").type == pa.int32()
+    assert table.snapshot().schema.field("d").type == pa.decimal128(5, 2)
