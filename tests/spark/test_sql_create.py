@@ -10,7 +10,6 @@ import json
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from spark.conftest import SESSION
@@ -18,7 +17,7 @@ from spark.delta_tables import rows_of
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import DeltaTable
+from deltareplay.spark import DeltaTable, catalog
 
 pytestmark = pytest.mark.spark
 
@@ -142,6 +141,11 @@ REFUSED = [
 def _without_jar(monkeypatch: pytest.MonkeyPatch) -> None:
     """What ``sql`` does in a session that has no jar of delta-spark."""
     monkeypatch.setattr("deltareplay.spark.session.has_delta", lambda _: False)
+    if SESSION == "delta-spark":  # whose catalog takes no options of ours
+        add = catalog.add
+        monkeypatch.setattr(
+            catalog, "add", lambda spark, parts, table, **_: add(spark, parts, table)
+        )
 
 
 def history(path: Path) -> list[str]:
@@ -474,52 +478,3 @@ def test_a_new_name_adds_no_rows(spark: Any, tmp_path: Path, name: str, how: str
     assert caught.value.code == "table.exists"
     assert not spark.catalog.tableExists(name)
     assert history(path) == ["CREATE TABLE"]
-
-
-def test_a_table_that_is_dropped_starts_anew(spark: Any, tmp_path: Path, name: str) -> None:
-    """Without ``LOCATION``, a table goes with its files, as a managed one does; links stay."""
-    for definition in (
-        "(k INT) USING delta",
-        "(q STRING) USING delta",
-        "USING delta AS SELECT 1 AS one, 2 AS two",
-    ):
-        dr_spark.sql(spark, f"CREATE TABLE {name} {definition}")
-        assert dr_spark.sql(spark, f"DESCRIBE HISTORY {name}").count() == 1
-        place = Path(
-            urlsplit(dr_spark.sql(spark, f"DESCRIBE DETAIL {name}").first()["location"]).path
-        )
-        if SESSION != "delta-spark":
-            kept = tmp_path / "kept"
-            kept.write_text("")
-            (place / "link").unlink(missing_ok=True)
-            (place / "link").symlink_to(kept)
-        dr_spark.sql(spark, f"DROP TABLE {name}")
-        assert not place.exists() or {one.name for one in place.iterdir()} <= {"link"}
-        assert SESSION == "delta-spark" or kept.exists()
-        dr_spark.sql(spark, f"DROP TABLE IF EXISTS {name}")
-
-
-@pytest.mark.parametrize("options", ["", "OPTIONS (ownsFiles 'true')"])
-def test_a_table_with_a_location_keeps_its_files(
-    spark: Any, tmp_path: Path, name: str, options: str
-) -> None:
-    if SESSION == "delta-spark" and options:
-        pytest.skip("the jar takes no such options")
-    dr_spark.write(spark.range(3), tmp_path / "t")
-    place = f"{options} LOCATION '{tmp_path / 't'}'"
-    spark.sql(f"CREATE TABLE {name} USING delta {place}")
-    dr_spark.sql(spark, f"DROP TABLE {name}")
-    assert dr_spark.read(spark, tmp_path / "t").count() == 3
-
-
-@pytest.mark.skipif(SESSION == "delta-spark", reason="the jar manages its tables")
-def test_files_that_another_drop_left_are_kept(spark: Any, name: str) -> None:
-    dr_spark.sql(spark, f"CREATE TABLE {name} USING delta AS SELECT 1 AS one")
-    spark.sql(f"DROP TABLE {name}")
-    with pytest.raises(dr.InvalidArgumentError, match="does not know") as caught:
-        dr_spark.sql(spark, f"CREATE TABLE {name} (two INT) USING delta")
-    assert caught.value.code == "table.exists"
-    dr_spark.sql(spark, f"CREATE TABLE IF NOT EXISTS {name} (two INT) USING delta")
-    dr_spark.sql(spark, f"DROP TABLE {name}")  # which this statement has not made
-    dr_spark.sql(spark, f"CREATE OR REPLACE TABLE {name} (two INT) USING delta")
-    assert dr_spark.read(spark, name).columns == ["two"]

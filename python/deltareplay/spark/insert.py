@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark import delta_settings, queries
 from deltareplay.spark._write import write
 from deltareplay.spark.assignments import default_of, is_default
@@ -57,6 +57,7 @@ def parse(text: str) -> Insert:
 
     Raises:
         InvalidArgumentError: ``sql.syntax``.
+        UnsupportedFeatureError: ``sql.replace``: the rows to replace are those that match new ones.
 
     >>> parse("INSERT INTO t (id, name) VALUES (1, 'one')").columns
     ('id', 'name')
@@ -71,11 +72,27 @@ def parse(text: str) -> Insert:
     reader.name()
     partition = _partition(reader) if reader.takes("PARTITION") else {}
     where = None
+    _refuse_pairs(reader)
     if not overwrites and not partition and reader.takes("REPLACE", "WHERE"):
         overwrites, where = True, reader.until(*QUERY[:-1])
     by_name = reader.takes("BY", "NAME")
     columns = None if by_name else _columns(reader)
     return Insert(reader.query(), columns, by_name, overwrites, where, evolves, partition)
+
+
+def _refuse_pairs(reader: Reader) -> None:
+    """Refuses to replace rows by comparing them with the new ones."""
+    start = reader.at
+    if not reader.sees("REPLACE"):
+        reader.alias("REPLACE", "BY", "WITH", *(words[0] for words in QUERY))
+    reader.takes("BY", "NAME")
+    if reader.sees("REPLACE", "USING") or reader.sees("REPLACE", "ON"):
+        raise UnsupportedFeatureError(
+            f"INSERT ... REPLACE {reader.found[reader.at + 1].text.upper()} is not supported: use "
+            "REPLACE WHERE with the values, or MERGE if the keys of the new rows are unique",
+            code="sql.replace",
+        )
+    reader.at = start
 
 
 def _partition(reader: Reader) -> dict[str, str | None]:

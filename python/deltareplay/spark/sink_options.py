@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from deltareplay._table import Table
-from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.option_values import number, path
 
 _STORAGE = "storage."
@@ -90,6 +90,13 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
     taken = KNOWN | {"path", "allowedroots"}
     prefixes = (_STORAGE, _PROPERTY)
     unknown = sorted(name for name in given if name not in taken and not name.startswith(prefixes))
+    pairs = [name for name in options if name.lower() in ("replaceusing", "replaceon")]
+    if pairs:
+        raise UnsupportedFeatureError(
+            f"the option {pairs[0]} is not supported: use replaceWhere with the values, or "
+            "deltareplay.spark.merge if the keys of the new rows are unique",
+            code="option.replace",
+        )
     if unknown:
         raise InvalidArgumentError(
             f"writing takes no option {', '.join(unknown)}: it takes path, mergeSchema, "
