@@ -9,6 +9,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from spark.conftest import SESSION
@@ -299,6 +300,38 @@ def test_modes_that_spark_refuses_are_those_of_write(delta: Any, tmp_path: Path)
     assert dr_spark.write(delta.range(1), place, mode="ignore").version is None
     assert dr_spark.write(delta.range(1), tmp_path / "new", mode="ignore").version == 0
     assert dr_spark.count(delta, place) == 1
+
+
+@without_jar
+@pytest.mark.parametrize("option", ["replaceUsing", "replaceOn", "excludeRegex"])
+def test_options_of_delta_spark_that_are_refused(delta: Any, path: str, option: str) -> None:
+    write = delta.range(1).write.format("delta").mode("overwrite").option(option, "id")
+    code = "option.unknown" if option == "excludeRegex" else "option.replace"
+    assert code in message(lambda: write.save(path))
+    assert rows_of(delta.read.format("delta").load(path)) == [(4,), (5,)]
+
+
+@without_jar
+def test_times_have_zones_as_spark_writes_them(delta: Any, path: str) -> None:
+    at = dr.Table(path).snapshot(version=1).timestamp
+    for zone in ("UTC", "Europe/Berlin", "GMT+1", "+1:00"):
+        name = {"GMT+1": "Etc/GMT-1", "+1:00": "Etc/GMT-1"}.get(zone, zone)
+        text = f"{at.astimezone(ZoneInfo(name)):%Y-%m-%d %H:%M:%S.%f} {zone}"
+        read = delta.read.format("delta").option("timestampAsOf", text)
+        assert rows_of(read.load(path)) == [(0,), (1,), (2,), (3,)]
+
+
+@without_jar
+def test_a_stream_ignores_what_delta_spark_calls_deletions_of_files(
+    delta: Any, path: str, tmp_path: Path
+) -> None:
+    """The older name of ``ignoreDeletes`` and ``ignoreChanges`` together."""
+    rows = delta.readStream.format("delta").option("startingVersion", 0)
+    rows = rows.option("ignoreFileDeletion", True).load(path).writeStream.format("delta")
+    rows = rows.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    rows.trigger(availableNow=True).start(str(tmp_path / "streamed")).awaitTermination()
+    streamed = delta.read.format("delta").load(str(tmp_path / "streamed"))
+    assert rows_of(streamed) == [(one,) for one in range(6)]
 
 
 @without_jar

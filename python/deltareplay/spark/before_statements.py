@@ -35,7 +35,7 @@ class Before:
 def split(text: str) -> list[tuple[Before, str]] | None:
     """Statements, each with what stands before it; None if nothing does, or only a query follows.
 
-    >>> [(before.text, insert)] = split("FROM a INSERT INTO t SELECT b")
+    >>> [(before, insert)] = split("FROM a INSERT INTO t SELECT b")
     >>> before.text, insert
     ('FROM a', 'INSERT INTO t SELECT b')
     """

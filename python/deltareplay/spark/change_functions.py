@@ -38,7 +38,7 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
             code="sql.changes",
         )
     given = ", ".join(
-        f"typeof({one}), CAST(({one}) AS STRING), unix_micros(TRY_CAST(({one}) AS TIMESTAMP))"
+        f"typeof({one}), CAST(({one}) AS STRING), unix_micros(TRY_CAST(CAST(({one}) AS STRING) AS TIMESTAMP))"
         for one in arguments
     )
     [row] = spark.sql(f"SELECT {given}").collect()

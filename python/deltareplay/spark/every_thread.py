@@ -9,6 +9,7 @@ own session.
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from importlib import resources
 from pathlib import Path
@@ -79,9 +80,8 @@ def _class(jvm: Any, name: str) -> Any:
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(loader)
     compiler.cook(source)
-    place = jvm.org.apache.spark.util.Utils.createTempDir(
-        jvm.java.lang.System.getProperty("java.io.tmpdir"), "deltareplay"
-    )  # Spark deletes it at the end
+    # Spark deletes it at the end
+    place = jvm.org.apache.spark.util.Utils.createTempDir(tempfile.gettempdir(), "deltareplay")
     root = Path(place.getPath())
     for path, content in (
         (f"deltareplay/{own}.class", compiler.getBytecodes()[f"deltareplay.{own}"]),
