@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from deltareplay._names import shown
 from deltareplay.exceptions import docs_of
 
 
@@ -49,4 +50,4 @@ class Finding:
         line = "" if self.line is None else f", line {self.line}"
         byte = "" if self.offset is None else f", byte {self.offset}"
         place = "" if self.path is None else f" ({self.path}{line}{byte})"
-        return f"{self.severity}: {self.message} [{self.code}]{place}; {self.remedy}"
+        return shown(f"{self.severity}: {self.message} [{self.code}]{place}; {self.remedy}")

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from deltareplay._change_split import ChangeSplit
 from deltareplay._micro_batch import MicroBatch
+from deltareplay._names import shown
 from deltareplay._readers import to_schema
 from deltareplay._uris import without_secrets
 from deltareplay._warnings import warn
@@ -101,4 +102,4 @@ class Follow(Iterator[MicroBatch]):
             time.sleep(self._poll_interval)
 
     def __repr__(self) -> str:
-        return f"<Follow of {self._table!r}: {self.offset}>"
+        return f"<Follow of {self._table!r}: {shown(self.offset)}>"

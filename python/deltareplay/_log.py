@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from deltareplay._names import shown_message
+
 if TYPE_CHECKING:
     import logging
 
@@ -25,22 +27,27 @@ def logger() -> logging.Logger | None:
     return found
 
 
+def _safe(fact: object) -> object:
+    """A fact as a line of a log may have it; numbers stay numbers."""
+    return shown_message(fact) if isinstance(fact, str) else fact
+
+
 def debug(message: str, *facts: object) -> None:
     """Logs what was read, or how."""
     if (log := logger()) is not None:
-        log.debug(message, *facts, stacklevel=2)
+        log.debug(message, *map(_safe, facts), stacklevel=2)
 
 
 def info(message: str, *facts: object) -> None:
     """Logs what was done to a table."""
     if (log := logger()) is not None:
-        log.info(message, *facts, stacklevel=2)
+        log.info(message, *map(_safe, facts), stacklevel=2)
 
 
 def warning(message: str, *facts: object) -> None:
     """Logs what was repaired or retried."""
     if (log := logger()) is not None:
-        log.warning(message, *facts, stacklevel=2)
+        log.warning(message, *map(_safe, facts), stacklevel=2)
 
 
 def transferred(seconds: float, listed: int, read: int) -> None:

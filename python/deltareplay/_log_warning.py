@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deltareplay._names import shown
 from deltareplay.exceptions import docs_of
 
 
@@ -36,4 +37,4 @@ class LogWarning:
         return docs_of(self.code)
 
     def __str__(self) -> str:
-        return self.message if self.path is None else f"{self.message} (file: {self.path})"
+        return shown(self.message if self.path is None else f"{self.message} (file: {self.path})")

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from deltareplay._arguments import checked_methods
 from deltareplay._frames import Frames
+from deltareplay._names import shown
 from deltareplay._scan import TARGET_SIZE
 
 if TYPE_CHECKING:
@@ -117,4 +118,4 @@ class MicroBatch(Frames):
         return self._split.__arrow_c_schema__()
 
     def __repr__(self) -> str:
-        return f"<MicroBatch up to {self._offset}>"
+        return f"<MicroBatch up to {shown(self._offset)}>"

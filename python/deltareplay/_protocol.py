@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from deltareplay import _native
 from deltareplay._arguments import checked_methods
 from deltareplay._metadata import Metadata
+from deltareplay._names import shown
 from deltareplay._viz import Carded
 
 
@@ -28,7 +29,7 @@ class Obstacle:
     remedy: str
 
     def __str__(self) -> str:
-        return f"{self.feature}: {self.reason}; {self.remedy}"
+        return shown(f"{self.feature}: {self.reason}; {self.remedy}")
 
 
 @dataclass(frozen=True)

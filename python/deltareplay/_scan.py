@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from deltareplay._arguments import checked_methods
 from deltareplay._frames import Frames
-from deltareplay._names import some_names
+from deltareplay._names import shown, some_names
 from deltareplay._polars import LazyFrames
 from deltareplay._readers import reader, to_schema, to_table
 from deltareplay._skipped_file import SkippedFile
@@ -194,5 +194,5 @@ class Scan(Frames, LazyFrames, Carded):
 
     def __repr__(self) -> str:
         condition = self._keywords["filter"]
-        where = "" if condition is None else f", where {condition}"
+        where = "" if condition is None else f", where {shown(condition)}"
         return f"<Scan of {self._snapshot!r}: reads {some_names(self.schema.names)}{where}>"

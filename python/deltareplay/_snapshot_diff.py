@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
+from deltareplay._names import shown
 from deltareplay._readers import to_table
 from deltareplay._viz import Carded
 
@@ -146,7 +147,7 @@ class SnapshotDiff(Carded):
                 "vector": f"{_count(file['rows_before'])} to {_count(file['rows_after'])} rows",
             }
             lines.append(f"{file['change']} {file['path']}: {told[file['change']]}")
-        return "\n".join(lines)
+        return "\n".join(map(shown, lines))
 
     def __repr__(self) -> str:
         kinds = Counter(self._files["change"].to_pylist())

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from deltareplay import _native
 from deltareplay._arguments import checked_methods
-from deltareplay._uris import is_name, refuse_signature, without_secrets
+from deltareplay._uris import is_name, option_name, refuse_signature, without_secrets
 
 if TYPE_CHECKING:
     from deltareplay.catalogs import Catalog, Credentials, Locator
@@ -118,7 +118,7 @@ class TableLocation:
     def __repr__(self) -> str:
         text = repr(without_secrets(self.uri))
         if self._options:
-            text += f", storage_options=<{', '.join(sorted(self._options))}>"
+            text += f", storage_options=<{', '.join(sorted(map(option_name, self._options)))}>"
         if self._allowed_roots is not None:
             text += f", allowed_roots={[without_secrets(root) for root in self._allowed_roots]}"
         if self._strict:

@@ -133,3 +133,13 @@ def stamp(then: datetime) -> str:
     '2026-01-03 04:05:06 UTC'
     """
     return then.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def whole(text: object) -> int | None:
+    """A whole number that a writer of commits left as text; None for anything else.
+
+    >>> whole("42"), whole("\u00b2"), whole("9" * 5000), whole(None)
+    (42, None, None, None)
+    """
+    is_number = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 20
+    return int(str(text)) if is_number else None

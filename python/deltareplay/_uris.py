@@ -50,3 +50,17 @@ def refuse_signature(uri: str) -> None:
             f"a URI may hold no signature ({name}=): pass {option} in storage_options",
             code="uri.form",
         )
+
+
+#: Words of small or of capital letters, with few digits.
+_WORD = "(?:[a-z]{1,20}[0-9]{0,2}[a-z]{0,4}|[A-Z]{1,20}[0-9]{0,2}[A-Z]{0,4})"
+_OPTION = re.compile(rf"{_WORD}(?:[_.-]{_WORD}){{0,9}}")
+
+
+def option_name(key: str) -> str:
+    """The key of a storage option for printing; what does not look like one may be a secret.
+
+    >>> option_name("aws_region"), option_name("SeCrEtKeY0123456789")
+    ('aws_region', '…')
+    """
+    return key if _OPTION.fullmatch(key) else "…"

@@ -6,11 +6,13 @@ import sys
 import warnings
 
 from deltareplay import _log
+from deltareplay._names import shown_message
 from deltareplay.exceptions import DeltaReplayWarning
 
 
 def warn(message: str, category: type[Warning] = DeltaReplayWarning) -> None:
     """Warn at the caller's line: the first frame outside this package."""
+    message = shown_message(message)
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from deltareplay._names import shown_message
+
 #: The pages of the documentation about codes, and the first words of the codes on each.
 _PAGES = {
     "log": (
@@ -63,7 +65,8 @@ class DeltaReplayError(Exception):
         line: int | None = None,
         offset: int | None = None,
     ) -> None:
-        super().__init__(message)
+        # attributes keep what they are; a message is for people, and may have a stranger's text
+        super().__init__(shown_message(message))
         self.code = code
         self.path = path
         self.version = version

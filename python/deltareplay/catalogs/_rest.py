@@ -13,16 +13,18 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from deltareplay import _log
+from deltareplay.catalogs._timely import timely_opener
 from deltareplay.exceptions import InvalidArgumentError, StorageError
 
 Json = dict[str, Any]
 
 #: More bytes than that are no answer of a catalog.
-_MOST_BYTES = 64 << 20
+_MOST_BYTES = 16 << 20
+#: Characters of an error that are repeated in ours.
+_MOST_OF_MESSAGE = 2000
 #: How often a request is made at most that may be repeated, and the first wait in seconds.
 _ATTEMPTS = 4
 _FIRST_WAIT = 0.2
-_LONGEST_WAIT = 30.0
 #: What a server says that may answer the next time.
 _BUSY = {429, 502, 503, 504}
 
@@ -56,14 +58,17 @@ class RestClient:
     Args:
         base: The address, without a slash at its end.
         token: The bearer token, or a function that returns one and is asked for each request.
-        timeout: Seconds to wait for an answer.
+        timeout: Seconds for a whole answer, from its first byte to its last one.
     """
 
     def __init__(self, base: str, token: str | Callable[[], str] | None, timeout: float) -> None:
         parts = urlsplit(base)
-        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        is_bare = "@" not in parts.netloc and not parts.query and not parts.fragment
+        if parts.scheme not in ("http", "https") or not parts.hostname or not is_bare:
+            # not repeated: what does not belong there may be a secret
             raise InvalidArgumentError(
-                "the address of a catalog is http(s)://host, without a user in it",
+                "the address of a catalog is http(s)://host, without a user or a query: pass a "
+                "token as the argument token",
                 code="catalog.address",
             )
         self.base = base
@@ -107,8 +112,10 @@ class RestClient:
                 if attempt == _ATTEMPTS or not harmless(error.error):
                     raise error.error from error.error.__cause__
                 wait = error.retry_after or _FIRST_WAIT * 2**attempt * random.uniform(0.5, 1.0)
+                if wait > max(self._timeout, _FIRST_WAIT * 2**_ATTEMPTS):
+                    raise error.error from error.error.__cause__  # whoever asked waits no longer
                 _log.warning("%s %s: %s; again in %.1f s", method, path, error.error, wait)
-            time.sleep(min(_LONGEST_WAIT, wait))
+            time.sleep(wait)
             attempt += 1
 
     def _once(
@@ -123,8 +130,8 @@ class RestClient:
         token = self.token()
         if token:
             request.add_header("Authorization", f"Bearer {token}")
-        opener = urllib.request.build_opener(_NoRedirects)
         began = time.monotonic()
+        opener = timely_opener(began + self._timeout, _NoRedirects)
         try:
             with opener.open(request, timeout=self._timeout) as response:
                 answer = _decoded(response.read(_MOST_BYTES + 1), path)
@@ -158,15 +165,24 @@ def _decoded(content: bytes, path: str) -> Json:
     try:
         if len(content) > _MOST_BYTES:
             raise ValueError(f"it has more than {_MOST_BYTES} bytes")
-        answer = json.loads(content)
+        answer = json.loads(content, parse_constant=_no_number)
         if not isinstance(answer, dict):
             raise ValueError("it is no object")
+    except RecursionError:
+        raise StorageError(
+            f"the catalog's answer to {path} nests deeper than any answer of a catalog",
+            code="catalog.response",
+        ) from None
     except ValueError as error:
         raise StorageError(
             f"the catalog's answer to {path} is not what it should be: {error}",
             code="catalog.response",
         ) from error
     return answer
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no number of JSON")
 
 
 def _refusal(error: urllib.error.HTTPError) -> Exception:
@@ -176,13 +192,14 @@ def _refusal(error: urllib.error.HTTPError) -> Exception:
         body = json.loads(error.read(1 << 20))
         inner = body.get("error", body)
         if isinstance(inner, dict):
-            kind = str(inner.get("type") or inner.get("error_code") or "")
-            message = str(inner.get("message") or message)
-    except (ValueError, OSError, AttributeError, http.client.HTTPException):
+            kind = str(inner.get("type") or inner.get("error_code") or "")[:_MOST_OF_MESSAGE]
+            message = str(inner.get("message") or message)[:_MOST_OF_MESSAGE]
+    except (ValueError, OSError, AttributeError, RecursionError, http.client.HTTPException):
         pass  # a proxy answers in HTML
     found = RestError(error.code, kind, message)
     exhausted = kind in ("ResourceExhaustedException", "RESOURCE_EXHAUSTED")
     if error.code not in _BUSY or exhausted:
         return found
     after = error.headers.get("Retry-After", "")
-    return _Busy(found, float(after) if after.isdigit() else None)
+    seconds = after if after.isascii() and after.isdigit() and len(after) < 10 else ""
+    return _Busy(found, float(seconds) if seconds else None)

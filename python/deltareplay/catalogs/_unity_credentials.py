@@ -6,6 +6,7 @@ from typing import Any
 
 from deltareplay.catalogs._credentials import Credentials
 from deltareplay.catalogs._rest import Json
+from deltareplay.catalogs._rest_values import number_of
 
 _OPTIONS = {
     "s3.access-key-id": "aws_access_key_id",
@@ -27,23 +28,35 @@ _OLDER = {
 def best_of(answer: Json, location: str) -> Credentials | None:
     """Those for the longest prefix of a place; None if the place needs none."""
     offered: list[dict[str, Any]] = answer.get("storage-credentials") or []
-    fitting = [one for one in offered if _is_below(location, one.get("prefix", ""))]
-    for one in sorted(fitting, key=lambda one: -len(one.get("prefix", ""))):
+    fitting = [one for one in offered if _is_below(location, one.get("prefix") or "")]
+    for one in sorted(fitting, key=lambda one: -len(one.get("prefix") or "")):
         config = one.get("config") or {}
-        options = {option: config[key] for key, option in _OPTIONS.items() if config.get(key)}
+        options = {
+            option: _secret(config[key]) for key, option in _OPTIONS.items() if config.get(key)
+        }
         if options:
-            return Credentials(options, one.get("expiration-time-ms"))
+            return Credentials(options, _expiry(one.get("expiration-time-ms")))
     return None
 
 
 def of_older(answer: Json) -> Credentials | None:
     """Those of the older interface."""
     options = {
-        option: value
+        option: _secret(value)
         for (group, key), option in _OLDER.items()
         if (value := (answer.get(group) or {}).get(key))
     }
-    return Credentials(options, answer.get("expiration_time")) if options else None
+    return Credentials(options, _expiry(answer.get("expiration_time"))) if options else None
+
+
+def _secret(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a credential is no text")  # and is not repeated
+    return value
+
+
+def _expiry(value: object) -> int | None:
+    return None if value is None else number_of(value)
 
 
 def _is_below(location: str, prefix: str) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from deltareplay.catalogs._rest import RestError
 from deltareplay.exceptions import (
     CorruptTableError,
@@ -10,6 +13,8 @@ from deltareplay.exceptions import (
     StorageError,
     TableNotFoundError,
 )
+
+T = TypeVar("T")
 
 #: The table is one for the older interface.
 OTHER_FORMAT = "UnsupportedTableFormatException"
@@ -39,3 +44,19 @@ def refused(error: RestError, name: str) -> DeltaReplayError:
     if error.status >= 500 or error.status == 429:
         return StorageError(said, code="catalog.unreachable")
     return InvalidArgumentError(said, code="catalog.refused")
+
+
+def asked(ask: Callable[[], T], name: str) -> T:
+    """Asks about a table; what the server refuses, or leaves out, is an exception of ours."""
+    try:
+        return ask()
+    except RestError as error:
+        raise refused(error, name) from error
+    except DeltaReplayError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise StorageError(
+            f"the catalog's answer about {name} lacks something or has it in another form: "
+            f"{error!r}",
+            code="catalog.response",
+        ) from error

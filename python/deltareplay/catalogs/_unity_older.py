@@ -8,9 +8,12 @@ from deltareplay.catalogs._credentials import Credentials
 from deltareplay.catalogs._log_tail import LogTail
 from deltareplay.catalogs._ratified_commit import RatifiedCommit
 from deltareplay.catalogs._rest import Json, RestClient
+from deltareplay.catalogs._rest_values import number_of, place_of
 from deltareplay.catalogs._staged_commit import StagedCommit
 from deltareplay.catalogs._unity_credentials import of_older
 
+#: Commits that are not published yet fill one or two.
+_MOST_PAGES = 100
 _COMMITS = "/delta/preview/commits"
 _MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")
 
@@ -25,7 +28,7 @@ class OlderTable:
     def __init__(self, client: RestClient, parts: list[str]) -> None:
         self._client = client
         found = client.get(client.path("tables", ".".join(parts)))
-        self.uri = str(found["storage_location"])
+        self.uri = place_of(found["storage_location"])
         self._id = str(found["table_id"])
         properties = found.get("properties") or {}
         self._is_managed = any(properties.get(key) == "supported" for key in _MANAGED)
@@ -35,16 +38,18 @@ class OlderTable:
             return LogTail(None, table_id=self._id)
         commits: dict[int, RatifiedCommit] = {}
         start = 0
-        while True:  # page by page
+        for _page in range(_MOST_PAGES):
             asked = {"table_id": self._id, "table_uri": self.uri, "start_version": start}
             answer = self._client.get(_COMMITS, body=asked)
             page = [_commit(one) for one in answer.get("commits") or []]
             commits.update({one.version: one for one in page})
-            latest = int(answer.get("latest_table_version", -1))
+            latest = number_of(answer.get("latest_table_version", -1), -1)
             newest = max((one.version for one in page), default=latest)
             if newest >= latest or newest < start:
                 break
             start = newest + 1
+        else:
+            raise ValueError(f"its list of commits has more than {_MOST_PAGES} pages")
         tail = [commits[version] for version in sorted(commits)]
         # -1: nothing was committed since the first version, which is published
         return LogTail(max(latest, 0), tail, self._id)
@@ -85,8 +90,8 @@ class OlderTable:
 
 def _commit(found: Json) -> RatifiedCommit:
     return RatifiedCommit(
-        int(found["version"]),
+        number_of(found["version"]),
         str(found["file_name"]),
-        int(found["file_size"]),
-        int(found["file_modification_timestamp"]),
+        number_of(found["file_size"]),
+        number_of(found["file_modification_timestamp"]),
     )

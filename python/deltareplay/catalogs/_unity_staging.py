@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from deltareplay import _native
 from deltareplay.catalogs import _unity_columns as spelled
 from deltareplay.catalogs._credentials import Credentials
 from deltareplay.catalogs._log_tail import LogTail
-from deltareplay.catalogs._rest import Json, RestClient, RestError
+from deltareplay.catalogs._rest import Json, RestClient
+from deltareplay.catalogs._rest_values import place_of
 from deltareplay.catalogs._staged_commit import Ratification, StagedCommit
 from deltareplay.catalogs._unity_credentials import best_of
-from deltareplay.catalogs._unity_errors import refused
+from deltareplay.catalogs._unity_errors import asked
 from deltareplay.catalogs._unity_table import UnityTable
-from deltareplay.exceptions import DeltaReplayError, StorageError
+from deltareplay.exceptions import DeltaReplayError
 
 if TYPE_CHECKING:
     import datetime
 
     from deltareplay._metadata import Metadata
     from deltareplay._protocol import Protocol
-
-T = TypeVar("T")
 
 
 class UnityStaging:
@@ -37,13 +36,18 @@ class UnityStaging:
         self._asked_before = False
         self._is_written = False
         #: The place that the catalog chose.
-        self.location = self._answered("location", str)
+        self.location = asked(lambda: place_of(self._staged["location"]), self._name)
 
     def properties(
         self, schema: str, partition_columns: list[str], own: Mapping[str, str]
     ) -> dict[str, str]:
         """What the catalog requires, the user wants, and the catalog suggests, in this order."""
-        features = self._answered("required-protocol", dict).get("writer-features") or []
+        return asked(lambda: self._properties(schema, partition_columns, own), self._name)
+
+    def _properties(
+        self, schema: str, partition_columns: list[str], own: Mapping[str, str]
+    ) -> dict[str, str]:
+        features = self._staged["required-protocol"].get("writer-features") or []
         found = {f"delta.feature.{name}": "supported" for name in features}
         given = dict(own)
         for key, value in (self._staged.get("required-properties") or {}).items():
@@ -89,20 +93,8 @@ class UnityStaging:
         self._post("/tables", body)
         return UnityTable(self._client, self._parts)
 
-    def _answered(self, field: str, kind: type[T]) -> T:
-        found = self._staged.get(field)
-        if isinstance(found, kind):
-            return found
-        raise StorageError(
-            f"the catalog's answer about {self._name} lacks {field}, or has it in another form",
-            code="catalog.response",
-        )
-
     def _post(self, path: str, body: Json) -> Json:
-        try:
-            return self._client.post(self._schema_path + path, body)
-        except RestError as error:
-            raise refused(error, self._name) from error
+        return asked(lambda: self._client.post(self._schema_path + path, body), self._name)
 
     def load(self) -> LogTail:
         return LogTail(0 if self._is_written else None, allowed=["take_over"])
@@ -119,9 +111,6 @@ class UnityStaging:
             path = "/delta/v1" + self._client.path(
                 "staging-tables", str(answer["table-id"]), "credentials"
             )
-            try:
-                answer = self._client.get(path)
-            except RestError as error:
-                raise refused(error, self._name) from error
+            answer = asked(lambda: self._client.get(path), self._name)
         self._asked_before = True
-        return best_of(answer, self.location)
+        return asked(lambda: best_of(answer, self.location), self._name)

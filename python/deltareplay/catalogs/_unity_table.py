@@ -11,11 +11,11 @@ from deltareplay.catalogs._credentials import Credentials
 from deltareplay.catalogs._log_tail import LogTail
 from deltareplay.catalogs._ratified_commit import RatifiedCommit
 from deltareplay.catalogs._rest import Json, RestClient, RestError
+from deltareplay.catalogs._rest_values import number_of, place_of
 from deltareplay.catalogs._staged_commit import Ratification, StagedCommit
 from deltareplay.catalogs._unity_credentials import best_of
-from deltareplay.catalogs._unity_errors import OTHER_FORMAT, refused
+from deltareplay.catalogs._unity_errors import OTHER_FORMAT, asked, refused
 from deltareplay.catalogs._unity_older import OlderTable
-from deltareplay.exceptions import StorageError
 
 T = TypeVar("T")
 
@@ -48,13 +48,14 @@ class UnityTable:
         )
         self._older: OlderTable | None = None
         self._metadata: dict[str, Any] = {}
+        self._root = ""
         self._is_exhausted = False
 
     def find(self) -> str:
         """The table's root; one request."""
         if not self._metadata and self._older is None:
             self.load()
-        return self._older.uri if self._older else str(self._metadata["location"])
+        return self._older.uri if self._older else self._root
 
     def load(self) -> LogTail:
         if self._older is not None:
@@ -69,21 +70,25 @@ class UnityTable:
         return self._asked(lambda: self._tail(answer))
 
     def _tail(self, answer: Json) -> LogTail:
-        self._metadata = answer["metadata"]
+        metadata = answer["metadata"]
+        root = place_of(metadata["location"])
         latest = answer.get("latest-table-version")
-        commits = sorted(answer.get("commits") or [], key=lambda one: int(one["version"]))
+        commits = sorted(answer.get("commits") or [], key=lambda one: number_of(one["version"]))
         tail = [
             RatifiedCommit(
-                int(one["version"]),
+                number_of(one["version"]),
                 str(one["file-name"]),
-                int(one["file-size"]),
-                int(one["file-modification-timestamp"]),
+                number_of(one["file-size"]),
+                number_of(one["file-modification-timestamp"]),
             )
             for one in commits
         ]
-        managed = self._metadata["table-type"] == "MANAGED" and latest is not None
-        newest = max(int(latest), 0) if managed and latest is not None else None
-        return LogTail(newest, tail if managed else (), str(self._metadata["table-uuid"]))
+        managed = metadata["table-type"] == "MANAGED" and latest is not None
+        # -1: no version but the first one, which is published
+        newest = max(number_of(latest, -1), 0) if managed and latest is not None else None
+        table_id = str(metadata["table-uuid"])
+        self._metadata, self._root = metadata, root
+        return LogTail(newest, tail if managed else (), table_id)
 
     def commit(self, staged: StagedCommit) -> Ratification:
         self.find()
@@ -117,7 +122,7 @@ class UnityTable:
             older = self._older
             return self._asked(lambda: older.credentials(operation))
         path, query = f"{self._path}/credentials", {"operation": operation}
-        return best_of(self._asked(lambda: self._client.get(path, query)), location)
+        return self._asked(lambda: best_of(self._client.get(path, query), location))
 
     def access(self) -> Access | None:
         """What other clients need; None where only the older interface answers."""
@@ -154,16 +159,7 @@ class UnityTable:
 
     def _asked(self, ask: Callable[[], T]) -> T:
         """Asks; what the server refuses, or leaves out, is an exception of ours."""
-        try:
-            return ask()
-        except RestError as error:
-            raise refused(error, self._name) from error
-        except (KeyError, TypeError, ValueError) as error:
-            raise StorageError(
-                f"the catalog's answer about {self._name} lacks something or has it in another "
-                f"form: {error!r}",
-                code="catalog.response",
-            ) from error
+        return asked(ask, self._name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UnityTable) and self._identity() == other._identity()

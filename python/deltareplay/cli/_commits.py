@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._units import whole
 from deltareplay.cli._format import plain
 from deltareplay.cli._output import Column, Output
 from deltareplay.cli._records import records
@@ -43,8 +44,8 @@ def effect(commit: Mapping[str, Any]) -> str:
     metrics = commit.get("operationMetrics") or {}
 
     def of(*names: str) -> int:
-        texts = (metrics.get(name) or "" for name in names)
-        return next((int(text) for text in texts if text.isdigit()), 0)
+        counts = (whole(metrics.get(name)) for name in names)
+        return next((count for count in counts if count is not None), 0)
 
     changed = {
         "+": of("numTargetRowsInserted"),

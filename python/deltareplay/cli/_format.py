@@ -10,10 +10,9 @@ import re
 from typing import Any
 
 from deltareplay import _units as units
-from deltareplay._names import INVISIBLE
+from deltareplay._names import INVISIBLE, shown
 
-#: What a terminal would obey, what would break a line, and what nobody sees.
-_CONTROL = re.compile(f"[\x00-\x1f{INVISIBLE}]")
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
@@ -33,7 +32,7 @@ def plain(value: Any) -> str:
         value = ", ".join(map(_nested, value))
     elif isinstance(value, bytes):
         value = value.hex()
-    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], str(value))
+    return shown(value)
 
 
 def _nested(value: Any) -> str:
@@ -113,7 +112,9 @@ def to_json(value: Any, *, utc: bool, ascii_only: bool = False) -> str:
     >>> to_json({"at": _EPOCH, "b": b"a", "n": math.nan}, utc=True)
     '{"at": "1970-01-01T00:00:00+00:00", "b": "YQ==", "n": "nan"}'
     """
-    return json.dumps(_portable(value, utc), ensure_ascii=ascii_only)
+    text = json.dumps(_portable(value, utc), ensure_ascii=ascii_only)
+    # escapes of JSON: whoever parses it has the same text
+    return _INVISIBLE.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def _portable(value: Any, utc: bool) -> Any:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from deltareplay._units import whole
+
 Version = Annotated[
     int | None,
     typer.Option("--version", help="A version; by default the latest.", show_default=False),
@@ -60,7 +62,8 @@ def version_or_time(text: str) -> int | str:
     >>> version_or_time("7"), version_or_time("2026-01-02")
     (7, '2026-01-02')
     """
-    return int(text) if text.isdigit() else text
+    version = whole(text)
+    return text if version is None else version
 
 
 def at_start(filter: str | None) -> str | None:

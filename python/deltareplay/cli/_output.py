@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from deltareplay.cli._format import counted, moment, plain, short_moment, to_jso
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
+    from rich.text import Text
 
 #: Of a pipe, which no line is too long for.
 _ENDLESS = 100_000
@@ -25,6 +27,12 @@ _CELL = 30
 _WIDE = 120
 #: Characters that a column has at least, if it has so many.
 _LEAST = 8
+#: How a text begins that spreadsheets compute; the wide ones are those of keyboards in East Asia.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]inf", re.ASCII)
+#: What a cell of CSV may have as it is, besides text.
+_BREAKS = ("\r\n", "\n", "\t")
+_CELL_LINE = re.compile("(\r\n|\n|\t)")
 #: Characters between two columns of a table.
 _GAP = 3
 
@@ -134,7 +142,7 @@ class Output:
         out = csv.writer(sys.stdout, lineterminator="\n")
         names = [column.name for column in columns]
         if self.form == "csv":
-            out.writerow(names)
+            out.writerow(map(_of_sheet, names))
             sys.stdout.flush()
         for row in rows:
             if self.form == "csv":
@@ -142,7 +150,7 @@ class Output:
             elif self.form == "json":
                 self._line(row)
             else:
-                sys.stdout.write(text(row) + "\n")
+                sys.stdout.write(plain(text(row)) + "\n")
             sys.stdout.flush()
 
     def note(self, text: str) -> None:
@@ -156,12 +164,13 @@ class Output:
 
     def _cell(self, value: Any) -> Any:
         found = json.loads(to_json(value, utc=self.utc))
-        is_text = isinstance(found, (dict, list, bool))  # true and false as in JSON
-        return json.dumps(found, ensure_ascii=False) if is_text else found
+        if isinstance(found, (dict, list, bool)):  # true and false as in JSON
+            return to_json(found, utc=self.utc)
+        return _of_sheet(found) if isinstance(found, str) else found
 
     def _csv(self, rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> None:
         out = csv.writer(sys.stdout, lineterminator="\n")
-        out.writerow(names)
+        out.writerow(map(_of_sheet, names))
         for row in rows:
             out.writerow([self._cell(row.get(name)) for name in names])
 
@@ -200,6 +209,21 @@ class Output:
         for row in cells:
             shown.add_row(*row)
         out.print(shown)
+
+
+def _of_sheet(text: str) -> str:
+    r"""A text as a cell that no spreadsheet computes, and no terminal obeys.
+
+    A text that begins as a formula gets an apostrophe before it, unless it is a number. Line breaks
+    and tabs stay inside a cell; ``--json`` has every text as it is.
+
+    >>> [_of_sheet(text) for text in ("=1+1", "-3.50", "+1e5", "-1|calc", "a\x1bb")]
+    ["'=1+1", '-3.50', '+1e5', "'-1|calc", 'a\\x1bb']
+    """
+    is_formula = text.startswith(_FORMULA) and not _NUMBER.fullmatch(text)
+    lines = _CELL_LINE.split(text) if text else [""]
+    safe = "".join(part if part in _BREAKS else plain(part) for part in lines)
+    return f"'{safe}" if is_formula else safe
 
 
 def _narrowed(columns: Sequence[Column], widths: Sequence[int], space: int) -> list[int] | None:
@@ -243,7 +267,7 @@ def _print_lines(out: Console, columns: Sequence[Column], cells: list[list[str]]
         if number == 0:
             out.print(text, style="bold", soft_wrap=True)
         else:
-            out.file.write(f"{text}\n")  # of a million files, too
+            out.file.write(f"{plain(text)}\n")  # of a million files, too
 
 
 def _column_of(field: pa.Field[Any]) -> Column:
@@ -272,6 +296,10 @@ def console(stream: IO[str]) -> Console:
     from rich.console import Console
 
     class Plain(Console):
+        def render_str(self, text: str, **more: Any) -> Text:
+            # the one way of a text to the terminal: of what is printed, and of cells and titles
+            return super().render_str(plain(text), **more)
+
         def on_broken_pipe(self) -> None:
             raise  # the error at hand; rich would end the process with 1
 

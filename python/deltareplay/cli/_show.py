@@ -21,6 +21,7 @@ from deltareplay.exceptions import CorruptTableError, DeltaReplayWarning, Versio
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
     from deltareplay import Snapshot, Table
 
@@ -226,6 +227,8 @@ def _in_brackets(text: str) -> str:
     return f"({text})" if text else ""
 
 
-def _first(texts: list[str]) -> str:
+def _first(texts: list[str]) -> Text:
+    from rich.text import Text
+
     more = [f"and {len(texts) - _MOST} more"] if len(texts) > _MOST else []
-    return "\n".join(texts[:_MOST] + more)
+    return Text("\n".join(texts[:_MOST] + more))

@@ -228,8 +228,8 @@ def say(
     colour = {"error": "bold red", "warning": "bold yellow"}.get(kind, "bold")
     out = console(sys.stderr)
     out.print(f"{kind}:", style=colour, end=" ")
-    lines = message.splitlines() if is_own else [message]
-    out.print("\n".join(map(plain, lines)), soft_wrap=True)
+    for line in message.splitlines() if is_own else [message]:
+        out.print(line, soft_wrap=True)
     if remedy is not None:
         out.print("  try:", style="bold", end=" ")
         out.print(remedy, soft_wrap=True)

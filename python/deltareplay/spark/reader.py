@@ -160,7 +160,7 @@ class Reader:
     def whole(self) -> int:
         """A whole number."""
         given = self.string() if self.token.kind == "string" else self.token.text
-        if not given.isdecimal():
+        if not (given.isascii() and given.isdecimal() and len(given) < 20):
             raise self.wrong("a whole number")
         if self.token.text == given:
             self.at += 1

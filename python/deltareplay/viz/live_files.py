@@ -103,17 +103,15 @@ def live_files(snapshot: Snapshot) -> LiveFiles:
     """Read the live files once, batch by batch."""
     found = LiveFiles()
     fields = fields_of(snapshot.schema_json)
-    keys = partition_keys(fields, snapshot.partition_columns)
+    partition_columns = snapshot.partition_columns
+    keys = partition_keys(fields, partition_columns)
     found.target = _native.target_file_size(snapshot._native)
     found.small_limit = min(SMALL, found.target // 4) or 1
     found.levels = len(keys)
     partitions = _Partitions(len(keys))
     asked = ["path", "size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
-    columns = [
-        Column(name, kind)
-        for name, kind in columns_of(fields)
-        if name not in set(snapshot.partition_columns)
-    ]
+    partitioned = set(partition_columns)
+    columns = [Column(name, kind) for name, kind in columns_of(fields) if name not in partitioned]
     if 0 < len(columns) <= MOST_COLUMNS:
         found.columns = columns
         asked.append("stats_parsed")

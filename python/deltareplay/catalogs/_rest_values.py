@@ -1,0 +1,41 @@
+"""Values of a catalog's answers, which may be anything."""
+
+from __future__ import annotations
+
+from deltareplay._uris import CATALOG_SCHEMES
+
+#: What the core counts with.
+_MOST = 2**63 - 1
+
+
+def number_of(value: object, least: int = 0) -> int:
+    """Return a whole number that fits: a version, a size, a time.
+
+    Raises:
+        ValueError: It is none.
+
+    >>> number_of("7"), number_of(-1, least=-1)
+    (7, -1)
+    """
+    if isinstance(value, str) and value.isascii() and len(value) < 20:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
+        raise ValueError(f"{str(value)[:40]} is no version, size or time")
+    return value
+
+
+def place_of(value: object) -> str:
+    """Return a place that a catalog tells: a URI of a store, or an absolute path.
+
+    Raises:
+        ValueError: It is none. A relative path would count from wherever the program runs, and a
+            name would ask the next catalog.
+
+    >>> place_of("s3://lake/orders")
+    's3://lake/orders'
+    """
+    if isinstance(value, str) and "\0" not in value:
+        is_uri = "://" in value or value.startswith("file:/")
+        if (is_uri or value.startswith("/")) and not value.lower().startswith(CATALOG_SCHEMES):
+            return value
+    raise ValueError("the location is neither a URI of a store nor an absolute path")

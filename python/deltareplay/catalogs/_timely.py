@@ -1,0 +1,74 @@
+"""Answers of HTTP servers that have come as a whole by a certain time, or not at all.
+
+The timeout of the standard library is that of one packet: a server that sends a byte now and then
+holds its client for as long as it likes.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.client
+import io
+import socket
+import time
+import urllib.request
+from typing import Any
+
+
+def timely_opener(
+    deadline: float, *handlers: type[urllib.request.BaseHandler]
+) -> urllib.request.OpenerDirector:
+    """Return what opens requests whose answers have to be there by ``deadline``.
+
+    Args:
+        deadline: By ``time.monotonic``.
+        handlers: More handlers of ``urllib``.
+    """
+    response = functools.partial(_Response, deadline=deadline)
+
+    class Plain(http.client.HTTPConnection):
+        response_class = response  # type: ignore[assignment]
+
+    class Secure(http.client.HTTPSConnection):
+        response_class = response  # type: ignore[assignment]
+
+    class PlainHandler(urllib.request.HTTPHandler):
+        def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(Plain, request)
+
+    class SecureHandler(urllib.request.HTTPSHandler):
+        def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(Secure, request)
+
+    return urllib.request.build_opener(PlainHandler, SecureHandler, *handlers)
+
+
+class _Response(http.client.HTTPResponse):
+    def __init__(self, connected: socket.socket, *some: Any, deadline: float, **more: Any) -> None:
+        super().__init__(connected, *some, **more)
+        self.fp.close()
+        raw = connected.makefile("rb", buffering=0)
+        self.fp = io.BufferedReader(_Timely(connected, raw, deadline))
+
+
+class _Timely(io.RawIOBase):
+    """A connection, each read of which may take what is left of the time."""
+
+    def __init__(self, connected: socket.socket, raw: io.RawIOBase, deadline: float) -> None:
+        self._connected = connected
+        self._raw = raw
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("it did not answer in time")
+        self._connected.settimeout(left)
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()

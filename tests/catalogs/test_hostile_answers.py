@@ -1,0 +1,186 @@
+"""Answers that no Unity Catalog server gives: an exception of ours, soon, and no secret in it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+from deltareplay.catalogs import UnityCatalog
+
+TOKEN = "tok-SECRET-123"
+NESTED = b'{"metadata":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+
+#: A status, headers and a body, or the pieces of one.
+Answer = tuple[int, dict[str, str], Any]
+
+
+def answer(metadata: dict[str, Any] | None = None, **more: Any) -> Answer:
+    about = {"location": "file:///nowhere", "table-type": "MANAGED", "table-uuid": "u"}
+    body = {"metadata": {**about, **(metadata or {})}, "latest-table-version": 0, "commits": []}
+    return 200, {}, json.dumps({**body, **more}).encode()
+
+
+def ratified(version: Any) -> dict[str, Any]:
+    return {
+        "version": version,
+        "file-name": f"{0:020d}.aa.json",
+        "file-size": 1,
+        "file-modification-timestamp": 1,
+    }
+
+
+def older(path: str) -> Answer:
+    """The older interface, whose list of commits has no end."""
+    if "/delta/v1" in path:
+        kind = {"type": "UnsupportedTableFormatException", "message": ""}
+        return 400, {}, json.dumps({"error": kind}).encode()
+    if "/tables/" in path:
+        managed = {"delta.feature.catalogManaged": "supported"}
+        found = {"storage_location": "file:///nowhere", "table_id": "t", "properties": managed}
+        return 200, {}, json.dumps(found).encode()
+    older.version += 1  # type: ignore[attr-defined]
+    commit = {
+        "version": older.version,  # type: ignore[attr-defined]
+        "file_name": "x",
+        "file_size": 1,
+        "file_modification_timestamp": 1,
+    }
+    found = {"latest_table_version": 2**62, "commits": [commit]}
+    return 200, {}, json.dumps(found).encode()
+
+
+def trickle() -> Iterator[bytes]:
+    for _ in range(300):
+        yield b" "
+        time.sleep(0.1)
+
+
+ANSWERS: dict[str, tuple[Answer | Callable[[str], Answer], str]] = {
+    "nested": ((200, {}, NESTED), "catalog.response"),
+    "nested error": ((400, {}, NESTED), "catalog.refused"),
+    "list": ((200, {}, b"[]"), "catalog.response"),
+    "no location": (answer({"location": None}), "catalog.response"),
+    "relative location": (answer({"location": "some/where"}), "catalog.response"),
+    "location by name": (answer({"location": "uc://main.s.t"}), "catalog.response"),
+    "location with NUL": (answer({"location": "file:///tmp/\0x"}), "catalog.response"),
+    "list of commits": (answer(commits=[["x"]]), "catalog.response"),
+    "huge version": (answer(commits=[ratified(10**400)]), "catalog.response"),
+    "negative version": (answer(commits=[ratified(-1)]), "catalog.response"),
+    "infinite version": (
+        (200, {}, b'{"metadata":{},"latest-table-version":Infinity}'),
+        "catalog.response",
+    ),
+    "endless pages": (older, "catalog.response"),
+    "too long": ((200, {}, b'{"commits":[' + b"{}," * (6 << 20) + b"{}]}"), "catalog.response"),
+    "a byte now and then": ((200, {}, trickle), "catalog.unreachable"),
+    "wait for years": ((429, {"Retry-After": "315360000"}, b"{}"), "catalog.unreachable"),
+    "wait for \u00b2": ((429, {"Retry-After": "\u00b2"}, b"{}"), "catalog.unreachable"),
+}
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Answer | Callable[[str], Answer]], str]]:
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(given: Answer | Callable[[str], Answer]) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, *_: Any) -> None:
+                pass
+
+            def do_GET(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                status, headers, body = given(self.path) if callable(given) else given
+                try:
+                    self.send_response(status)
+                    for key, value in headers.items():
+                        self.send_header(key, value)
+                    size = len(body) if isinstance(body, bytes) else 1000
+                    self.send_header("Content-Length", str(size))
+                    self.end_headers()
+                    for piece in [body] if isinstance(body, bytes) else body():
+                        self.wfile.write(piece)
+                        self.wfile.flush()
+                except OSError:
+                    pass  # the client has gone, as it should
+
+            do_POST = do_GET
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_that_is_none(name: str, serve: Callable[..., str]) -> None:
+    given, code = ANSWERS[name]
+    older.version = -1  # type: ignore[attr-defined]
+    catalog = UnityCatalog(serve(given), token=TOKEN, timeout=0.5)
+    began = time.monotonic()
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        dr.Table.from_name("main.s.t", catalog).snapshot()
+    assert time.monotonic() - began < 20
+    assert caught.value.code == code
+    assert TOKEN not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_redirect_is_not_followed(serve: Callable[..., str]) -> None:
+    asked: list[str] = []
+
+    def elsewhere(path: str) -> Answer:
+        asked.append(path)
+        return answer()
+
+    place = serve(elsewhere)
+    catalog = UnityCatalog(serve((302, {"Location": f"{place}/x"}, b"")), token=TOKEN)
+    with pytest.raises(dr.DeltaReplayError):
+        dr.Table.from_name("main.s.t", catalog)
+    assert asked == []
+
+
+@pytest.mark.parametrize("secret", [5, ["x"], {"a": "b"}])
+def test_credentials_of_another_type(
+    serve: Callable[..., str], tmp_path: Path, secret: object
+) -> None:
+    def both(path: str) -> Answer:
+        if "/credentials" not in path:
+            return answer({"location": tmp_path.as_uri()})
+        config = {"s3.access-key-id": "a", "s3.secret-access-key": secret}
+        vended = {"prefix": tmp_path.as_uri(), "config": config, "expiration-time-ms": "soon"}
+        return 200, {}, json.dumps({"storage-credentials": [vended]}).encode()
+
+    catalog = UnityCatalog(serve(both), token=TOKEN)
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        dr.Table.from_name("main.s.t", catalog).snapshot()
+    assert caught.value.code == "catalog.failed" or caught.value.code == "catalog.response"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://tok:SECRET@host",
+        "host?token=SECRET",
+        "https://host/p?access_token=SECRET",
+        "h#SECRET",
+    ],
+)
+def test_an_address_with_a_secret_is_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        UnityCatalog(address)
+    assert caught.value.code == "catalog.address"
+    assert "SECRET" not in str(caught.value)
