@@ -52,7 +52,8 @@ class Deleting(TableLocation):
         Returns:
             The version, or None if no row satisfies the filter; ``numDeletedRows``,
             ``numCopiedRows``, ``numRemovedFiles``, ``numAddedFiles``, ``numDeletionVectorsAdded``
-            and more, by delta-spark's names.
+            and more, by delta-spark's names. Without ``numDeletedRows`` if a file was removed whole
+            whose statistics have no row count.
 
         Raises:
             InvalidArgumentError: The filter does not fit the table; the table is append-only.

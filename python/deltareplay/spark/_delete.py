@@ -86,17 +86,19 @@ def _run(
     if where is not None:
         found = found.alias(target_alias).where(as_column(where))
     marked = Marked.of(found)
-    deleted = len(marked) + candidates.live_rows(whole)
+    deleted: int | None = len(marked)
+    for rows in candidates.live_rows(whole).values():
+        deleted = None if rows is None or deleted is None else deleted + rows
     if not marked and not whole and txn is None:
         return Written(None, metrics(rewrite, 0))
-    rows = None
+    changes = None
     if marked and statement.target.has_feed and not statement.target.uses_vectors:
         # a commit with change data files needs all of its changes in them
         removed = marked.only(candidates.rows(marked.counts)).unionByName(candidates.rows(whole))
-        rows = with_change(removed.drop(names.FILE, names.ROW_NUMBER), "delete")
+        changes = with_change(removed.drop(names.FILE, names.ROW_NUMBER), "delete")
     try:
         rewrite.remove_whole(whole)
-        rewrite.stage(marked, rows)
+        rewrite.stage(marked, changes)
         transaction.set_metrics(counted := metrics(rewrite, deleted))
     except BaseException:
         rewrite.discard()
@@ -104,6 +106,6 @@ def _run(
     return Written(rewrite.commit(), counted)
 
 
-def metrics(rewrite: Rewrite, deleted: int) -> dict[str, int]:
-    """The metrics of DELETE, by delta-spark's names."""
-    return rewrite.shown(numDeletedRows=deleted)
+def metrics(rewrite: Rewrite, deleted: int | None) -> dict[str, int]:
+    """The metrics of DELETE, by delta-spark's names; the deleted rows only if they are known."""
+    return rewrite.shown() if deleted is None else rewrite.shown(numDeletedRows=deleted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -80,9 +80,25 @@ class Candidates:
         found: list[Any] = files[names.FILE].to_pylist()
         return set(found)
 
-    def live_rows(self, numbers: Collection[int]) -> int:
-        """How many rows files have, as their statistics tell."""
-        return sum(live_rows(one) or 0 for one in facts(self.chosen(numbers)))
+    def live_rows(self, numbers: Collection[int]) -> dict[int, int | None]:
+        """How many rows of files are not deleted; None if the statistics of a file do not tell."""
+        wanted = ["numRecords", "deletionVector", names.FILE]
+        found: list[Json] = self.chosen(numbers).select(wanted).to_pylist()
+        return {one[names.FILE]: _live_rows(one) for one in found}
+
+    def counted_rows(self, live: Mapping[int, int | None]) -> dict[int, int]:
+        """The rows of ``live_rows``; Spark counts those that the statistics do not tell."""
+        from pyspark.sql import functions as sf
+
+        counts = {number: rows or 0 for number, rows in live.items()}
+        unknown = [number for number, rows in live.items() if rows is None]
+        if unknown:
+            grouped = self.rows(unknown).groupBy(sf.col(names.FILE).alias("file"))
+            counted = grouped.agg(sf.count(sf.lit(1)).alias("rows")).toArrow()
+            numbers: list[Any] = counted["file"].to_pylist()
+            rows: list[Any] = counted["rows"].to_pylist()
+            counts.update(zip(numbers, rows, strict=True))
+        return counts
 
     def chosen(self, numbers: Collection[int]) -> pa.Table:
         """The files with these numbers."""
@@ -100,13 +116,6 @@ class Candidates:
         return frame(self.spark, self.snapshot, files, self.columns, wanted, self.root)
 
 
-def facts(files: pa.Table) -> list[Json]:
-    """What decides about each file: its number, ``numRecords``, and its deletion vector."""
-    found: list[Json] = files.select([names.FILE, "numRecords", "deletionVector"]).to_pylist()
-    return found
-
-
-def live_rows(file: Json) -> int | None:
-    """How many rows of a file are not deleted; None if its statistics do not tell."""
+def _live_rows(file: Json) -> int | None:
     rows, vector = file["numRecords"], file["deletionVector"]
     return None if rows is None else rows - (0 if vector is None else vector["cardinality"])

@@ -28,10 +28,11 @@ def affected(spark: SparkSession, metrics: Mapping[str, int], metric: str) -> Da
 
     Args:
         spark: The session.
-        metrics: Of the commit; empty if there was none.
-        metric: Delta's name of the metric that counts the rows.
+        metrics: Of the commit.
+        metric: Delta's name of the metric that counts the rows. As in delta-spark, -1 stands for
+            one that the statement did not learn.
     """
-    return _row(spark, {"num_affected_rows": metrics.get(metric, 0)})
+    return _row(spark, {"num_affected_rows": metrics.get(metric, -1)})
 
 
 def merged(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
@@ -77,7 +78,7 @@ def cloned(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
         "removed_files_size": "removedFilesSize",
         "copied_files_size": "copiedFilesSize",
     }
-    return _row(spark, {name: metrics.get(metric, 0) for name, metric in row.items()})
+    return _row(spark, {name: metrics.get(metric, -1) for name, metric in row.items()})
 
 
 def paths(spark: SparkSession, found: Sequence[str]) -> DataFrame:

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from deltareplay.spark import identities, names
 from deltareplay.spark.by_name import evolved
-from deltareplay.spark.candidates import facts, live_rows
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.replaced import REMOVED
 from deltareplay.spark.rewritten import after_write
@@ -93,7 +92,14 @@ class Rewrite:
             with_kept: Whether they are there with the rows that stay, of all files; only for tables
                 without deletion vectors.
         """
-        vectors, copied = self._divided(marked)
+        told = self._candidates.live_rows(marked.counts)
+        live = self._candidates.counted_rows(told)
+        some_stay = {number for number, count in marked.counts.items() if count < live[number]}
+        self._removed |= set(told) - some_stay
+        # the protocol asks for the number of rows beside a vector
+        uses_vectors = self._target.uses_vectors
+        vectors = {one for one in some_stay if uses_vectors and told[one] is not None}
+        copied = some_stay - vectors
         if copied and not with_kept:
             left = marked.without(self._candidates.rows(copied))
             left = evolved(left.drop(names.FILE, names.ROW_NUMBER), self._target.written_fields)
@@ -103,7 +109,7 @@ class Rewrite:
             rows = left if rows is None else rows.unionByName(left, allowMissingColumns=True)
         if copied:
             leaving = sum(marked.counts[one] for one in copied)
-            self.metrics["copied"] = self._candidates.live_rows(copied) - leaving
+            self.metrics["copied"] = sum(live[one] for one in copied) - leaving
             self._removed |= copied
         if rows is not None:
             self._write(rows)
@@ -116,7 +122,7 @@ class Rewrite:
             self.metrics["vectors_updated"] = had
             self.metrics["vectors_added"] = len(vectors) - had
             leaving = sum(marked.counts[one] for one in vectors)
-            self.metrics["vectors_rows"] = self._candidates.live_rows(vectors) - leaving
+            self.metrics["vectors_rows"] = sum(live[one] for one in vectors) - leaving
             self.metrics["vectors_bytes"] = pc.sum(files["size"]).as_py()
         if self._removed:
             files = self._candidates.chosen(self._removed)
@@ -126,19 +132,6 @@ class Rewrite:
             self.metrics["removed_bytes"] = pc.sum(files["size"]).as_py()
         if self._candidates.tracks_rows:
             self._transaction._description["tags"]["delta.rowTracking.preserved"] = "true"
-
-    def _divided(self, marked: Marked) -> tuple[set[int], set[int]]:
-        """The files that get a vector, and those that are copied; others lose all rows."""
-        vectors, copied = set(), set()
-        for one in facts(self._candidates.chosen(marked.counts)):
-            number, live = one[names.FILE], live_rows(one)
-            if live is not None and marked.counts[number] >= live:
-                self._removed.add(number)
-            elif live is not None and self._target.uses_vectors:
-                vectors.add(number)
-            else:
-                copied.add(number)
-        return vectors, copied
 
     def _write(self, rows: DataFrame) -> None:
         spark = self._candidates.spark

@@ -254,9 +254,10 @@ pub(super) fn write_options(options: &RowsOptions) -> WriteOptions {
     }
 }
 
-/// The metrics of rows that left or became others.
+/// The metrics of rows that left or became others. As in delta-spark, those that left are not told where
+/// they are not all known.
 pub(super) fn changed(written: &WrittenFiles, counts: &Counts) -> BTreeMap<String, String> {
-    texts([
+    let mut metrics = texts([
         ("numDeletedRows", counts.deleted),
         ("numCopiedRows", counts.copied),
         ("numAddedFiles", written.adds.len() as u64),
@@ -268,7 +269,11 @@ pub(super) fn changed(written: &WrittenFiles, counts: &Counts) -> BTreeMap<Strin
         ),
         ("numDeletionVectorsUpdated", counts.vectors_updated),
         ("numDeletionVectorsRemoved", counts.vectors_updated),
-    ])
+    ]);
+    if counts.deleted_unknown {
+        metrics.remove("numDeletedRows");
+    }
+    metrics
 }
 
 pub(super) fn nothing_done<const N: usize>(metrics: [&str; N]) -> RowsWritten {

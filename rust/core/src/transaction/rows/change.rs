@@ -415,8 +415,10 @@ impl Changer {
         for file in whole {
             let vector = file.deletion_vector.as_ref();
             let deleted = vector.map_or(0, |vector| vector.cardinality());
-            let rows = file.num_records().and_then(|rows| u64::try_from(rows).ok());
-            self.counts.deleted += rows.unwrap_or(0).saturating_sub(deleted);
+            match file.num_records().and_then(|rows| u64::try_from(rows).ok()) {
+                Some(rows) => self.counts.deleted += rows.saturating_sub(deleted),
+                None => self.counts.deleted_unknown = true,
+            }
             self.removed.push(file);
         }
         self.flush()?;

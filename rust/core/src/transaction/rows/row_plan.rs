@@ -49,6 +49,8 @@ impl RowPlanner for DeleteAll {
 pub struct Counts {
     /// Deleted rows.
     pub deleted: u64,
+    /// Whether there are more: of files that were removed unread, and whose statistics do not tell.
+    pub deleted_unknown: bool,
     /// Updated rows.
     pub updated: u64,
     /// Unchanged rows that were copied to another file.
