@@ -112,3 +112,68 @@ def test_nothing_joins_unless_asked(tmp_path: Path) -> None:
     table.merge(SOURCE, "id", schema_mode="merge").when_matched_delete().execute()
     assert table.snapshot().scan().schema == SCHEMA
     assert [row["id"] for row in rows(table)] == [1]
+
+
+#: Types of first values, and two of these.
+FIRST: list[tuple[pa.DataType, list[Any]]] = [
+    (pa.string(), ["x", "y"]),
+    (pa.list_(pa.struct([("a", pa.int32())])), [[{"a": 1}], []]),
+    (pa.struct([("a", pa.int32()), ("b", pa.string())]), [{"a": 1, "b": "x"}, None]),
+]
+
+
+@pytest.mark.parametrize("mapping", ["none", "name"])
+@pytest.mark.parametrize(("arrow", "values"), FIRST, ids=["text", "list", "struct"])
+@pytest.mark.parametrize("call", ["merge", "append"])
+def test_a_column_of_nulls_gets_the_type_of_its_first_values(
+    call: str, arrow: pa.DataType, values: list[Any], mapping: str, tmp_path: Path
+) -> None:
+    """As delta-spark does it (delta-io/delta issues 944 and 1855)."""
+    schema = pa.schema([("id", pa.int64()), ("v", pa.null())])
+    properties = {"delta.columnMapping.mode": mapping}
+    table = dr.create_table(tmp_path / "t", schema, properties=properties)
+    table.append([{"id": 1, "v": None}, {"id": 2, "v": None}])
+    source = pa.table({"id": [2, 3], "v": pa.array(values, arrow)})
+    with pytest.raises(dr.InvalidArgumentError, match="has no type in the table") as caught:
+        table.append(source)
+    assert caught.value.code == "rows.type"
+    if call == "merge":
+        merge = table.merge(source, "id", schema_mode="merge")
+        merge.when_matched_update_all().when_not_matched_insert_all().execute()
+        old = [{"id": 1, "v": None}]
+    else:
+        table.append(source, schema_mode="merge")
+        old = [{"id": 1, "v": None}, {"id": 2, "v": None}]
+    added = [{"id": 2, "v": values[0]}, {"id": 3, "v": values[1]}]
+    assert sorted(rows(table), key=str) == sorted([*old, *added], key=str)
+    table.append([{"id": 9, "v": values[0]}])
+    inserted = pa.table(table.changes(table.snapshot().version))
+    assert inserted.select(["id", "v"]).to_pylist() == [{"id": 9, "v": values[0]}]
+
+
+def test_a_field_of_nulls_gets_the_type_of_its_first_values(tmp_path: Path) -> None:
+    part = pa.struct([("a", pa.int32()), ("b", pa.null())])
+    schema = pa.schema([("id", pa.int64()), ("s", part), ("l", pa.list_(part))])
+    table = dr.create_table(tmp_path / "t", schema)
+    first = {"id": 1, "s": {"a": 1, "b": None}, "l": [{"a": 2, "b": None}]}
+    table.append([first])
+    table.update("id = 1", {"id": "2"})
+    typed = pa.struct([("a", pa.int32()), ("b", pa.string())])
+    given = pa.schema([("id", pa.int64()), ("s", typed), ("l", pa.list_(typed))])
+    second = {"id": 3, "s": {"a": 3, "b": "x"}, "l": [{"a": 4, "b": "y"}]}
+    table.append(pa.Table.from_pylist([second], given), schema_mode="merge")
+    assert rows(table) == [{**first, "id": 2}, second]
+
+
+@pytest.mark.parametrize(
+    "arrow", [pa.list_(pa.null()), pa.struct([("x", pa.null())])], ids=["list", "struct"]
+)
+def test_columns_of_parts_that_are_all_null_are_not_written(
+    arrow: pa.DataType, tmp_path: Path
+) -> None:
+    """delta-spark refuses them, too."""
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    given = pa.table({"id": [1], "v": pa.array([None], arrow)})
+    with pytest.raises(dr.UnsupportedFeatureError, match="hold nothing but nulls"):
+        table.append(given, schema_mode="merge")
+    assert table.snapshot().version == 0

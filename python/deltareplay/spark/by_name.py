@@ -18,6 +18,22 @@ MERGING = "schema_mode='merge' or withSchemaEvolution()"
 WRITING = "schema_mode='merge'"
 
 
+def untyped(name: str, type_: str, evolve: str, code: str) -> InvalidArgumentError:
+    """The error for values of a column that has held nothing but nulls so far.
+
+    Args:
+        name: The column.
+        type_: The type of the values, as Spark shows it.
+        evolve: How the column gets it.
+        code: The code of the error.
+    """
+    return InvalidArgumentError(
+        f"the column {name} has no type in the table, as it holds nothing but nulls: give it the "
+        f"type {type_} by {evolve}",
+        code=code,
+    )
+
+
 def arranged(
     value: Column,
     found: Json,
@@ -109,11 +125,13 @@ def _by_name(struct: Any) -> dict[str, Json]:
 
 
 def lacking(there: Any, here: Any, at: str) -> Iterator[str]:
-    """The fields of one type that another does not have."""
+    """The fields of one type that another does not have, but for those that are always null."""
     kind = _nested(there, here)
     if kind == "struct":
         known = _by_name(there)
         for one in here["fields"]:
+            if one["type"] == "void":
+                continue
             other = known.get(one["name"].lower())
             name = f"{at}.{one['name']}"
             if other is None:

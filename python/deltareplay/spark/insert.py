@@ -214,7 +214,7 @@ def _cast(rows: DataFrame, target: TargetTable) -> DataFrame:
     for found in fields_of(rows.schema):
         value = sf.col(quoted(found["name"]))
         wanted = known.get(found["name"].lower())
-        if wanted is not None:
+        if wanted is not None and wanted["type"] != "void":
             value = assigned(value, found, wanted, partial=False, evolve=WRITING)
         columns.append(value.alias(found["name"]))
     return rows.select(*columns)

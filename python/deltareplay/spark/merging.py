@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import assignments, feed, merge_clauses, names, subqueries
-from deltareplay.spark.by_name import is_struct
+from deltareplay.spark.by_name import MERGING, is_struct, untyped
 from deltareplay.spark.marked import BESIDE, Marked, bit, words
 from deltareplay.spark.merge_clauses import Clause, Sides, When
 from deltareplay.spark.merge_source import MergeSource
@@ -23,7 +23,7 @@ from deltareplay.spark.outgoing import table_rows
 from deltareplay.spark.pruning import target_filter
 from deltareplay.spark.repeatable import repeatable
 from deltareplay.spark.rewrite import Rewrite
-from deltareplay.spark.schema import Json
+from deltareplay.spark.schema import Json, spark_type
 from deltareplay.spark.source import TableLike
 from deltareplay.spark.statement import Statement, analyzed, as_column, note_read, shown
 
@@ -60,6 +60,7 @@ class Merging:
         source = self.source
         if self.options["evolves"]:
             statement = statement.evolved(_joining(source.fields, clauses))
+        _refuse_untyped(source.fields, clauses, statement.target.void_columns)
         transaction = statement.begin(
             "MERGE", _parameters(self.on, clauses), self.options["user_metadata"]
         )
@@ -138,6 +139,18 @@ def _joining(fields: Sequence[Json], clauses: Sequence[Clause]) -> list[Json]:
     whole = {one["name"].lower() for one in fields}
     named = {name.lower() for one in setting for name in one.values or ()}
     return _chosen(fields, [[name] if name in whole else assignments.parts(name) for name in named])
+
+
+def _refuse_untyped(
+    fields: Sequence[Json], clauses: Sequence[Clause], void_columns: Sequence[str]
+) -> None:
+    """Refuses clauses that would set columns without a type to values, which would get lost."""
+    void = set(map(str.lower, void_columns))
+    given = [one for one in _joining(fields, clauses) if one["name"].lower() in void]
+    for one in given:
+        if one["type"] != "void":
+            type_ = spark_type(one["type"]).simpleString()
+            raise untyped(one["name"], type_, MERGING, "statement.column")
 
 
 def _chosen(fields: Sequence[Json], paths: Sequence[list[str]]) -> list[Json]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark import constraints, identities, names
-from deltareplay.spark.by_name import WRITING, arranged, arranged_type
+from deltareplay.spark.by_name import WRITING, arranged, arranged_type, untyped
 from deltareplay.spark.schema import Json, fields_of, spark_type
 from deltareplay.spark.target_table import nullable
 
@@ -124,8 +124,22 @@ def table_rows(
     Raises:
         InvalidArgumentError: As ``Outgoing.of``.
     """
-    logical, computed = _logical(df, target.written_fields, beside)
+    rows = _without_void(df, target)
+    logical, computed = _logical(rows, target.written_fields, beside)
     return constraints.checked(logical, target, computed, replace_where, only)
+
+
+def _without_void(df: DataFrame, target: TargetTable) -> DataFrame:
+    """Rows without the columns that hold nothing but nulls, here and in the table."""
+    void = set(map(str.lower, target.void_columns))
+    if not void:
+        return df
+    dropped = [one for one in fields_of(df.schema) if one["name"].lower() in void]
+    for one in dropped:
+        if one["type"] != "void":
+            type_ = spark_type(one["type"]).simpleString()
+            raise untyped(one["name"], type_, WRITING, "write.columns")
+    return df.drop(*(one["name"] for one in dropped))
 
 
 def _logical(

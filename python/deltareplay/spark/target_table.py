@@ -117,8 +117,13 @@ class TargetTable:
 
     @property
     def written_fields(self) -> list[Json]:
-        """The columns that have values in data files."""
-        return [one for one in self.fields if one["type"] != "void"]
+        """The columns that have values in data files; nothing in them is void."""
+        return _with_values(self.fields)
+
+    @property
+    def void_columns(self) -> list[str]:
+        """The names of the columns that hold nothing but nulls, and are in no file."""
+        return [one["name"] for one in self.fields if one["type"] == "void"]
 
     @property
     def written_names(self) -> list[str]:
@@ -266,6 +271,20 @@ def nullable_field(one: Json) -> Json:
     """A column of rows as one of a table: nullable, with its comment."""
     comment = (one.get("metadata") or {}).get("comment")
     return field(one["name"], nullable(one["type"]), {"comment": comment} if comment else None)
+
+
+def _with_values(fields: list[Json]) -> list[Json]:
+    """The fields that are not void, without those parts of structs that are."""
+    return [{**one, "type": _type_in_files(one["type"])} for one in fields if one["type"] != "void"]
+
+
+def _type_in_files(type_: Any) -> Any:
+    if isinstance(type_, str):
+        return type_
+    if type_["type"] == "struct":
+        return {**type_, "fields": _with_values(type_["fields"])}
+    inner = ("elementType",) if type_["type"] == "array" else ("keyType", "valueType")
+    return {**type_, **{key: _type_in_files(type_[key]) for key in inner}}
 
 
 def nullable(type_: Any) -> Any:

@@ -24,20 +24,22 @@ impl<'a> Iterator for Types<'a> {
     }
 }
 
+/// What becomes of two types in the same place.
+pub(crate) type Join<'a> = dyn FnMut(&DataType, &DataType) -> Result<Option<DataType>> + 'a;
+
 impl DataType {
     /// This type, and all that it is made of.
     pub(crate) fn all_types(&self) -> Types<'_> {
         Types { open: vec![self] }
     }
 
-    /// This type, where a struct that `other` has in the same place is what `join` makes of the two.
-    pub(crate) fn joined(
-        &self,
-        other: &Self,
-        join: &mut dyn FnMut(&StructType, &StructType) -> Result<StructType>,
-    ) -> Result<Self> {
+    /// This type with what `join` makes of parts of it and those that `other` has in the same place: it is
+    /// asked from the outside in, and `None` leaves a part as it is, or to its own parts.
+    pub(crate) fn joined(&self, other: &Self, join: &mut Join<'_>) -> Result<Self> {
+        if let Some(joined) = join(self, other)? {
+            return Ok(joined);
+        }
         Ok(match (self, other) {
-            (Self::Struct(own), Self::Struct(other)) => Self::Struct(Box::new(join(own, other)?)),
             (Self::Array(own), Self::Array(other)) => Self::Array(Box::new(ArrayType {
                 element_type: own.element_type.joined(&other.element_type, join)?,
                 contains_null: own.contains_null,

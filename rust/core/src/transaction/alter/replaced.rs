@@ -69,9 +69,14 @@ fn with_known_ids(new: &StructType, old: &StructType) -> Result<StructType> {
                 }
             }
         }
-        kept.data_type = field
-            .data_type
-            .joined(&known.data_type, &mut with_known_ids)?;
+        let mut parts = |new: &DataType, old: &DataType| match (new, old) {
+            (DataType::Struct(new), DataType::Struct(old)) => {
+                let known = with_known_ids(new, old)?;
+                Ok(Some(DataType::Struct(Box::new(known))))
+            }
+            _ => Ok(None),
+        };
+        kept.data_type = field.data_type.joined(&known.data_type, &mut parts)?;
         Ok(kept)
     });
     StructType::new(fields.collect::<Result<_>>()?)

@@ -32,11 +32,18 @@ use crate::spec::schema::{
 /// Invalid argument: `rows.type`, `rows.column`.
 pub(super) fn check(given: &ArrowType, wanted: &DataType, name: &str) -> Result<()> {
     let refused = || {
-        let message = format!(
-            "the column {} has the type {given}, which cannot be stored as the table's {}: cast it first",
-            clipped(name),
-            wanted.arrow_type()
-        );
+        let name = clipped(name);
+        let message = match wanted {
+            DataType::Primitive(PrimitiveType::Void) => format!(
+                "the column {name} has no type in the table, as it holds nothing but nulls: \
+                 schema_mode=\"merge\" gives it the type {given}"
+            ),
+            _ => format!(
+                "the column {name} has the type {given}, which cannot be stored as the table's {}: cast \
+                 it first",
+                wanted.arrow_type()
+            ),
+        };
         Err(Error::invalid("rows.type", message))
     };
     if let ArrowType::Dictionary(_, values) = given {

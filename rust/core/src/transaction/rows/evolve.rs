@@ -5,7 +5,7 @@
 use arrow_schema::Schema;
 
 use crate::error::Result;
-use crate::spec::schema::{DataType, StructField, StructType};
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
 /// The columns, and parts of columns, that another schema has of a wider type: the way to each, and the type.
 pub fn widenings(table: &StructType, given: &StructType) -> Vec<(Vec<String>, DataType)> {
@@ -80,7 +80,8 @@ pub fn replaced_schema(table: &StructType, given: &Schema) -> Result<StructType>
     StructType::new(fields.collect())
 }
 
-/// The schema with columns, and parts of columns, that only another has; these may be null.
+/// The schema with columns, and parts of columns, that only another has; these may be null. What holds
+/// nothing but nulls so far gets the type that the other has.
 ///
 /// # Errors
 ///
@@ -90,7 +91,7 @@ pub fn merged(table: &StructType, given: &StructType) -> Result<StructType> {
     for field in table.fields() {
         let mut field = field.clone();
         if let Some(other) = given.field(&field.name) {
-            field.data_type = field.data_type.joined(&other.data_type, &mut merged)?;
+            field.data_type = field.data_type.joined(&other.data_type, &mut merged_type)?;
         }
         fields.push(field);
     }
@@ -103,4 +104,14 @@ pub fn merged(table: &StructType, given: &StructType) -> Result<StructType> {
         }
     }
     StructType::new(fields)
+}
+
+fn merged_type(own: &DataType, other: &DataType) -> Result<Option<DataType>> {
+    Ok(match (own, other) {
+        (DataType::Struct(own), DataType::Struct(other)) => {
+            Some(DataType::Struct(Box::new(merged(own, other)?)))
+        }
+        (DataType::Primitive(PrimitiveType::Void), other) => Some(other.clone()),
+        _ => None,
+    })
 }

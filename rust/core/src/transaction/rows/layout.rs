@@ -152,8 +152,17 @@ fn check_types(schema: &StructType) -> Result<()> {
 
 fn check_type(data_type: &DataType) -> Result<(), &'static str> {
     use PrimitiveType as P;
+    let is_void = |part: &DataType| *part == DataType::Primitive(P::Void);
     data_type.all_types().try_for_each(|one| match one {
-        DataType::Primitive(P::Void) => Err("parts of columns that hold nothing but nulls"),
+        DataType::Struct(parts) if parts.fields().iter().all(|part| is_void(&part.data_type)) => {
+            Err("structs that hold nothing but nulls")
+        }
+        DataType::Array(array) if is_void(&array.element_type) => {
+            Err("lists that hold nothing but nulls")
+        }
+        DataType::Map(map) if is_void(&map.key_type) || is_void(&map.value_type) => {
+            Err("maps that hold nothing but nulls")
+        }
         DataType::Primitive(P::IntervalYearMonth | P::IntervalDayTime) => Err("intervals"),
         DataType::Primitive(P::Geometry { .. } | P::Geography { .. }) => Err("shapes"),
         _ => Ok(()),
@@ -180,7 +189,8 @@ fn physical_type(data_type: &DataType, mode: ColumnMappingMode) -> Result<ArrowT
     Ok(match data_type {
         DataType::Primitive(primitive) => primitive.arrow_type(),
         DataType::Struct(parts) => {
-            let parts = parts.fields().iter().map(|part| physical(part, mode));
+            let parts = parts.fields().iter().filter(|part| !is_void(part));
+            let parts = parts.map(|part| physical(part, mode));
             ArrowType::Struct(parts.collect::<Result<Fields>>()?)
         }
         DataType::Array(array) => {
@@ -201,7 +211,8 @@ fn physical_type(data_type: &DataType, mode: ColumnMappingMode) -> Result<ArrowT
     })
 }
 
-/// The same values under the names of another type, which is alike in all else.
+/// The same values under the names of another type, which is alike in all else but that its structs lack
+/// the parts that hold nothing but nulls.
 pub(super) fn renamed(values: &ArrayRef, wanted: &ArrowType) -> Result<ArrayRef> {
     if values.data_type() == wanted {
         return Ok(Arc::clone(values));
@@ -209,8 +220,10 @@ pub(super) fn renamed(values: &ArrayRef, wanted: &ArrowType) -> Result<ArrayRef>
     Ok(match (wanted, values.data_type()) {
         (ArrowType::Struct(fields), ArrowType::Struct(_)) => {
             let structure = values.as_struct();
-            let columns = structure.columns().iter().zip(fields);
+            let columns = structure.columns().iter();
+            let columns = columns.filter(|column| *column.data_type() != ArrowType::Null);
             let columns = columns
+                .zip(fields)
                 .map(|(column, field)| renamed(column, field.data_type()))
                 .collect::<Result<Vec<_>>>()?;
             let nulls = structure.nulls().cloned();
