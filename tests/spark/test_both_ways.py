@@ -18,7 +18,7 @@ from spark.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import by_file_index, names
+from deltareplay.spark import by_file_index, driver_classes, names
 from deltareplay.spark.opened_by import OpenedBy
 
 pytestmark = pytest.mark.spark
@@ -89,10 +89,10 @@ def test_whatever_fails_falls_back_with_one_warning(
         AttributeError("_gateway"),
     ):
 
-        def fails(spark: Any, error: Exception = error) -> Any:
+        def fails(spark: Any, name: str, *arguments: Any, error: Exception = error) -> Any:
             raise error
 
-        monkeypatch.setattr(by_file_index, "_class", fails)
+        monkeypatch.setattr(driver_classes, "new", fails)
         by_file_index._warned.clear()
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", dr.DeltaReplayWarning)

@@ -82,6 +82,9 @@ def test_rows_say_which_file_they_are_of(spark: Any, tmp_path: Path) -> None:
         DeltaTable.forPath(spark, str(path)).delete("id = 0")
     assert rows_of(rows.alias("t").where("t._metadata.row_index = 1")) == [(1,), (3,)]
     assert rows.join(rows, "id").count() == 3
+    plan = rows._jdf.queryExecution().executedPlan().toString()
+    assert "Union" in plan
+    assert "file_size" not in plan  # only those who name the column pay for it
 
 
 def test_a_query_names_the_files_of_rows(spark: Any, tmp_path: Path) -> None:

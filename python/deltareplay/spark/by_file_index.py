@@ -8,13 +8,13 @@ code; executors never see it. Files travel to the JVM as Arrow. Where any of thi
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet
 
 import pyarrow as pa
 
 from deltareplay._warnings import warn
+from deltareplay.spark import driver_classes
 from deltareplay.spark.located_files import Files
 from deltareplay.spark.schema import READ_OPTIONS, Json, struct
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 #: Files in one message to the JVM.
 _AT_ONCE = 50_000
 
-#: The class by the gateway to the JVM, and the sessions in which it could not be had.
-_compiled: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+#: The sessions in which the class could not be had.
 _warned: WeakSet[Any] = WeakSet()
 
 
@@ -72,11 +71,8 @@ def _frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
 
 
 def _index(spark: SparkSession, files: Files, constants: Any) -> Any:
-    gateway: Any = spark.sparkContext._gateway
     expires = str(files.opened_by.expires_at or 0)  # numbers cross as whatever they fit into
-    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 3)
-    arguments[0], arguments[1], arguments[2] = files.root, constants, expires
-    index = _class(spark).getConstructors()[0].newInstance(arguments)
+    index = driver_classes.new(spark, "SnapshotFiles", files.root, constants, expires)
     columns = [files.paths, files.sizes, files.times, *(one.values for one in files.constants)]
     rows = pa.table(columns, names=[str(number) for number in range(len(columns))])
     for start in range(0, rows.num_rows, _AT_ONCE):
@@ -90,20 +86,3 @@ def _stream(rows: pa.Table) -> bytes:
         writer.write_table(rows)
     stream: bytes = sink.getvalue().to_pybytes()
     return stream
-
-
-def _class(spark: SparkSession) -> Any:
-    """The compiled class, once for each JVM."""
-    gateway: Any = spark.sparkContext._gateway
-    if gateway not in _compiled:
-        jvm = gateway.jvm
-        java = resources.files(__package__).joinpath("SnapshotFiles.java")
-        source = java.read_text(encoding="utf-8")
-        modern = jvm.scala.util.Properties.versionNumberString().startswith("2.13")
-        collection = "scala.collection.immutable.Seq" if modern else "scala.collection.Seq"
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(spark._jsparkSession.getClass().getClassLoader())
-        compiler.cook(source.replace("SEQ", collection))
-        loader = compiler.getClassLoader()
-        _compiled[gateway] = loader.loadClass("deltareplay.SnapshotFiles")
-    return _compiled[gateway]

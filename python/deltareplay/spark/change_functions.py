@@ -37,9 +37,10 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
             f"{len(arguments)} arguments",
             code="sql.changes",
         )
+    texts = [f"CAST(({one}) AS STRING)" for one in arguments]
     given = ", ".join(
-        f"typeof({one}), CAST(({one}) AS STRING), unix_micros(TRY_CAST(CAST(({one}) AS STRING) AS TIMESTAMP))"
-        for one in arguments
+        f"typeof({one}), {text}, unix_micros(TRY_CAST({text} AS TIMESTAMP))"
+        for one, text in zip(arguments, texts, strict=True)
     )
     [row] = spark.sql(f"SELECT {given}").collect()
     table = str(row[1])

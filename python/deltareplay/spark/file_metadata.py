@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from deltareplay.spark import names, session
+from deltareplay.spark import driver_classes, names, session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 NAME = "_metadata"
-
-#: How Spark marks a column as one that only those see who name it.
-_HIDDEN = {"__metadata_col": NAME}
 
 
 def of_rows(rows: DataFrame, ids: tuple[Column, Column] | None = None) -> Column:
@@ -39,27 +36,20 @@ def union(
 ) -> DataFrame:
     """The rows of two scans with some columns, and ``_metadata`` for those who name it.
 
-    Spark hides the columns of files from all that is above a union. On classic Spark, from 4.0 on,
-    the union has them, and the select above it hides them again.
+    That is so on classic Spark, from 4.0 on, if this Spark is no modified build.
     """
-    plain = [one.select(*shown), other.select(*shown)]
-    is_own = any(name.lower() == NAME for name in plain[0].columns)
-    if not is_own and session.is_classic(spark) and session.version(spark) >= (4, 0):
-        hidden = [
-            rows.select(*shown, of_rows(rows).alias(NAME, metadata=_HIDDEN))
-            for rows in (one, other)
-        ]
-        return _without_last(spark, hidden[0].union(hidden[1]))
-    return plain[0].union(plain[1])
+    selects = one.select(*shown), other.select(*shown)
+    if session.is_classic(spark) and session.version(spark) >= (4, 0):
+        try:
+            return _exposing(spark, *selects)
+        except Exception:  # as in ``by_file_index``; the column is hidden then
+            return selects[0].union(selects[1])
+    return selects[0].union(selects[1])
 
 
-def _without_last(spark: SparkSession, rows: DataFrame) -> DataFrame:
-    """A select of all columns but the last one, which can still be named above it."""
+def _exposing(spark: SparkSession, one: DataFrame, other: DataFrame) -> DataFrame:
     jvm: Any = spark._jvm
-    logical = jvm.org.apache.spark.sql.catalyst.plans.logical
-    plan: Any = rows._jdf.queryExecution().analyzed()
-    output = plan.output()
-    selected = logical.Project(output.init(), plan)
-    selected.setTagValue(logical.Project.hiddenOutputTag(), output.takeRight(1))
-    frame = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, selected)
-    return type(rows)(frame, spark)
+    plans: list[Any] = [rows._jdf.queryExecution().analyzed() for rows in (one, other)]
+    union = driver_classes.new(spark, "Union", jvm.PythonUtils.toSeq(plans), False, False)
+    frame = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, union)
+    return type(one)(frame, spark)

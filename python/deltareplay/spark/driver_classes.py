@@ -1,0 +1,42 @@
+"""Classes of Java that this package ships as source, compiled on the driver when first needed.
+
+Spark carries a compiler for generated code; executors never see these classes.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: The classes by the gateway to the JVM and their names.
+_compiled: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+
+
+def compiled(spark: SparkSession, name: str) -> Any:
+    """The class ``deltareplay.<name>``, once for each JVM."""
+    gateway: Any = spark.sparkContext._gateway
+    classes = _compiled.setdefault(gateway, {})
+    if name not in classes:
+        jvm = gateway.jvm
+        java = resources.files(__package__).joinpath(f"{name}.java")
+        source = java.read_text(encoding="utf-8")
+        modern = jvm.scala.util.Properties.versionNumberString().startswith("2.13")
+        collection = "scala.collection.immutable.Seq" if modern else "scala.collection.Seq"
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(spark._jsparkSession.getClass().getClassLoader())
+        compiler.cook(source.replace("SEQ", collection))
+        classes[name] = compiler.getClassLoader().loadClass(f"deltareplay.{name}")
+    return classes[name]
+
+
+def new(spark: SparkSession, name: str, *arguments: Any) -> Any:
+    """A new object of such a class, by its only constructor."""
+    gateway: Any = spark.sparkContext._gateway
+    given = gateway.new_array(gateway.jvm.java.lang.Object, len(arguments))
+    for at, one in enumerate(arguments):
+        given[at] = one
+    return compiled(spark, name).getConstructors()[0].newInstance(given)
