@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from pyspark.sql import functions as sf
 from spark.conftest import SESSION
 from spark.delta_tables import ROWS, rows_of, written
 
@@ -46,6 +45,8 @@ def left(spark: Any, tmp_path: Path) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("name", ["data[2024]", "env{prod}", "a*b?"])
 def test_a_merge_at_a_path_that_looks_like_a_pattern(spark: Any, tmp_path: Path, name: str) -> None:
     """delta-io/delta issues 724 and 4989. The source is kept, because it has an aggregate."""
+    from pyspark.sql import functions as sf
+
     table = written(spark, tmp_path / name).alias("t")
     news = spark.createDataFrame([("d", 5), ("d", 6), ("e", 7)], ["key", "value"])
     news = news.groupBy("key").agg(sf.max("value").alias("value"))
