@@ -499,3 +499,23 @@ def test_tracked_rows_get_ids(tmp_path: Path) -> None:
     table.append(pa.table({"id": [3]}))
     rows = pa.table(table.snapshot().scan(with_row_id=True)).to_pylist()
     assert {row["id"]: row["_row_id"] for row in rows} == {1: 0, 2: 1, 3: 2}
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
+def test_infinities_are_bounds(kind: pa.DataType, tmp_path: Path) -> None:
+    """As delta-spark 4.4 writes them: deltalake 1.6 loses the rows of files without bounds."""
+    path = str(tmp_path / "t")
+    inf = float("inf")
+    for values in ([1.0, inf], [-inf, 2.0], [float("nan"), 1.0]):
+        dr.write(path, pa.table({"f": pa.array(values, kind)}))
+    snapshot = dr.Table(path).snapshot()
+    stats = [json.loads(text) for text in snapshot.files(["stats"])["stats"].to_pylist()]
+    bounds = [(one.get("minValues"), one.get("maxValues")) for one in stats]
+    assert ({"f": 1.0}, {"f": "Infinity"}) in bounds
+    assert ({"f": "-Infinity"}, {"f": 2.0}) in bounds
+    assert (None, None) in bounds
+    for condition, count in {"f = 1": 2, "f > 5": 2, "f < 0": 1, "f = double('inf')": 1}.items():
+        assert snapshot.scan(filter=condition).count() == count, condition
+    deltalake = pytest.importorskip("deltalake")
+    read = deltalake.DeltaTable(path).to_pyarrow_table(filters=[("f", "=", 1.0)])
+    assert read["f"].to_pylist() == [1.0, 1.0]

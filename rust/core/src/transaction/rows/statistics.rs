@@ -284,16 +284,16 @@ fn extremes(values: &ArrayRef) -> Option<(ArrayRef, ArrayRef)> {
                     .is_ok_and(|day| DAYS.contains(&day))
             })
         }
-        // a NaN is greater than everything, and JSON has no number for it
+        // a NaN is greater than everything, and most readers do not know that
         ArrowType::Float32 => {
             let numbers = values.as_primitive::<Float32Type>();
-            let finite = numbers.iter().flatten().all(f32::is_finite);
-            finite.then(|| of::<Float32Type>(values, |_| true))?
+            let any_nan = numbers.iter().flatten().any(f32::is_nan);
+            (!any_nan).then(|| of::<Float32Type>(values, |_| true))?
         }
         ArrowType::Float64 => {
             let numbers = values.as_primitive::<Float64Type>();
-            let finite = numbers.iter().flatten().all(f64::is_finite);
-            finite.then(|| of::<Float64Type>(values, |_| true))?
+            let any_nan = numbers.iter().flatten().any(f64::is_nan);
+            (!any_nan).then(|| of::<Float64Type>(values, |_| true))?
         }
         ArrowType::Utf8 => {
             let texts = values.as_string::<i32>();
