@@ -189,6 +189,9 @@ def _type_for(type_: pa.DataType, values: Iterable[Any], name: str) -> pa.DataTy
     pyarrow drops fields of dicts that a type lacks, and takes numbers as times. Whether the table
     has a field, and whether it may be null, is for the core to say, as of Arrow rows.
     """
+    if pa.types.is_null(type_):  # the first values say which one it gets
+        first: pa.DataType = _array(name, list(values), None).type
+        return first
     if not (pa.types.is_nested(type_) or pa.types.is_temporal(type_)):
         return type_
     present = [value for value in values if value is not None]

@@ -253,3 +253,14 @@ def test_nulls_in_nested_fields_that_take_none(declared: bool, tmp_path: Path) -
         assert caught.value.code == "rows.null"
     table.append([{"p": {"oid": "a"}, "ps": [{"oid": "b"}]}, {"p": None, "ps": [None]}])
     assert table.snapshot().num_rows == 2
+
+
+def test_columns_of_nulls_take_the_type_of_dicts(tmp_path: Path) -> None:
+    """As of Arrow rows."""
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("x", pa.null())]))
+    rows = [{"id": 1, "x": 2.5}]
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.append(rows)
+    assert caught.value.code == "rows.type"
+    table.append(rows, schema_mode="merge")
+    assert table.snapshot().scan().to_arrow().to_pylist() == rows
