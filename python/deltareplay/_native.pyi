@@ -68,6 +68,7 @@ __all__ = [
     "removed_files",
     "restore",
     "schema_string",
+    "spark_expression",
     "spill_piece",
     "stage_rows",
     "staged_statistics",
@@ -528,6 +529,9 @@ def target_filter(
 ) -> str | None: ...
 def filter_at(filter: str, moment: datetime.datetime) -> str: ...
 def literal_text(value: object, /) -> str: ...
+def spark_expression(
+    text: str, what: str, columns: Sequence[str], qualified: bool
+) -> tuple[str, list[str]]: ...
 def with_moments(
     filter: Filter,
     schema_string: str,

@@ -89,7 +89,7 @@ def _run(
     txn: tuple[str, int] | None,
 ) -> Written:
     fields = statement.target.written_fields
-    assignments = Assignments.of(values, fields, [one["name"] for one in fields])
+    assignments = Assignments.of(statement.spark, values, fields, [one["name"] for one in fields])
     if txn is not None and transaction.set_transaction(*txn):
         return Written(transaction.commit(), {})
     candidates, frame = statement.matched(transaction, where, target_alias)

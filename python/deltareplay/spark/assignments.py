@@ -15,7 +15,7 @@ from deltareplay.spark.schema import Json, field, fields_of
 from deltareplay.spark.statement import as_column, shown
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 #: The keyword that stands for the default of a column; as in Spark, it may be in backticks.
 _DEFAULT = re.compile(r"[\s(]*(`?)DEFAULT\1[\s)]*", re.IGNORECASE)
@@ -34,6 +34,7 @@ class Assignments:
     @classmethod
     def of(
         cls,
+        spark: SparkSession,
         set: Mapping[str, Any],  # noqa: A002
         fields: Sequence[Json],
         seen: Collection[str],
@@ -41,6 +42,7 @@ class Assignments:
         """Finds the columns.
 
         Args:
+            spark: The session.
             set: Columns and their values. ``DEFAULT`` alone is the default of the column.
             fields: The columns of the table.
             seen: The columns that values see. One of the name ``default`` hides the keyword.
@@ -62,7 +64,7 @@ class Assignments:
             column = next(one for one in fields if one["name"] == path[0])
             identities.refuse(column)
             if len(path) == 1 and not hidden and is_default(value):
-                values[path] = default_of(column)
+                values[path] = default_of(spark, column)
             else:
                 values[path] = as_column(value)
         return cls(values)
@@ -155,7 +157,7 @@ def is_default(value: Any) -> bool:
     return _DEFAULT.fullmatch(value) is not None and value.count("(") == value.count(")")
 
 
-def default_of(one: Json) -> Column:
+def default_of(spark: SparkSession, one: Json) -> Column:
     """What the keyword ``DEFAULT`` is for a column.
 
     Raises:
@@ -172,7 +174,7 @@ def default_of(one: Json) -> Column:
             f"{one['name']} is NOT NULL and has no default: give it a value",
             code="statement.column",
         )
-    return default(one)
+    return default(spark, one)
 
 
 def _found(steps: list[str], fields: Sequence[Json], name: str) -> tuple[str, ...]:

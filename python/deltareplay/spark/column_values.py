@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import TYPE_CHECKING
 
-from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import names
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark import log_expressions, names
 from deltareplay.spark.outgoing import fits
 from deltareplay.spark.repeatable import at
 from deltareplay.spark.schema import Json, fields_of, spark_type, struct_type
@@ -16,8 +16,7 @@ from deltareplay.spark.tokens import tokens
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_GENERATED = "delta.generationExpression"
-_DEFAULT = "CURRENT_DEFAULT"
+_GENERATED, _DEFAULT = log_expressions.GENERATED, log_expressions.DEFAULT
 _CODES = {_DEFAULT: "definition.default", _GENERATED: "definition.generated"}
 
 
@@ -59,6 +58,12 @@ def _check(rows: DataFrame, one: Json, key: str) -> None:
     if not fitting:
         shown, wanted = (spark_type(some).simpleString() for some in (type_, own))
         raise _wrong(one, key, f"is {shown}, and the column {wanted}")
+    try:
+        log_expressions.sql(rows.sparkSession, text, one["name"], rows.columns)
+    except UnsupportedFeatureError as error:
+        raise _wrong(
+            one, key, "sees more than its arguments, so no write would compute it"
+        ) from error
 
 
 def _casts(spark: SparkSession, text: str, one: Json) -> bool:

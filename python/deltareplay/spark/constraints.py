@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import names
-from deltareplay.spark.schema import Json, spark_type
+from deltareplay.spark import log_expressions, names
+from deltareplay.spark.schema import Json
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from deltareplay.spark.target_table import TargetTable
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 MARK = "deltareplay cannot write this row: "
 
 _END = " /deltareplay"
+
+#: Types of text of limited length.
+_LIMIT = re.compile(r"(?:var)?char\(([0-9]{1,9})\)")
 
 
 def checked(
@@ -40,7 +44,8 @@ def checked(
     from pyspark.sql import functions as sf
 
     fields = target.written_fields
-    for what, holds in _conditions(target, fields, computed, replace_where):
+    spark = rows.sparkSession
+    for what, passes in _conditions(spark, target, fields, computed, replace_where):
         shown = sf.struct(
             *[sf.col(names.quoted(one["name"])) for one in fields if _shows(one["type"])]
         )
@@ -50,7 +55,7 @@ def checked(
         never = sf.monotonically_increasing_id() < 0
         fails = failure(message).cast("boolean") | never
         # a result of null breaks it, too
-        passes = sf.expr(holds) if only is None else ~sf.col(only) | sf.expr(holds)
+        passes = passes if only is None else ~sf.col(only) | passes
         rows = rows.where(sf.when(passes, sf.lit(True)).otherwise(fails))
     return rows
 
@@ -72,41 +77,50 @@ def broken(error: BaseException) -> InvalidArgumentError | None:
 
 
 def _conditions(
-    target: TargetTable, fields: list[Json], computed: Sequence[str], replace_where: str | None
-) -> Iterator[tuple[str, str]]:
+    spark: SparkSession,
+    target: TargetTable,
+    fields: list[Json],
+    computed: Sequence[str],
+    replace_where: str | None,
+) -> Iterator[tuple[str, Column]]:
     """Each condition with its description."""
+    from pyspark.sql import functions as sf
+
+    known = [one["name"] for one in fields]
     for one in fields:
         yield from _not_null([one], "")
-        metadata = one.get("metadata") or {}
+        metadata, column = one.get("metadata") or {}, sf.col(names.quoted(one["name"]))
         if "delta.invariants" in metadata:
             rule = json.loads(metadata["delta.invariants"])["expression"]["expression"]
-            yield f"it breaks the invariant {rule} of the column {one['name']}", rule
-        generated = metadata.get("delta.generationExpression")
+            source = f"the invariant of the column {one['name']} (delta.invariants)"
+            holds = log_expressions.value(spark, rule, source, known)
+            yield f"it breaks the invariant {rule} of the column {one['name']}", holds
+        generated = metadata.get(log_expressions.GENERATED)
         if generated is not None and one["name"] not in computed:
-            name = names.quoted(one["name"])
             what = f"the generated column {one['name']} is not {generated}"
-            yield what, f"{name} <=> CAST(({generated}) AS {_sql(one['type'])})"
-        limit = metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")
-        if limit.startswith(("varchar(", "char(")):
-            name = names.quoted(one["name"])
-            length = int(limit[limit.index("(") + 1 : -1])
-            holds = f"{name} IS NULL OR char_length({name}) <= {length}"
-            yield f"{one['name']} is longer than {limit}", holds
+            yield what, column.eqNullSafe(log_expressions.generated(spark, one, known))
+        limit = _LIMIT.fullmatch(str(metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")))
+        if limit is not None:
+            fits = sf.char_length(column) <= int(limit[1])
+            yield f"{one['name']} is longer than {limit[0]}", column.isNull() | fits
     for key, rule in sorted(target.properties.items()):
-        if key.startswith("delta.constraints."):
-            yield f"it breaks the CHECK constraint {key[18:]} ({rule})", rule
+        if key.lower().startswith("delta.constraints."):
+            holds = log_expressions.value(spark, rule, f"the CHECK constraint {key}", known)
+            yield f"it breaks the CHECK constraint {key[18:]} ({rule})", holds
     if replace_where is not None:
-        yield f"it is not among the rows to replace ({replace_where})", replace_where
+        yield f"it is not among the rows to replace ({replace_where})", sf.expr(replace_where)
 
 
-def _not_null(fields: list[Json], above: str) -> Iterator[tuple[str, str]]:
+def _not_null(fields: list[Json], above: str) -> Iterator[tuple[str, Column]]:
     """The conditions of columns, and of fields in their structs."""
+    from pyspark.sql import functions as sf
+
     for one in fields:
         path = above + names.quoted(one["name"])
         if not one.get("nullable", True):
-            holds = f"{path} IS NOT NULL"
+            holds = sf.col(path).isNotNull()
             if above:
-                holds = f"{above[:-1]} IS NULL OR {holds}"
+                holds = sf.col(above[:-1]).isNull() | holds
             yield f"{path.replace('`', '')} is null, which the table does not allow", holds
         if isinstance(one["type"], dict) and one["type"]["type"] == "struct":
             yield from _not_null(one["type"]["fields"], f"{path}.")
@@ -115,7 +129,3 @@ def _not_null(fields: list[Json], above: str) -> Iterator[tuple[str, str]]:
 def _shows(type_: Any) -> bool:
     """Whether Spark shows values of a type as text."""
     return "variant" not in json.dumps(type_)
-
-
-def _sql(type_: Any) -> str:
-    return str(spark_type(type_).simpleString())

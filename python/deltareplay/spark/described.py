@@ -15,7 +15,7 @@ from deltareplay.spark._detail import location
 from deltareplay.spark.frames import from_arrow
 from deltareplay.spark.names import quoted
 from deltareplay.spark.reader import Name, Reader
-from deltareplay.spark.schema import Json, spark_type
+from deltareplay.spark.schema import Json, spark_type, stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -71,7 +71,7 @@ def run(spark: SparkSession, name: Name, text: str) -> DataFrame:
 
 
 def _columns(snapshot: Snapshot) -> list[Row]:
-    fields: list[Json] = json.loads(snapshot.metadata.schema_string)["fields"]
+    fields: list[Json] = stored(json.loads(snapshot.metadata.schema_string))["fields"]
     return [
         (
             one["name"],

@@ -8,6 +8,7 @@ Delta protocol: "Identity Columns".
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -74,8 +75,9 @@ def set_marks(transaction: Transaction, target: TargetTable, marks: Mapping[str,
         target: The table.
         marks: The farthest value, by the name of the column.
     """
-    fields = [_marked(one, marks.get(one["name"])) for one in target.fields]
-    if fields != target.fields:
+    known = json.loads(target.metadata.schema_string)["fields"]
+    fields = [_marked(one, marks.get(one["name"])) for one in known]
+    if fields != known:
         transaction.set_metadata(replace(target.metadata, schema_string=struct(fields)))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark import delta_settings, queries
+from deltareplay.spark import delta_settings, log_expressions, queries
 from deltareplay.spark._write import write
 from deltareplay.spark.assignments import default_of, is_default
 from deltareplay.spark.before_statements import Before
@@ -15,7 +15,7 @@ from deltareplay.spark.by_name import WRITING
 from deltareplay.spark.names import quoted
 from deltareplay.spark.outgoing import assigned
 from deltareplay.spark.reader import QUERY, Reader
-from deltareplay.spark.schema import fields_of
+from deltareplay.spark.schema import fields_of, spark_type
 from deltareplay.spark.target_table import TargetTable
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ def run(spark: SparkSession, table: Table, asked: Insert, before: Before) -> Non
     constants = _constants(asked, target)
     columns = asked.columns or [one["name"] for one in target.fields]
     wanted = [one for one in columns if asked.columns or one not in constants]
-    rows = queries.run(spark, before.query(_with_defaults(asked, wanted, target)))
+    query = before.query(_with_defaults(spark, asked, wanted, target))
+    rows = queries.run(spark, query)
     if not asked.by_name:
         if len(rows.columns) != len(wanted):
             raise InvalidArgumentError(
@@ -179,12 +180,15 @@ def _within(constants: dict[str, str], target: TargetTable) -> str | None:
     """Which rows are in the partition that a statement replaces; None for all."""
     types = {one["name"]: one["type"] for one in target.fields}
     conditions = [
-        f"{quoted(name)} <=> CAST({value} AS {types[name]})" for name, value in constants.items()
+        f"{quoted(name)} <=> CAST({value} AS {spark_type(types[name]).simpleString()})"
+        for name, value in constants.items()
     ]
     return " AND ".join(conditions) or None
 
 
-def _with_defaults(asked: Insert, wanted: Sequence[str], target: TargetTable) -> str:
+def _with_defaults(
+    spark: SparkSession, asked: Insert, wanted: Sequence[str], target: TargetTable
+) -> str:
     """The query, with the defaults of columns in the place of ``DEFAULT`` in its ``VALUES``."""
     reader = Reader(asked.query)
     if asked.by_name or not reader.takes("VALUES"):
@@ -196,8 +200,8 @@ def _with_defaults(asked: Insert, wanted: Sequence[str], target: TargetTable) ->
         for at, (value, name) in enumerate(zip(values, wanted, strict=False)):
             one = fields.get(name.lower())
             if one is not None and is_default(value):
-                default_of(one)  # which may be an error
-                values[at] = f"({(one.get('metadata') or {}).get('CURRENT_DEFAULT', 'NULL')})"
+                default_of(spark, one)  # which may be an error
+                values[at] = f"({log_expressions.default(spark, one)})"
         rows.append(f"({', '.join(values)})")
         if not reader.takes(","):
             return f"VALUES {', '.join(rows)}{asked.query[reader.found[reader.at - 1].end :]}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import feed, identities, names
+from deltareplay.spark import feed, identities, log_expressions, names
 from deltareplay.spark.assignments import Assignments
 from deltareplay.spark.by_name import MERGING, arranged, is_struct, lacking
 from deltareplay.spark.outgoing import default
@@ -15,7 +15,7 @@ from deltareplay.spark.schema import Json, spark_type
 from deltareplay.spark.statement import as_column, shown
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 When = Literal["matched", "not_matched", "not_matched_by_source"]
 
@@ -127,7 +127,7 @@ class Sides:
             pairs += self.source
         return [one["name"] for one, _ in pairs]
 
-    def assignments(self, clause: Clause, *, evolves: bool) -> Assignments:
+    def assignments(self, spark: SparkSession, clause: Clause, *, evolves: bool) -> Assignments:
         """What a clause sets.
 
         Raises:
@@ -137,7 +137,8 @@ class Sides:
         from pyspark.sql import functions as sf
 
         if clause.values is not None:
-            return Assignments.of(clause.values, self.fields, self._seen_names(clause.when))
+            seen = self._seen_names(clause.when)
+            return Assignments.of(spark, clause.values, self.fields, seen)
         given = {other["name"].lower(): (other, copy) for other, copy in self.source}
         values: dict[tuple[str, ...], Column] = {}
         for one in self.fields:
@@ -258,13 +259,14 @@ def changed(
         for at, clause in enumerate(clauses):
             if clause.when != when or clause.then == feed.DELETE:
                 continue
-            given = sides.assignments(clause, evolves=evolves)
+            given = sides.assignments(joined.sparkSession, clause, evolves=evolves)
             given = given.typed(rows, sides.fields, partial=evolves, evolve=MERGING)
             set_by[at] = given
             for which, one in enumerate(sides.fields):
                 if given.sets(one["name"]):
                     new_part = clause.then == feed.INSERT and (one["name"],) not in given.values
-                    value = given.value(one, default(one) if new_part else sides.old(one))
+                    old = default(joined.sparkSession, one) if new_part else sides.old(one)
+                    value = given.value(one, old)
                     values[_value(at, which)] = sf.when(number == at, value)
         rows = rows.withColumns(values) if values else rows
     rows = rows.withColumn(names.CLAUSE, _united(whens))
@@ -295,13 +297,14 @@ def _set(
             value = sf.when(number == at, sf.col(_value(at, which))).otherwise(value)
         lacking = [at for at in set_by if at not in setting and clauses[at].then == feed.INSERT]
         if lacking:  # one expression, so that an identity counts the rows of all clauses together
-            value = sf.when(number.isin(lacking), default(one)).otherwise(value)
+            filled = default(rows.sparkSession, one)
+            value = sf.when(number.isin(lacking), filled).otherwise(value)
         columns.append(value.alias(one["name"]))
     own = [sf.col(name) for name in rows.columns if name.startswith(names.OWN)]
     found = rows.select(*columns, *own)
+    known = [one["name"] for one in sides.fields]
     for one, setting in partly:
-        computed = sf.expr(one["metadata"]["delta.generationExpression"])
-        computed = computed.cast(spark_type(one["type"]))
+        computed = log_expressions.generated(rows.sparkSession, one, known)
         own_value = sf.col(names.quoted(one["name"]))
         is_deleted = [at for at, clause in enumerate(clauses) if clause.then == feed.DELETE]
         keeps = number.isin([*setting, *is_deleted])

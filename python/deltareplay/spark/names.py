@@ -50,8 +50,10 @@ def quoted(name: str) -> str:
 def string(text: str) -> str:
     r"""A text as a string of SQL.
 
-    >>> print(string("it's"))
-    'it\'s'
+    Spark would put variables of the environment in the place of ``${env:NAME}``.
+
+    >>> print(string("it's"), string("${x}"))
+    'it\'s' '\u0024{x}'
     """
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", r"\u0024{")
     return f"'{escaped}'"

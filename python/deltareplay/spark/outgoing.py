@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark import constraints, identities, names
+from deltareplay.spark import constraints, identities, log_expressions, names
 from deltareplay.spark.by_name import WRITING, arranged, arranged_type, untyped
 from deltareplay.spark.schema import Json, fields_of, spark_type
 from deltareplay.spark.target_table import nullable
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from deltareplay.spark.target_table import TargetTable
 
@@ -159,22 +159,26 @@ def _logical(
         elif "delta.generationExpression" in metadata:
             generated.append(one)
         else:
-            columns.append(default(one).alias(name))
+            columns.append(default(df.sparkSession, one).alias(name))
     rows = df.select(*columns, *beside)
+    known = [one["name"] for one in fields]
     for one in generated:
-        value = sf.expr(one["metadata"]["delta.generationExpression"])
-        rows = rows.withColumn(one["name"], value.cast(spark_type(one["type"])))
+        value = log_expressions.generated(df.sparkSession, one, known)
+        rows = rows.withColumn(one["name"], value)
     return rows, [one["name"] for one in generated]
 
 
-def default(one: Json) -> Column:
-    """The value of a column that rows lack."""
+def default(spark: SparkSession, one: Json) -> Column:
+    """The value of a column that rows lack.
+
+    Raises:
+        UnsupportedFeatureError: Its default is not for Spark to evaluate.
+    """
     from pyspark.sql import functions as sf
 
     if identities.is_identity(one):
         return identities.value(one)
-    text = (one.get("metadata") or {}).get("CURRENT_DEFAULT")
-    value = sf.lit(None) if text is None else sf.expr(text)
+    value = sf.expr(log_expressions.default(spark, one))
     return value.cast(spark_type(one["type"]))
 
 

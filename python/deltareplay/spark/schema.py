@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-#: The keys in a field's metadata that Spark itself uses; Delta's own keys are left out.
-_DELTA = ("delta.", "__DELTA", "EXISTS_DEFAULT")
+#: The keys in a field's metadata that do not travel with rows: Delta's own, and defaults, as SQL.
+_DELTA = ("delta.", "__DELTA", "EXISTS_DEFAULT", "CURRENT_DEFAULT")
 
 #: With this, Spark's Parquet reader finds columns by their ids, or by name if they have none.
 READ_OPTIONS = {"spark.sql.parquet.fieldId.read.enabled": "true"}
@@ -81,13 +81,30 @@ def struct_type(fields: list[Json]) -> Any:
     from pyspark.sql.types import StructType
 
     # of a copy: it changes what it is given
-    return StructType.fromJson(json.loads(struct(fields)))
+    return StructType.fromJson(stored(json.loads(struct(fields))))
 
 
 def fields_of(schema: Any) -> list[Json]:
     """The fields of PySpark's ``StructType`` as JSON."""
-    found: list[Json] = json.loads(schema.json())["fields"]
+    found: list[Json] = stored(json.loads(schema.json()))["fields"]
     return found
+
+
+def stored(type_: Any) -> Any:
+    """A type with what stores user-defined types in their place.
+
+    From such a type PySpark imports a module and unpickles a class, and both are named by the JSON.
+
+    >>> stored({"type": "udt", "pyClass": "x.Y", "serializedClass": "...", "sqlType": "long"})
+    'long'
+    """
+    if isinstance(type_, list):
+        return [stored(one) for one in type_]
+    if not isinstance(type_, dict):
+        return type_
+    if type_.get("type") == "udt":
+        return stored(type_.get("sqlType"))
+    return {key: one if key == "metadata" else stored(one) for key, one in type_.items()}
 
 
 def columns_of(snapshot: Snapshot) -> list[Column]:
@@ -100,7 +117,7 @@ def columns_of(snapshot: Snapshot) -> list[Column]:
     mapped = mode in ("name", "id")
     partitions = {name.lower() for name in snapshot.partition_columns}
     found = []
-    for one in json.loads(snapshot.schema_json)["fields"]:
+    for one in stored(json.loads(snapshot.schema_json))["fields"]:
         metadata = one.get("metadata") or {}
         physical = metadata.get("delta.columnMapping.physicalName") if mapped else None
         found.append(

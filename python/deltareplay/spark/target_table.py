@@ -13,7 +13,7 @@ from deltareplay._protocol import Protocol
 from deltareplay._table import Place
 from deltareplay._transaction import Transaction
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark.schema import Json, field, fields_of, struct
+from deltareplay.spark.schema import Json, field, fields_of, stored, struct
 from deltareplay.spark.source import table_of
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class TargetTable:
     @property
     def fields(self) -> list[Json]:
         """The columns, as the JSON of Spark's fields."""
-        found: list[Json] = json.loads(self.metadata.schema_string)["fields"]
+        found: list[Json] = stored(json.loads(self.metadata.schema_string))["fields"]
         return found
 
     @property

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deltareplay_core::expr::{Literal, Predicate, double_quoted};
+use deltareplay_core::expr::{Literal, Naming, Predicate, double_quoted, for_spark};
 use deltareplay_core::spec::schema::StructType;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -151,6 +151,24 @@ pub(crate) fn literal_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
         return Err(invalid(value.py(), "filter.literal", message));
     }
     Ok(literal.to_string())
+}
+
+/// An expression of a table as SQL for Spark, and the names of the functions that it calls.
+#[pyfunction]
+pub(crate) fn spark_expression(
+    py: Python<'_>,
+    text: &str,
+    what: &str,
+    columns: Vec<String>,
+    qualified: bool,
+) -> PyResult<(String, Vec<String>)> {
+    let naming = if qualified {
+        Naming::Qualified
+    } else {
+        Naming::Bare
+    };
+    let printed = detached(py, || for_spark(text, what, &columns, naming))?;
+    Ok((printed.sql, printed.functions.into_iter().collect()))
 }
 
 /// The SQL of a filter, with a moment where it asks for the time.

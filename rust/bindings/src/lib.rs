@@ -61,7 +61,8 @@ mod _native {
     };
     #[pymodule_export]
     use super::filter::{
-        clock_times, filter_at, literal_text, quoted_columns, target_filter, with_moments,
+        clock_times, filter_at, literal_text, quoted_columns, spark_expression, target_filter,
+        with_moments,
     };
     #[pymodule_export]
     use super::follow::Follow;

@@ -28,6 +28,7 @@ mod possible;
 mod predicate;
 mod print;
 mod quoted;
+mod spark;
 mod text;
 mod tuples;
 
@@ -44,6 +45,7 @@ pub use literal::{Decimal, Literal};
 pub use node::BoundPredicate;
 pub use predicate::Predicate;
 pub use quoted::double_quoted;
+pub use spark::{Naming, SparkExpression, for_spark};
 
 #[cfg(test)]
 #[allow(

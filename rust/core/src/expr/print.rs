@@ -218,19 +218,24 @@ fn is_plain(name: &str) -> bool {
         && !RESERVED.iter().any(|word| word.eq_ignore_ascii_case(name))
 }
 
-/// A text in quotes. Spark before 4.1 takes two quotes in a text for its end and the begin of another.
-struct Quoted<'a>(&'a str);
+/// A text in quotes. Spark before 4.1 takes two quotes in a text for its end and the begin of another, and
+/// puts variables of the environment in the place of `${env:NAME}` before it parses.
+pub(super) struct Quoted<'a>(pub(super) &'a str);
 
 impl Display for Quoted<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_char('\'')?;
         let mut rest = self.0;
         while let Some((plain, special)) = rest
-            .find(['\'', '\\'])
+            .find(['\'', '\\', '$'])
             .and_then(|place| rest.split_at_checked(place))
         {
             let (one, after) = special.split_at_checked(1).unwrap_or((special, ""));
-            write!(f, "{plain}\\{one}")?;
+            match one {
+                "$" if after.starts_with('{') => write!(f, "{plain}\\u0024")?,
+                "$" => write!(f, "{plain}$")?,
+                _ => write!(f, "{plain}\\{one}")?,
+            }
             rest = after;
         }
         write!(f, "{rest}'")

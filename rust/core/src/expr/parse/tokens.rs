@@ -3,8 +3,8 @@
 use std::any::TypeId;
 use std::ops::Range;
 
-use sqlparser::ast::Expr;
-use sqlparser::dialect::{Dialect, SparkSqlDialect};
+use sqlparser::ast::{Expr, ObjectName};
+use sqlparser::dialect::{Dialect, Precedence, SparkSqlDialect};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
@@ -61,12 +61,43 @@ impl Dialect for Sql {
         SparkSqlDialect.supports_long_type_as_bigint()
     }
 
+    fn supports_lambda_functions(&self) -> bool {
+        SparkSqlDialect.supports_lambda_functions()
+    }
+
+    fn supports_map_literal_with_angle_brackets(&self) -> bool {
+        SparkSqlDialect.supports_map_literal_with_angle_brackets()
+    }
+
     fn supports_filter_during_aggregation(&self) -> bool {
         SparkSqlDialect.supports_filter_during_aggregation()
     }
 
     fn require_interval_qualifier(&self) -> bool {
         false // `INTERVAL '1 day'`
+    }
+
+    /// `||` is of the level of `+`.
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        let is_concat = parser.peek_token_ref().token == Token::StringConcat;
+        is_concat.then(|| Ok(self.prec_value(Precedence::PlusMinus)))
+    }
+
+    /// `exists(array, x -> ...)` is a function, `EXISTS (SELECT ...)` is none.
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        let name = match &parser.peek_token_ref().token {
+            Token::Word(word) if word.keyword == Keyword::EXISTS => word.clone(),
+            _ => return None,
+        };
+        let is_query = match &parser.peek_nth_token_ref(2).token {
+            Token::Word(word) => matches!(word.keyword, Keyword::SELECT | Keyword::WITH),
+            _ => false,
+        };
+        if parser.peek_nth_token_ref(1).token != Token::LParen || is_query {
+            return None;
+        }
+        let span = parser.next_token().span;
+        Some(parser.parse_function(ObjectName::from(vec![name.into_ident(span)])))
     }
 
     fn parse_infix(

@@ -1,0 +1,354 @@
+//! Expressions of a table as SQL for Spark: parsed, and printed anew.
+//!
+//! Whoever wrote the log of a table chose its constraints, generated columns and defaults. Spark would
+//! evaluate any text: one that calls Java methods, reads files by a subquery, or asks for variables of the
+//! environment. So Spark gets no text of a log, but what is printed here from the parsed expression: columns
+//! of the table, literals, operators, casts, `CASE`, and the functions of [`functions`]. Anything else is
+//! refused by its name.
+
+mod calls;
+mod functions;
+mod operators;
+mod types;
+
+use std::collections::{BTreeSet, HashSet};
+use std::fmt::Write;
+
+use sqlparser::ast::{
+    AccessExpr, BinaryOperator, Expr, Ident, Interval, Subscript, UnaryOperator, Value,
+    ValueWithSpan,
+};
+
+use types::{field_name, moment_type};
+
+use super::formula::Formula;
+use super::print::Quoted;
+use super::quoted;
+use crate::error::{Error, Result};
+use crate::spec::json::clipped;
+
+/// An expression of a table, ready for Spark.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SparkExpression {
+    /// SQL that Spark reads as one value, whatever stands around it.
+    pub sql: String,
+    /// The names of the functions that it calls, in small letters.
+    pub functions: BTreeSet<String>,
+}
+
+/// How functions are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// By their names, of which the session may have made others.
+    Bare,
+    /// As `system.builtin.name`, which is always Spark's own; from Spark 4.2 on.
+    Qualified,
+}
+
+/// Prints an expression of a table for Spark.
+///
+/// `what` says in errors whose expression it is; `columns` are those of the table.
+///
+/// # Errors
+///
+/// Unsupported: `spark.expression`, with what the expression may not use.
+pub fn for_spark(
+    text: &str,
+    what: &str,
+    columns: &[String],
+    naming: Naming,
+) -> Result<SparkExpression> {
+    let mut printer = Printer {
+        sql: String::with_capacity(text.len() + 16),
+        columns: columns.iter().map(|name| name.to_lowercase()).collect(),
+        variables: Vec::new(),
+        functions: BTreeSet::new(),
+        naming,
+    };
+    let formula = Formula::parse(text).map_err(|cause| {
+        let message = format!(
+            "{what} is no expression that can be checked: {}",
+            clipped(text)
+        );
+        Error::unsupported("spark.expression", message).because(cause)
+    })?;
+    match printer.value(formula.root()) {
+        Ok(()) => Ok(SparkExpression {
+            sql: printer.sql,
+            functions: printer.functions,
+        }),
+        Err(Refused(why)) => {
+            let message = format!(
+                "{what} {why}, and an expression of a table may have only columns of the table, literals, \
+                 operators, casts, CASE, and functions of Spark that depend on nothing but their arguments: {}",
+                clipped(text)
+            );
+            Err(Error::unsupported("spark.expression", message))
+        }
+    }
+}
+
+/// What an expression may not have, as what follows its name in a sentence.
+struct Refused(String);
+
+type Printed = std::result::Result<(), Refused>;
+
+fn refused(why: &str) -> Printed {
+    Err(Refused(why.to_owned()))
+}
+
+struct Printer {
+    sql: String,
+    /// In small letters.
+    columns: HashSet<String>,
+    /// Variables of the lambda functions around.
+    variables: Vec<String>,
+    functions: BTreeSet<String>,
+    naming: Naming,
+}
+
+impl Printer {
+    fn text(&mut self, text: &str) {
+        self.sql.push_str(text);
+    }
+
+    fn string(&mut self, text: &str) {
+        // Writing to a string does not fail.
+        let _ = write!(self.sql, "{}", Quoted(text));
+    }
+
+    fn name(&mut self, name: &str) -> Printed {
+        if name.contains("${") {
+            // Spark puts settings and variables of the environment there, before it parses
+            return refused("names a column with ${");
+        }
+        self.sql.push('`');
+        self.sql.push_str(&name.replace('`', "``"));
+        self.sql.push('`');
+        Ok(())
+    }
+
+    fn many<'a>(&mut self, values: impl IntoIterator<Item = &'a Expr>) -> Printed {
+        for (number, value) in values.into_iter().enumerate() {
+            if number > 0 {
+                self.text(", ");
+            }
+            self.value(value)?;
+        }
+        Ok(())
+    }
+
+    /// In parentheses, so that it is one value.
+    fn whole(&mut self, print: impl FnOnce(&mut Self) -> Printed) -> Printed {
+        self.sql.push('(');
+        print(self)?;
+        self.sql.push(')');
+        Ok(())
+    }
+
+    /// What an operator other than AND, OR and NOT takes. Spark allows no condition there without parentheses,
+    /// or reads it in another way than our parser.
+    fn operand(&mut self, root: &Expr) -> Printed {
+        let is_condition = match root {
+            Expr::BinaryOp { op, .. } => matches!(op, BinaryOperator::And | BinaryOperator::Or),
+            Expr::UnaryOp { op, .. } => {
+                matches!(op, UnaryOperator::Not | UnaryOperator::BangNot)
+            }
+            Expr::IsNull(_)
+            | Expr::IsNotNull(_)
+            | Expr::IsTrue(_)
+            | Expr::IsNotTrue(_)
+            | Expr::IsFalse(_)
+            | Expr::IsNotFalse(_)
+            | Expr::IsUnknown(_)
+            | Expr::IsNotUnknown(_)
+            | Expr::IsDistinctFrom(..)
+            | Expr::IsNotDistinctFrom(..)
+            | Expr::InList { .. }
+            | Expr::Between { .. }
+            | Expr::Like { .. }
+            | Expr::ILike { .. }
+            | Expr::RLike { .. } => true,
+            _ => false,
+        };
+        if is_condition {
+            return refused("has a condition without parentheses among its operands");
+        }
+        self.value(root)
+    }
+
+    /// An expression as one value.
+    fn value(&mut self, root: &Expr) -> Printed {
+        match root {
+            Expr::Nested(inner) => self.value(inner),
+            Expr::Value(value) => self.literal(value),
+            Expr::TypedString(typed) if !typed.uses_odbc_syntax => {
+                let Some(name) = moment_type(&typed.data_type) else {
+                    return Err(Refused(format!(
+                        "has a literal of type {}",
+                        typed.data_type
+                    )));
+                };
+                self.text(name);
+                self.text(" ");
+                self.literal(&typed.value)
+            }
+            Expr::Interval(interval) => self.interval(interval),
+            Expr::Identifier(name) => self.column(std::slice::from_ref(name)),
+            Expr::CompoundIdentifier(names) => self.column(names),
+            Expr::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain),
+            Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
+            Expr::UnaryOp { op, expr } => self.unary(*op, expr),
+            Expr::Cast {
+                kind,
+                expr,
+                data_type,
+                format: None,
+                ..
+            } => self.cast(kind, expr, data_type),
+            Expr::Case {
+                operand,
+                conditions,
+                else_result,
+                ..
+            } => {
+                self.text("CASE");
+                if let Some(operand) = operand {
+                    self.text(" ");
+                    self.value(operand)?;
+                }
+                for when in conditions {
+                    self.text(" WHEN ");
+                    self.value(&when.condition)?;
+                    self.text(" THEN ");
+                    self.value(&when.result)?;
+                }
+                if let Some(otherwise) = else_result {
+                    self.text(" ELSE ");
+                    self.value(otherwise)?;
+                }
+                self.text(" END");
+                Ok(())
+            }
+            Expr::Tuple(values) if values.len() > 1 => self.whole(|it| it.many(values)),
+            Expr::Collate { expr, collation } => {
+                let [name] = collation.0.as_slice() else {
+                    return Err(Refused(format!("has the collation {collation}")));
+                };
+                let name = name.as_ident().map(|name| name.value.clone());
+                let name = name.unwrap_or_default();
+                self.whole(|it| {
+                    it.operand(expr)?;
+                    it.text(" COLLATE ");
+                    it.name(&name)
+                })
+            }
+            Expr::Function(function) => self.function(function),
+            Expr::Lambda(_) => refused("has a lambda function that is no argument"),
+            _ => self.condition(root).unwrap_or_else(|| self.special(root)),
+        }
+    }
+
+    fn column(&mut self, names: &[Ident]) -> Printed {
+        let Some((first, rest)) = names.split_first() else {
+            return refused("has a name without letters");
+        };
+        let own = first.value.to_lowercase();
+        if !self.columns.contains(&own) && !self.variables.contains(&own) {
+            return Err(Refused(format!(
+                "names {}, which is no column of the table",
+                clipped(&first.value)
+            )));
+        }
+        self.name(&first.value)?;
+        for name in rest {
+            self.text(".");
+            self.name(&name.value)?;
+        }
+        Ok(())
+    }
+
+    fn access(&mut self, root: &Expr, chain: &[AccessExpr]) -> Printed {
+        self.value(root)?;
+        for access in chain {
+            match access {
+                AccessExpr::Dot(Expr::Identifier(name)) => {
+                    self.text(".");
+                    self.name(&name.value)?;
+                }
+                AccessExpr::Subscript(Subscript::Index { index }) => {
+                    self.text("[");
+                    self.value(index)?;
+                    self.text("]");
+                }
+                other => return Err(Refused(format!("has {}", clipped(&other.to_string())))),
+            }
+        }
+        Ok(())
+    }
+
+    fn literal(&mut self, value: &ValueWithSpan) -> Printed {
+        match &value.value {
+            Value::Null => self.text("NULL"),
+            Value::Boolean(true) => self.text("TRUE"),
+            Value::Boolean(false) => self.text("FALSE"),
+            Value::SingleQuotedString(text) => self.string(&quoted::value(text)),
+            Value::Number(digits, long) => {
+                let plain = |letter: char| {
+                    letter.is_ascii_digit() || matches!(letter, '.' | 'e' | 'E' | '+' | '-')
+                };
+                if !digits.chars().all(plain) {
+                    return Err(Refused(format!("has the number {}", clipped(digits))));
+                }
+                self.text(digits);
+                self.text(if *long { "L" } else { "" });
+            }
+            Value::HexStringLiteral(digits)
+                if !quoted::is_number(value, digits)
+                    && digits.chars().all(|digit| digit.is_ascii_hexdigit()) =>
+            {
+                self.text("X'");
+                self.text(digits);
+                self.text("'");
+            }
+            other => return Err(Refused(format!("has {}", clipped(&other.to_string())))),
+        }
+        Ok(())
+    }
+
+    fn interval(&mut self, interval: &Interval) -> Printed {
+        if interval.leading_precision.is_some() || interval.fractional_seconds_precision.is_some() {
+            return refused("has an interval with a precision");
+        }
+        self.whole(|it| {
+            it.text("INTERVAL ");
+            match interval.value.as_ref() {
+                Expr::Value(value) => it.literal(value)?,
+                Expr::UnaryOp {
+                    op: UnaryOperator::Minus,
+                    expr,
+                } => match expr.as_ref() {
+                    Expr::Value(value) => {
+                        it.text("-");
+                        it.literal(value)?;
+                    }
+                    _ => return refused("has an interval of a value that is no literal"),
+                },
+                _ => return refused("has an interval of a value that is no literal"),
+            }
+            if let Some(first) = &interval.leading_field {
+                it.text(" ");
+                it.text(&field_name(first)?);
+            }
+            if let Some(last) = &interval.last_field {
+                it.text(" TO ");
+                it.text(&field_name(last)?);
+            }
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,211 @@
+//! Calls of functions, also those with a syntax of their own.
+
+use std::fmt::Write;
+
+use sqlparser::ast::{
+    CeilFloorKind, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    LambdaFunction, LambdaSyntax, OneOrManyWithParens, TrimWhereField,
+};
+
+use super::types::field_name;
+use super::{Naming, Printed, Printer, Refused, functions, refused};
+use crate::spec::json::clipped;
+
+impl Printer {
+    /// Functions with a syntax of their own; others are refused.
+    pub(super) fn special(&mut self, root: &Expr) -> Printed {
+        match root {
+            Expr::Extract { field, expr, .. } => {
+                let field = field_name(field)?;
+                self.call("date_part", |it| {
+                    it.string(&field);
+                    it.text(", ");
+                    it.value(expr)
+                })
+            }
+            Expr::Ceil { expr, field } => self.rounded("ceil", expr, field),
+            Expr::Floor { expr, field } => self.rounded("floor", expr, field),
+            Expr::Position { expr, r#in } => {
+                self.call("locate", |it| it.many([expr.as_ref(), r#in.as_ref()]))
+            }
+            Expr::Substring {
+                expr,
+                substring_from: Some(from),
+                substring_for,
+                ..
+            } => self.call("substring", |it| {
+                it.many(
+                    [expr, from]
+                        .into_iter()
+                        .chain(substring_for)
+                        .map(AsRef::as_ref),
+                )
+            }),
+            Expr::Overlay {
+                expr,
+                overlay_what,
+                overlay_from,
+                overlay_for,
+            } => self.call("overlay", |it| {
+                let values = [expr, overlay_what, overlay_from];
+                it.many(values.into_iter().chain(overlay_for).map(AsRef::as_ref))
+            }),
+            Expr::Trim {
+                trim_where,
+                trim_what,
+                expr,
+                trim_characters: None,
+            } => match (trim_where, trim_what) {
+                (None | Some(TrimWhereField::Both), what) => self.call("btrim", |it| {
+                    it.many(
+                        [Some(expr), what.as_ref()]
+                            .into_iter()
+                            .flatten()
+                            .map(AsRef::as_ref),
+                    )
+                }),
+                (Some(side), what) => {
+                    let name = if *side == TrimWhereField::Leading {
+                        "ltrim"
+                    } else {
+                        "rtrim"
+                    };
+                    self.call(name, |it| {
+                        it.many(
+                            [what.as_ref(), Some(expr)]
+                                .into_iter()
+                                .flatten()
+                                .map(AsRef::as_ref),
+                        )
+                    })
+                }
+            },
+            Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => {
+                refused("has a subquery")
+            }
+            other => Err(Refused(format!("has {}", clipped(&other.to_string())))),
+        }
+    }
+
+    fn rounded(&mut self, name: &str, expr: &Expr, field: &CeilFloorKind) -> Printed {
+        match field {
+            CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) => {
+                self.call(name, |it| it.value(expr))
+            }
+            CeilFloorKind::Scale(scale) => self.call(name, |it| {
+                it.value(expr)?;
+                it.text(", ");
+                it.literal(scale)
+            }),
+            CeilFloorKind::DateTimeField(field) => Err(Refused(format!("has {name} TO {field}"))),
+        }
+    }
+
+    pub(super) fn function(&mut self, function: &Function) -> Printed {
+        let name = match function.name.0.as_slice() {
+            [part] => part.as_ident().map(|name| name.value.to_lowercase()),
+            _ => None,
+        };
+        let shown = || clipped(&function.name.to_string());
+        let Some(name) = name.filter(|name| functions::is_pure(name)) else {
+            return Err(Refused(format!("calls the function {}", shown())));
+        };
+        let is_plain = !function.uses_odbc_syntax
+            && function.parameters == FunctionArguments::None
+            && function.filter.is_none()
+            && function.null_treatment.is_none()
+            && function.over.is_none()
+            && function.within_group.is_empty();
+        let list = match &function.args {
+            FunctionArguments::None if is_plain && self.columns.contains(&name) => {
+                return self.name(&name);
+            }
+            FunctionArguments::None if is_plain => return self.call(&name, |_| Ok(())),
+            FunctionArguments::List(list)
+                if is_plain && list.clauses.is_empty() && list.duplicate_treatment.is_none() =>
+            {
+                list
+            }
+            _ => {
+                return Err(Refused(format!(
+                    "calls {} with more than arguments",
+                    shown()
+                )));
+            }
+        };
+        let mut arguments = Vec::with_capacity(list.args.len());
+        for argument in &list.args {
+            match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => arguments.push(argument),
+                other => {
+                    let argument = clipped(&other.to_string());
+                    return Err(Refused(format!("calls {} with {argument}", shown())));
+                }
+            }
+        }
+        if let [Expr::Identifier(unit), rest @ ..] = arguments.as_slice()
+            && rest.len() == 2
+            && unit.quote_style.is_none()
+            && functions::takes_unit(&name)
+            && let Some(unit) = functions::unit(&unit.value)
+        {
+            // syntax of Spark, and not the name of a function
+            let _ = write!(self.sql, "{name}({unit}, ");
+            self.many(rest.iter().copied())?;
+            self.sql.push(')');
+            return Ok(());
+        }
+        self.call(&name, |it| {
+            for (number, argument) in arguments.into_iter().enumerate() {
+                if number > 0 {
+                    it.text(", ");
+                }
+                match argument {
+                    Expr::Lambda(lambda) => it.lambda(lambda)?,
+                    argument => it.value(argument)?,
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn call(&mut self, name: &str, arguments: impl FnOnce(&mut Self) -> Printed) -> Printed {
+        if self.naming == Naming::Qualified {
+            self.text("system.builtin.");
+        }
+        self.functions.insert(name.to_owned());
+        let _ = write!(self.sql, "`{name}`");
+        self.whole(arguments)
+    }
+
+    fn lambda(&mut self, lambda: &LambdaFunction) -> Printed {
+        let parameters = match &lambda.params {
+            OneOrManyWithParens::One(only) => std::slice::from_ref(only),
+            OneOrManyWithParens::Many(many) => many.as_slice(),
+        };
+        let is_typed = parameters.iter().any(|one| one.data_type.is_some());
+        if lambda.syntax != LambdaSyntax::Arrow || is_typed || parameters.is_empty() {
+            return Err(Refused(format!("has {}", clipped(&lambda.to_string()))));
+        }
+        let outer = self.variables.len();
+        // Spark takes no parentheses around a single one
+        let (open, close) = if parameters.len() > 1 {
+            ("(", ")")
+        } else {
+            ("", "")
+        };
+        self.text(open);
+        for (number, parameter) in parameters.iter().enumerate() {
+            if number > 0 {
+                self.text(", ");
+            }
+            self.name(&parameter.name.value)?;
+            self.variables.push(parameter.name.value.to_lowercase());
+        }
+        self.text(close);
+        self.text(" -> ");
+        self.value(&lambda.body)?;
+        self.variables.truncate(outer);
+        Ok(())
+    }
+}

@@ -1,0 +1,261 @@
+//! Operators, conditions and casts.
+
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
+
+use super::types::type_name;
+use super::{Printed, Printer, Refused, refused};
+use crate::spec::json::clipped;
+
+impl Printer {
+    /// A condition with a syntax of its own; `None` where it is none.
+    pub(super) fn condition(&mut self, root: &Expr) -> Option<Printed> {
+        let after = |it: &mut Self, inner: &Expr, text: &str| {
+            it.whole(|it| {
+                it.operand(inner)?;
+                it.text(text);
+                Ok(())
+            })
+        };
+        let between = |it: &mut Self, left: &Expr, text: &str, right: &Expr| {
+            it.whole(|it| {
+                it.operand(left)?;
+                it.text(text);
+                it.operand(right)
+            })
+        };
+        let not = |negated: &bool| if *negated { " NOT" } else { "" };
+        Some(match root {
+            Expr::IsNull(inner) => after(self, inner, " IS NULL"),
+            Expr::IsNotNull(inner) => after(self, inner, " IS NOT NULL"),
+            Expr::IsTrue(inner) => after(self, inner, " IS TRUE"),
+            Expr::IsNotTrue(inner) => after(self, inner, " IS NOT TRUE"),
+            Expr::IsFalse(inner) => after(self, inner, " IS FALSE"),
+            Expr::IsNotFalse(inner) => after(self, inner, " IS NOT FALSE"),
+            Expr::IsUnknown(inner) => after(self, inner, " IS UNKNOWN"),
+            Expr::IsNotUnknown(inner) => after(self, inner, " IS NOT UNKNOWN"),
+            Expr::IsDistinctFrom(left, right) => between(self, left, " IS DISTINCT FROM ", right),
+            Expr::IsNotDistinctFrom(left, right) => {
+                between(self, left, " IS NOT DISTINCT FROM ", right)
+            }
+            Expr::InList {
+                expr,
+                list,
+                negated,
+            } if !list.is_empty() => self.whole(|it| {
+                it.operand(expr)?;
+                it.text(not(negated));
+                it.text(" IN ");
+                it.whole(|it| it.many(list))
+            }),
+            Expr::Between {
+                expr,
+                negated,
+                low,
+                high,
+            } => self.whole(|it| {
+                it.operand(expr)?;
+                it.text(not(negated));
+                it.text(" BETWEEN ");
+                it.operand(low)?;
+                it.text(" AND ");
+                it.operand(high)
+            }),
+            Expr::Like {
+                negated,
+                any,
+                expr,
+                pattern,
+                escape_char,
+            } => {
+                let name = format!("{} LIKE ", not(negated));
+                self.like(expr, &name, pattern, *any, escape_char.as_deref())
+            }
+            Expr::ILike {
+                negated,
+                any,
+                expr,
+                pattern,
+                escape_char,
+            } => {
+                let name = format!("{} ILIKE ", not(negated));
+                self.like(expr, &name, pattern, *any, escape_char.as_deref())
+            }
+            Expr::RLike {
+                negated,
+                expr,
+                pattern,
+                ..
+            } => {
+                let name = format!("{} RLIKE ", not(negated));
+                between(self, expr, &name, pattern)
+            }
+            _ => return None,
+        })
+    }
+
+    fn like(
+        &mut self,
+        expr: &Expr,
+        name: &str,
+        pattern: &Expr,
+        any: bool,
+        escape: Option<&Expr>,
+    ) -> Printed {
+        self.whole(|it| {
+            it.operand(expr)?;
+            it.text(name);
+            match (pattern, any) {
+                (Expr::Tuple(patterns), true) => {
+                    it.text("ANY ");
+                    it.whole(|it| it.many(patterns))?;
+                }
+                (pattern, true) => {
+                    it.text("ANY ");
+                    it.whole(|it| it.value(pattern))?;
+                }
+                (pattern, false) => it.operand(pattern)?,
+            }
+            match escape {
+                None => Ok(()),
+                Some(Expr::Value(letter)) => {
+                    it.text(" ESCAPE ");
+                    it.literal(letter)
+                }
+                Some(_) => refused("has an ESCAPE that is no literal"),
+            }
+        })
+    }
+
+    pub(super) fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Printed {
+        use BinaryOperator as Op;
+        let Some(written) = operator(op) else {
+            return Err(Refused(format!(
+                "has the operator {}",
+                clipped(&op.to_string())
+            )));
+        };
+        let joins = matches!(op, Op::And | Op::Or);
+        self.sql.push('(');
+        // Long sums and conjunctions nest to the left: their parentheses would be too deep for Spark.
+        let mut chain = vec![(written, right)];
+        let mut first = left;
+        while let Expr::BinaryOp {
+            left,
+            op: inner,
+            right,
+        } = first
+            && level(inner).is_some_and(|inner| Some(inner) == level(op))
+            && let Some(written) = operator(inner)
+        {
+            chain.push((written, right));
+            first = left;
+        }
+        let print = if joins { Self::value } else { Self::operand };
+        print(self, first)?;
+        for (written, right) in chain.into_iter().rev() {
+            self.text(" ");
+            self.text(written);
+            self.text(" ");
+            print(self, right)?;
+        }
+        self.sql.push(')');
+        Ok(())
+    }
+
+    pub(super) fn unary(&mut self, op: UnaryOperator, inner: &Expr) -> Printed {
+        let written = match op {
+            UnaryOperator::Not | UnaryOperator::BangNot => {
+                return self.whole(|it| {
+                    it.text("NOT ");
+                    it.value(inner)
+                });
+            }
+            UnaryOperator::Minus => "-",
+            UnaryOperator::Plus => "+",
+            UnaryOperator::BitwiseNot => "~",
+            other => return Err(Refused(format!("has the operator {other}"))),
+        };
+        // the least values of their types have no opposite: `-128Y`
+        if let (
+            UnaryOperator::Minus,
+            Expr::Cast {
+                kind,
+                expr,
+                data_type,
+                format: None,
+                ..
+            },
+        ) = (op, inner)
+            && let Expr::Value(number) = expr.as_ref()
+            && matches!(number.value, Value::Number(..))
+        {
+            let negative = Expr::UnaryOp {
+                op,
+                expr: expr.clone(),
+            };
+            return self.cast(kind, &negative, data_type);
+        }
+        self.whole(|it| {
+            it.text(written);
+            it.operand(inner)
+        })
+    }
+
+    pub(super) fn cast(&mut self, kind: &CastKind, inner: &Expr, wanted: &DataType) -> Printed {
+        let name = match kind {
+            CastKind::Cast | CastKind::DoubleColon => "CAST(",
+            CastKind::TryCast => "TRY_CAST(",
+            CastKind::SafeCast => return refused("has SAFE_CAST"),
+        };
+        let Some(wanted_sql) = type_name(wanted) else {
+            return Err(Refused(format!(
+                "has the type {}",
+                clipped(&wanted.to_string())
+            )));
+        };
+        self.text(name);
+        self.value(inner)?;
+        self.text(" AS ");
+        self.text(&wanted_sql);
+        self.text(")");
+        Ok(())
+    }
+}
+
+/// Operators of one level, which group from the left in Spark as in our parser.
+fn level(op: &BinaryOperator) -> Option<u8> {
+    use BinaryOperator as Op;
+    Some(match op {
+        Op::Or => 0,
+        Op::And => 1,
+        Op::Plus | Op::Minus | Op::StringConcat => 2,
+        Op::Multiply | Op::Divide | Op::Modulo | Op::MyIntegerDivide => 3,
+        _ => return None,
+    })
+}
+
+fn operator(op: &BinaryOperator) -> Option<&'static str> {
+    use BinaryOperator as Op;
+    Some(match op {
+        Op::Or => "OR",
+        Op::And => "AND",
+        Op::Plus => "+",
+        Op::Minus => "-",
+        Op::StringConcat => "||",
+        Op::Multiply => "*",
+        Op::Divide => "/",
+        Op::Modulo => "%",
+        Op::MyIntegerDivide => "DIV",
+        Op::BitwiseAnd => "&",
+        Op::BitwiseOr => "|",
+        Op::BitwiseXor => "^",
+        Op::Eq => "=",
+        Op::NotEq => "<>",
+        Op::Lt => "<",
+        Op::LtEq => "<=",
+        Op::Gt => ">",
+        Op::GtEq => ">=",
+        Op::Spaceship => "<=>",
+        _ => return None,
+    })
+}

@@ -1,0 +1,149 @@
+use super::*;
+
+fn printed(text: &str) -> String {
+    let columns = ["id", "a b", "s", "ts", "Tags", "m", "x"].map(str::to_owned);
+    match for_spark(text, "the rule", &columns, Naming::Bare) {
+        Ok(printed) => printed.sql,
+        Err(error) => {
+            assert_eq!(error.code(), "spark.expression", "{text}");
+            format!("refused: {error}")
+        }
+    }
+}
+
+#[test]
+fn expressions_are_printed_anew() {
+    for (text, expected) in [
+        ("id > 0", "(`id` > 0)"),
+        (
+            "ID>0 and\n -- why\n not `a b` is null",
+            "((`ID` > 0) AND (NOT (`a b` IS NULL)))",
+        ),
+        (
+            "id + 1 - 2 || 'x' || s * 2",
+            "(`id` + 1 - 2 || 'x' || (`s` * 2))",
+        ),
+        ("id - (1 - 2)", "(`id` - (1 - 2))"),
+        ("s.a.`b.c`[0]['k']", "`s`.`a`.`b.c`[0]['k']"),
+        (
+            "CASE WHEN id=1 THEN 'a' ELSE \"b\" END",
+            "CASE WHEN (`id` = 1) THEN 'a' ELSE 'b' END",
+        ),
+        ("cast(id AS decimal(10,2))", "CAST(`id` AS DECIMAL(10, 2))"),
+        ("id::bigint", "CAST(`id` AS BIGINT)"),
+        (
+            "s LIKE 'a\\_%' ESCAPE '/'",
+            "(`s` LIKE 'a\\\\_%' ESCAPE '/')",
+        ),
+        ("s NOT RLIKE r'\\d+'", "(`s` NOT RLIKE '\\\\d+')"),
+        ("id NOT BETWEEN -1 AND 2L", "(`id` NOT BETWEEN (-1) AND 2L)"),
+        ("id IN (1, 2)", "(`id` IN (1, 2))"),
+        (
+            "ts > DATE '2020-01-01' - INTERVAL '1' DAY",
+            "(`ts` > (DATE '2020-01-01' - (INTERVAL '1' DAY)))",
+        ),
+        ("year(ts) <=> 2020", "(`year`(`ts`) <=> 2020)"),
+        ("extract(YEAR FROM ts)", "`date_part`('YEAR', `ts`)"),
+        ("trim(BOTH 'x' FROM s)", "`btrim`(`s`, 'x')"),
+        ("substring(s, 1, 2)", "`substring`(`s`, 1, 2)"),
+        ("timestampadd(MONTH, 1, ts)", "timestampadd(MONTH, 1, `ts`)"),
+        ("current_date", "`current_date`()"),
+        ("current_timestamp() > ts", "(`current_timestamp`() > `ts`)"),
+        (
+            "exists(tags, t -> t IS NULL)",
+            "`exists`(`tags`, `t` -> (`t` IS NULL))",
+        ),
+        (
+            "aggregate(tags, 0, (acc, t) -> acc + t)",
+            "`aggregate`(`tags`, 0, (`acc`, `t`) -> (`acc` + `t`))",
+        ),
+        ("array(1, 2)", "`array`(1, 2)"),
+        ("if(id = 1, 'a', 'b')", "`if`((`id` = 1), 'a', 'b')"),
+        ("floor(id)", "`floor`(`id`)"),
+        ("left(s, 3)", "`left`(`s`, 3)"),
+        ("X'00ff'", "X'00ff'"),
+        ("-128Y", "CAST((-128) AS TINYINT)"),
+        ("'it''s ${env:HOME} $x'", "'it\\'s \\u0024{env:HOME} $x'"),
+        ("id = 7 IS NULL", "((`id` = 7) IS NULL)"),
+        ("id & 1 | 2 ^ 3", "((`id` & 1) | (2 ^ 3))"),
+    ] {
+        assert_eq!(printed(text), expected, "{text}");
+    }
+    let names = ["id".to_owned()];
+    let qualified = for_spark("upper('a')", "x", &names, Naming::Qualified).unwrap();
+    assert_eq!(qualified.sql, "system.builtin.`upper`('a')");
+    assert_eq!(
+        qualified.functions.into_iter().collect::<Vec<_>>(),
+        ["upper"]
+    );
+}
+
+#[test]
+fn what_sees_more_than_its_arguments_is_refused() {
+    for (text, named) in [
+        (
+            "java_method('java.lang.System', 'exit', 1)",
+            "the function \"java_method\"",
+        ),
+        (
+            "id > 0 AND coalesce(reflect('a', 'b'), '') = ''",
+            "the function \"reflect\"",
+        ),
+        ("TRY_REFLECT('a', 'b')", "TRY_REFLECT"),
+        ("`java_method`('a', 'b')", "java_method"),
+        ("transform(tags, x -> java_method('a', 'b'))", "java_method"),
+        ("(SELECT max(value) FROM text.`/etc/passwd`)", ""),
+        ("id IN (SELECT 1)", ""),
+        ("EXISTS (SELECT 1)", ""),
+        ("my_function(id)", "the function \"my_function\""),
+        ("spark_catalog.default.f(id)", "spark_catalog.default.f"),
+        ("system.session.abs(id)", "system.session.abs"),
+        ("rand() < 2", "rand"),
+        ("uuid()", "uuid"),
+        ("current_user()", "current_user"),
+        ("current_user", "current_user"),
+        ("input_file_name()", "input_file_name"),
+        ("from_xml(s, 'a INT')", "from_xml"),
+        ("sum(id)", "sum"),
+        ("abs(DISTINCT id)", "abs"),
+        ("abs(id) OVER ()", "abs"),
+        ("abs(id) FILTER (WHERE id > 0)", "abs"),
+        ("secret('scope', 'key')", "secret"),
+        ("session.variable", "session"),
+        ("nothing", "nothing"),
+        ("`${env:HOME}`", "${"),
+        ("*", ""),
+        ("id; DROP TABLE x", ""),
+        ("id) OR (1=1", ""),
+        ("", ""),
+        ("CAST(id AS INTERVAL DAY)", ""),
+        ("id = NOT true", ""),
+        (":parameter", ""),
+        ("?", ""),
+        ("@x", ""),
+        ("id -> 1", ""),
+    ] {
+        let shown = printed(text);
+        assert!(
+            shown.starts_with("refused: ") && shown.contains(named),
+            "{text}: {shown}"
+        );
+    }
+}
+
+#[test]
+fn deep_and_long_expressions_end() {
+    let sum = vec!["x"; 400].join(" + ");
+    assert_eq!(printed(&sum).matches('(').count(), 1);
+    let deep = format!("{}id{}", "abs(".repeat(60), ")".repeat(60));
+    assert!(printed(&deep).starts_with("refused: "));
+    assert!(printed(&"NOT ".repeat(5_000)).starts_with("refused: "));
+}
+
+#[test]
+fn the_list_is_in_order() {
+    for name in ["abs", "zip_with", "year", "if"] {
+        assert!(functions::is_pure(name), "{name}");
+    }
+    assert_eq!(functions::unit("year"), Some("YEAR"));
+}

@@ -1,0 +1,79 @@
+//! Names of types and of parts of dates and times, as Spark's SQL has them.
+
+use sqlparser::ast::{
+    ArrayElemTypeDef, CharacterLength, DataType, DateTimeField, ExactNumberInfo, TimezoneInfo,
+};
+
+use super::Refused;
+use crate::spec::json::clipped;
+
+/// The part of a date or a time.
+pub(super) fn field_name(field: &DateTimeField) -> std::result::Result<String, Refused> {
+    let name = field.to_string().to_ascii_uppercase();
+    if name.chars().all(|letter| letter.is_ascii_uppercase()) {
+        return Ok(name);
+    }
+    Err(Refused(format!("has the field {}", clipped(&name))))
+}
+
+pub(super) fn moment_type(wanted: &DataType) -> Option<&'static str> {
+    Some(match wanted {
+        DataType::Date => "DATE",
+        DataType::Timestamp(None, TimezoneInfo::None) => "TIMESTAMP",
+        DataType::TimestampNtz(None) => "TIMESTAMP_NTZ",
+        DataType::Time(None, TimezoneInfo::None) => "TIME",
+        _ => return None,
+    })
+}
+
+pub(super) fn type_name(wanted: &DataType) -> Option<String> {
+    let exact = |name: &str, info: &ExactNumberInfo| match info {
+        ExactNumberInfo::None => name.to_owned(),
+        ExactNumberInfo::Precision(precision) => format!("{name}({precision})"),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => {
+            format!("{name}({precision}, {scale})")
+        }
+    };
+    let length = |name: &str, length: &Option<CharacterLength>| match length {
+        Some(CharacterLength::IntegerLength { length, unit: None }) => {
+            Some(format!("{name}({length})"))
+        }
+        _ => None,
+    };
+    let name = match wanted {
+        DataType::Boolean => "BOOLEAN",
+        DataType::TinyInt(None) => "TINYINT",
+        DataType::SmallInt(None) => "SMALLINT",
+        DataType::Int(None) | DataType::Integer(None) => "INT",
+        DataType::BigInt(None) => "BIGINT",
+        DataType::Float(ExactNumberInfo::None) | DataType::Real => "FLOAT",
+        DataType::Double(ExactNumberInfo::None) => "DOUBLE",
+        DataType::Decimal(info) | DataType::Dec(info) | DataType::Numeric(info) => {
+            return Some(exact("DECIMAL", info));
+        }
+        DataType::String(None) => "STRING",
+        DataType::Varchar(limit) => return length("VARCHAR", limit),
+        DataType::Char(limit) | DataType::Character(limit) => return length("CHAR", limit),
+        DataType::Binary(None) => "BINARY",
+        DataType::Array(ArrayElemTypeDef::AngleBracket(inner)) => {
+            return Some(format!("ARRAY<{}>", type_name(inner)?));
+        }
+        DataType::Map(key, value, _) => {
+            return Some(format!("MAP<{}, {}>", type_name(key)?, type_name(value)?));
+        }
+        DataType::Custom(name, parameters) if parameters.is_empty() => {
+            match name.to_string().to_ascii_lowercase().as_str() {
+                "byte" => "TINYINT",
+                "short" => "SMALLINT",
+                "long" => "BIGINT",
+                "timestamp_ltz" => "TIMESTAMP_LTZ",
+                "timestamp_ntz" => "TIMESTAMP_NTZ",
+                "variant" => "VARIANT",
+                "void" => "VOID",
+                _ => return None,
+            }
+        }
+        other => moment_type(other)?,
+    };
+    Some(name.to_owned())
+}
