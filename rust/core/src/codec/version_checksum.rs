@@ -21,6 +21,9 @@ use crate::spec::json::{Event, JsonError, JsonReader, MAX_DEPTH, for_each_entry,
 
 const CODE: &str = "checksum.json";
 
+/// A larger checksum is not read. They hold transactions, domains and sometimes the live files.
+pub const MOST_CHECKSUM_BYTES: u64 = 128 << 20;
+
 /// What the writer of one version says that version holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionChecksum {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::error::{Error, Result};
-use crate::storage::{FileMeta, Storage};
+use crate::storage::{FileMeta, Storage, check_whole};
 
 /// Files up to this length are read at once.
 pub const WHOLE_FILE: u64 = 64 << 20;
@@ -42,6 +42,10 @@ pub fn decode_files(
         let bytes = read
             .next()
             .unwrap_or_else(|| Ok(Bytes::new()))
+            .and_then(|bytes| {
+                check_whole(&file.path, bytes.len(), file.size)?;
+                Ok(bytes)
+            })
             .map_err(located)?;
         decoder.decode(&bytes).map_err(located)?;
     }

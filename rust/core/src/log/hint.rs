@@ -6,8 +6,12 @@ use super::path::LOG_DIRECTORY;
 use super::segment::LogSegment;
 use super::warning::LogWarning;
 use crate::codec::last_checkpoint::LastCheckpoint;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::storage::Storage;
+
+/// A larger hint is not read. Most have some hundred bytes; a copy of the checkpoint's schema is the
+/// longest part.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// The path of the hint, relative to the table root.
 pub fn hint_path() -> String {
@@ -29,8 +33,11 @@ impl Hint {
     /// Reads the hint. Only storage can fail.
     pub fn read(storage: &dyn Storage) -> Result<Self> {
         let path = hint_path();
-        let bytes = match storage.read(&path) {
+        let bytes = match storage.read_at_most(&path, MOST_BYTES) {
             Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                return Ok(Self::ignored(path, &error));
+            }
             Err(error) if error.code() == "storage.not_found" => return Ok(Self::Missing),
             Err(error) if error.code() == "storage.not_a_file" => {
                 let message = "there is something else where the hint should be; the log was listed from its beginning";
@@ -46,13 +53,15 @@ impl Hint {
         };
         Ok(match LastCheckpoint::parse(&bytes) {
             Ok(hint) => Self::Version(hint.version),
-            Err(error) => {
-                let message = format!(
-                    "the hint was ignored, and the log was listed from its beginning: {error}"
-                );
-                Self::Corrupt(LogWarning::new("hint.corrupt", path, None, message))
-            }
+            Err(error) => Self::ignored(path, &error),
         })
+    }
+
+    fn ignored(path: String, error: &Error) -> Self {
+        let why = error.message();
+        let message =
+            format!("the hint was ignored, and the log was listed from its beginning: {why}");
+        Self::Corrupt(LogWarning::new("hint.corrupt", path, None, message))
     }
 
     /// Where it is wrong about the newest version's segment.

@@ -180,6 +180,11 @@ impl Storage for Overlay {
         self.own(path).map_or_else(|| self.below.read(path), Ok)
     }
 
+    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
+        let below = || self.below.read_at_most(path, most);
+        self.own(path).map_or_else(below, Ok)
+    }
+
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let Some(bytes) = self.own(path) else {
             return self.below.read_ranges(path, ranges);

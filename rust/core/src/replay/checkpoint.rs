@@ -28,7 +28,7 @@ use crate::log::listing::CheckpointInstance;
 use crate::log::path::{CheckpointName, SIDECAR_DIRECTORY};
 use crate::spec::actions::Sidecar;
 use crate::storage::pool::{Unordered, ordered, unordered};
-use crate::storage::{Storage, fetch, read_footer};
+use crate::storage::{Storage, check_whole, fetch, read_footer};
 
 mod parts;
 
@@ -349,7 +349,9 @@ fn head(
 ) -> Result<(Control, Option<(String, Bytes)>)> {
     if instance.name == (CheckpointName::Uuid { json: true }) {
         let path = instance.path().to_owned();
-        let bytes = source.storage.read(&path)?;
+        let bytes = read_manifest(&*source.storage, &path)?;
+        let size = instance.files.first().map_or(0, |file| file.size);
+        check_whole(&path, bytes.len(), size)?;
         let control = manifest_control(&bytes).map_err(|error| error.at_path(path.clone()))?;
         return Ok((control, Some((path, bytes))));
     }
@@ -365,6 +367,13 @@ fn head(
         merge(&mut control, part);
     }
     Ok((control, None))
+}
+
+/// A larger JSON manifest is not read: file actions beyond that are in sidecars, or in Parquet.
+const MOST_MANIFEST_BYTES: u64 = 512 << 20;
+
+fn read_manifest(storage: &dyn Storage, path: &str) -> Result<Bytes> {
+    storage.read_at_most(path, MOST_MANIFEST_BYTES)
 }
 
 /// The control actions of a JSON manifest.

@@ -13,13 +13,14 @@ use super::state::{definition_of, read_state};
 use super::verify::check_definition;
 use super::{Checksum, Inner, Snapshot, TableDefinition, refused};
 use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
-use crate::codec::version_checksum::VersionChecksum;
+use crate::codec::version_checksum::{MOST_CHECKSUM_BYTES, VersionChecksum};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::commit::{WHOLE_FILE, decode_file};
 use crate::log::hint::Hint;
 use crate::log::history::required_in_commit_timestamp;
 use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
 use crate::replay::{Source, decode_tail};
+use crate::storage::{FileMeta, check_size, check_whole};
 
 /// A listing begins this many versions before the hint's, so that modification times are made
 /// ascending as the reference does it.
@@ -158,11 +159,25 @@ type Content = Option<Result<Bytes>>;
 fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
     let commit = segment.last_commit.as_ref();
     let commit = commit.filter(|file| file.size <= WHOLE_FILE);
-    let files = [commit, segment.checksum.as_ref()];
+    let within = |file: &&FileMeta| file.size <= MOST_CHECKSUM_BYTES;
+    let checksum = segment.checksum.as_ref();
+    let files = [commit, checksum.filter(within)];
     let paths: Vec<&str> = files.iter().flatten().map(|it| it.path.as_str()).collect();
     let mut read = source.storage.read_many(&paths).into_iter();
-    let [commit, checksum] = files.map(|file| file.and_then(|_| read.next()));
-    (commit, checksum)
+    let [commit, found] = files.map(|file| {
+        let bytes = file.and_then(|_| read.next())?;
+        Some(bytes.and_then(|bytes| {
+            let file = file.map_or(("", 0), |file| (file.path.as_str(), file.size));
+            check_whole(file.0, bytes.len(), file.1)?;
+            Ok(bytes)
+        }))
+    });
+    let refused = checksum.filter(|file| !within(file)).and_then(|file| {
+        check_size(&file.path, file.size, MOST_CHECKSUM_BYTES)
+            .err()
+            .map(Err)
+    });
+    (commit, found.or(refused))
 }
 
 /// Decodes the version's own commit: a torn one is found before anything is said about the version.
@@ -209,7 +224,7 @@ pub(super) fn read_checksum(
     let read = segment
         .checksum
         .as_ref()
-        .map(|file| source.storage.read(&file.path));
+        .map(|file| source.storage.read_at_most(&file.path, MOST_CHECKSUM_BYTES));
     parsed_checksum(segment, read, warnings)
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind as IoKind};
 use std::ops::Range;
 
 use super::platform::LINKS_IN_A_CIRCLE;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// A directory, a pipe, and whatever else is no file.
 pub(super) fn not_a_file(path: &str) -> Error {
@@ -27,6 +27,30 @@ pub(super) fn beyond_the_end(path: &str, range: &Range<u64>, size: u64) -> Error
     )
     .at_path(path)
     .at_offset(range.start.min(size))
+}
+
+/// Refuses a file of `size` bytes where at most `most` are read as a whole.
+pub(crate) fn check_size(path: &str, size: u64, most: u64) -> Result<()> {
+    if size <= most {
+        return Ok(());
+    }
+    let message = format!(
+        "the file has {size} bytes, and files of its kind are read up to {most}: \
+         it is damaged, or no Delta writer made it; restore it, or delete it if it is only a copy"
+    );
+    Err(Error::corrupt("storage.file_too_large", message).at_path(path))
+}
+
+/// Refuses what was read of a file, or of a range, that has more bytes.
+pub(crate) fn check_whole(path: &str, read: usize, size: u64) -> Result<()> {
+    if read as u64 >= size {
+        return Ok(());
+    }
+    let message = format!(
+        "the read ended after {read} of {size} bytes: the file was truncated meanwhile, or the \
+         file system misbehaves; try again, then restore the file"
+    );
+    Err(Error::corrupt("storage.truncated", message).at_path(path))
 }
 
 /// What the system says of a call that failed.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 
 use super::confined::{Confinement, is_same, leads_out};
-use super::failures::{beyond_the_end, failed, not_a_file};
+use super::failures::{beyond_the_end, check_size, check_whole, failed, not_a_file};
 use super::pool::{self, ordered};
 use super::{FileMeta, Storage, interrupt, platform, progress, refuse_climbing};
 use crate::error::{Error, Result};
@@ -198,7 +198,12 @@ impl Storage for LocalStorage {
     }
 
     fn read(&self, path: &str) -> Result<Bytes> {
+        self.read_at_most(path, u64::MAX)
+    }
+
+    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
         let (file, metadata) = self.open(path)?;
+        check_size(path, metadata.len(), most)?;
         let size = usize::try_from(metadata.len()).map_err(|_| too_large(path, metadata.len()))?;
         let mut bytes = reserve(size, path)?;
         // Not beyond the size seen: a file that grows meanwhile is read as it was.
@@ -206,6 +211,7 @@ impl Storage for LocalStorage {
             .take(metadata.len())
             .read_to_end(&mut bytes)
             .map_err(|cause| failed("read", path, cause))?;
+        check_whole(path, bytes.len(), metadata.len())?;
         progress::read(bytes.len());
         Ok(bytes.into())
     }
@@ -233,9 +239,8 @@ impl Storage for LocalStorage {
                         .read_to_end(&mut bytes)
                 })
                 .map_err(|cause| failed("read", path, cause).at_offset(range.start))?;
-            if bytes.len() < length {
-                return Err(beyond_the_end(path, range, size));
-            }
+            check_whole(path, bytes.len(), range.end - range.start)
+                .map_err(|error| error.at_offset(range.start))?;
             progress::read(bytes.len());
             results.push(bytes.into());
         }
@@ -317,8 +322,23 @@ impl Storage for LocalStorage {
 
     /// The system copies, by reference where the file system can.
     fn copy(&self, from: &str, to: &str) -> Result<bool> {
-        let (mut source, _) = self.open(from)?;
-        self.create(to, true, &mut |file| io::copy(&mut source, file).map(drop))
+        let (mut source, metadata) = self.open(from)?;
+        let mut ended = None;
+        let copied = self.create(to, true, &mut |file| {
+            let bytes = io::copy(&mut source, file)?;
+            match check_whole(
+                from,
+                usize::try_from(bytes).unwrap_or(usize::MAX),
+                metadata.len(),
+            ) {
+                Ok(()) => Ok(()),
+                Err(error) => {
+                    ended = Some(error);
+                    Err(io::Error::from(IoKind::UnexpectedEof))
+                }
+            }
+        });
+        ended.map_or(copied, Err)
     }
 
     fn put_pieces(

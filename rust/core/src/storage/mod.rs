@@ -36,6 +36,7 @@ mod vended;
 
 pub(crate) use clock::now;
 use confined::Confinement;
+pub(crate) use failures::{check_size, check_whole};
 pub use local::LocalStorage;
 pub(crate) use location::URI_PATH;
 pub use location::{Location, StoreKind};
@@ -71,6 +72,16 @@ pub trait Storage: Debug + Send + Sync {
 
     /// The whole file. A missing file is an error with the code `storage.not_found`.
     fn read(&self, path: &str) -> Result<Bytes>;
+
+    /// As [`Storage::read`], of a file that has at most this many bytes; a larger one is not read.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `storage.file_too_large`.
+    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
+        check_size(path, self.head(path)?.size, most)?;
+        self.read(path)
+    }
 
     /// Several byte ranges of one file, in the order asked; near ranges are fetched together.
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;

@@ -19,7 +19,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 
 use self::config::Settings;
-use super::failures::beyond_the_end;
+use super::failures::{beyond_the_end, check_size, check_whole};
 use super::per_process::PerProcess;
 use super::{FileMeta, Location, Storage, StoreKind, progress, refuse_climbing, runtime};
 use crate::error::{Error, Result};
@@ -206,9 +206,26 @@ impl Storage for ObjectStorage {
     }
 
     fn read(&self, path: &str) -> Result<Bytes> {
+        self.read_at_most(path, u64::MAX)
+    }
+
+    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
         let (object, store) = (self.object(path)?, self.client()?.store);
-        runtime::block_on(async move { counted(store.get(&object).await?.bytes().await) })?
-            .map_err(|cause| self.failed("read", path, cause))
+        let read = runtime::block_on(async move {
+            let answer = store.get(&object).await?;
+            let size = answer.meta.size;
+            let bytes = if size <= most {
+                Some(counted(answer.bytes().await)?)
+            } else {
+                None
+            };
+            Ok((size, bytes))
+        })?;
+        let (size, bytes) = read.map_err(|cause| self.failed("read", path, cause))?;
+        check_size(path, size, most)?;
+        let bytes = bytes.unwrap_or_default();
+        check_whole(path, bytes.len(), size)?;
+        Ok(bytes)
     }
 
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {

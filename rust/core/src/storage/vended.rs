@@ -159,6 +159,10 @@ impl Storage for VendedStorage {
         self.open(Access::Read)?.read(path)
     }
 
+    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
+        self.open(Access::Read)?.read_at_most(path, most)
+    }
+
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         self.open(Access::Read)?.read_ranges(path, ranges)
     }

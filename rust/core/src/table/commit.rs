@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{At, Table};
-use crate::codec::version_checksum::VersionChecksum;
+use crate::codec::version_checksum::{MOST_CHECKSUM_BYTES, VersionChecksum};
 use crate::derived::checkpoint::{CheckpointLayout, has_checkpoint, write_checkpoint};
 use crate::derived::checksum::{carry_checksum, checksum_path, write_checksum};
 use crate::error::{Error, Result};
@@ -83,7 +83,8 @@ impl Table {
     /// How many files a version has, if a checksum tells.
     fn known_files(&self, version: u64) -> Option<u64> {
         let path = checksum_path(version);
-        let bytes = self.source.storage.read(&path).ok()?;
+        let storage = &self.source.storage;
+        let bytes = storage.read_at_most(&path, MOST_CHECKSUM_BYTES).ok()?;
         VersionChecksum::parse(&bytes).ok()?.num_files
     }
 

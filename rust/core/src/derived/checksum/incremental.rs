@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{Body, MOST_FILES, Totals, checksum_path};
-use crate::codec::version_checksum::VersionChecksum;
+use crate::codec::version_checksum::{MOST_CHECKSUM_BYTES, VersionChecksum};
 use crate::error::Result;
 use crate::replay::{FileActionKey, Source};
 use crate::spec::properties::TableProperties;
@@ -63,7 +63,10 @@ fn checksum_before(source: &Source, version: u64) -> Result<Option<VersionChecks
     let Some(before) = version.checked_sub(1) else {
         return Ok(None);
     };
-    match source.storage.read(&checksum_path(before)) {
+    match source
+        .storage
+        .read_at_most(&checksum_path(before), MOST_CHECKSUM_BYTES)
+    {
         Ok(bytes) => Ok(VersionChecksum::parse(&bytes).ok()),
         Err(error) if error.code() == "storage.not_found" => Ok(None),
         Err(error) => Err(error),

@@ -25,6 +25,13 @@ impl Storage for ManagedLog {
         Self::read(self, path)
     }
 
+    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
+        match self.inline(path) {
+            Some(bytes) => Ok(bytes),
+            None => self.at_either(path, |path| self.files.read_at_most(path, most)),
+        }
+    }
+
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         if let Some(bytes) = self.inline(path) {
             return ranges

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::named_by;
 use crate::codec::commit::{FileActions, Wanted};
 use crate::codec::file_actions::FileField;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::log::segment::monotonised;
 use crate::log::{LogListing, TailFile};
 use crate::replay::{Source, decode_tail};
@@ -19,6 +19,8 @@ use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
 const INFO: &str = "_delta_log/_last_vacuum_info";
+/// It holds one number.
+const MOST_INFO_BYTES: u64 = 1 << 20;
 const LATEST: &str = "latestCommitVersionOutsideOfRetentionWindow";
 
 /// Files that commits from before the cutoff removed, and the last of these commits.
@@ -137,9 +139,11 @@ fn take(
 
 /// Up to which version removed files are known to be gone.
 fn last(source: &Source) -> Result<Option<u64>> {
-    let bytes = match source.storage.read(INFO) {
+    let bytes = match source.storage.read_at_most(INFO, MOST_INFO_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.code() == "storage.not_found" => return Ok(None),
+        // no more than one that does not parse
+        Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(None),
         Err(error) => return Err(error),
     };
     let info: Option<Value> = serde_json::from_slice(&bytes).ok();

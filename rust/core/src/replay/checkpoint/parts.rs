@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Checkpoint, Control, head, manifest_control, open_file, sidecar_paths};
+use super::{Checkpoint, Control, head, manifest_control, open_file, read_manifest, sidecar_paths};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::codec::file_actions::FileField;
@@ -100,7 +100,7 @@ impl Checkpoint {
         for part in parts {
             let located = |error: Error| error.at_path(part.path.clone()).at_version(version);
             if part.json {
-                let bytes = source.storage.read(&part.path).map_err(located)?;
+                let bytes = read_manifest(&*source.storage, &part.path).map_err(located)?;
                 manifest_control(&bytes).map_err(located)?;
                 manifest = Some((part.path.clone(), bytes));
                 continue;
