@@ -17,6 +17,10 @@ use arrow_schema::{
 };
 use serde_json::Value;
 
+mod cut;
+
+pub(crate) use cut::{cut, longest_row, plain_bytes};
+
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType, same_name};
 
 impl StructType {

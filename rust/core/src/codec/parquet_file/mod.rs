@@ -15,14 +15,20 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataP
 
 use crate::error::{Error, Result};
 
+mod batch_plan;
 mod fetched;
+mod hybrid;
 mod layout;
+mod leaves;
 mod pages;
 mod row_group;
+mod shares;
 mod thrift;
 mod write;
 
+pub(crate) use batch_plan::{MOST_BATCH_BYTES, width};
 pub use fetched::FetchedBytes;
+pub(crate) use leaves::with_leaf_types;
 pub(crate) use pages::{MOST_CHECKPOINT_PAGE, PageRules};
 pub use row_group::RowGroupRequest;
 pub(crate) use write::{codec, writer_options};

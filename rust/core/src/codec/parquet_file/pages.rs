@@ -31,7 +31,28 @@ pub(crate) struct PageRules {
     pub(crate) most_bytes: u64,
 }
 
-/// Checks the pages of a row group in these ranges, each with the leaf that it belongs to.
+/// The pages of a leaf that were fetched.
+#[derive(Debug, Default)]
+pub(super) struct LeafPages {
+    pub(super) leaf: usize,
+    pub(super) dictionary: Option<PageFacts>,
+    pub(super) data: Vec<PageFacts>,
+}
+
+/// What a page's header says, checked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PageFacts {
+    pub(super) values: u64,
+    /// Without compression.
+    pub(super) bytes: u64,
+    /// Whether the values are words of the dictionary.
+    pub(super) dictionary: bool,
+    /// Whether texts begin with parts of those before them.
+    pub(super) is_delta: bool,
+}
+
+/// Checks the pages of a row group in these ranges, each with the leaf that it belongs to, and gives what
+/// they hold.
 ///
 /// # Errors
 ///
@@ -41,22 +62,28 @@ pub(super) fn check_pages(
     ranges: &[(usize, Range<u64>)],
     fetched: &FetchedBytes,
     rules: &PageRules,
-) -> Result<()> {
-    let mut last = None;
+) -> Result<Vec<LeafPages>> {
+    let mut known: Vec<LeafPages> = Vec::new();
     let mut values = 0;
     for (leaf, range) in ranges {
         let Some(column) = columns.get(*leaf) else {
             continue;
         };
-        if last.replace(*leaf) != Some(*leaf) {
+        if known.last().is_none_or(|last| last.leaf != *leaf) {
             values = 0;
+            known.push(LeafPages {
+                leaf: *leaf,
+                ..LeafPages::default()
+            });
         }
         let bytes = fetched
             .range(range)
             .ok_or_else(|| Error::corrupt(rules.code, rules.message).at_offset(range.start))?;
-        check_range(column, range, &bytes, &mut values, rules)?;
+        if let Some(pages) = known.last_mut() {
+            check_range(column, range, &bytes, (&mut values, pages), rules)?;
+        }
     }
-    Ok(())
+    Ok(known)
 }
 
 /// Pages one after the other, until the chunk has all of its values: what follows nobody reads.
@@ -64,7 +91,7 @@ fn check_range(
     column: &ColumnChunkMetaData,
     range: &Range<u64>,
     bytes: &[u8],
-    values: &mut i64,
+    (values, pages): (&mut i64, &mut LeafPages),
     rules: &PageRules,
 ) -> Result<()> {
     let mut rest = bytes;
@@ -105,8 +132,21 @@ fn check_range(
             );
             return Err(broken(&what));
         }
-        if header.kind != PageHeader::DICTIONARY {
+        let claimed = match column.compression() {
+            Compression::UNCOMPRESSED => body.len() as u64,
+            _ => u64::try_from(header.uncompressed).unwrap_or_default(),
+        };
+        let facts = PageFacts {
+            values: u64::try_from(header.values).unwrap_or_default(),
+            bytes: claimed,
+            dictionary: header.is_dictionary_encoded(),
+            is_delta: header.is_delta_encoded(),
+        };
+        if header.kind == PageHeader::DICTIONARY {
+            pages.dictionary = Some(facts);
+        } else {
             *values += header.values;
+            pages.data.push(facts);
         }
         if let Some(expected) = header.crc
             && i64::from(crc32fast::hash(body).cast_signed()) != expected

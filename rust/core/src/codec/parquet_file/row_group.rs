@@ -1,17 +1,21 @@
 //! Some rows and columns of a row group: which bytes they need, and their decoding.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use arrow_schema::DataType;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
-    RowSelectionPolicy,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder, RowSelection, RowSelectionPolicy,
 };
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::page_index::offset_index::PageLocation;
 
+use super::batch_plan::plan;
 use super::fetched::FetchedBytes;
-use super::pages::{PageRules, check_pages};
+use super::leaves::{leaf_types, with_leaf_types};
+use super::pages::{LeafPages, PageRules, check_pages};
 use crate::error::{Error, Result};
 
 /// What it costs a column to begin or end a run of rows, and to decode a row that a mask then drops,
@@ -98,13 +102,61 @@ impl RowGroupRequest {
         batch_rows: usize,
         rules: &PageRules,
     ) -> Result<ParquetRecordBatchReader> {
+        self.check(file, fetched, rules)?;
+        self.build(file, fetched, batch_rows, rules)
+    }
+
+    /// As [`RowGroupRequest::reader`], in batches of at most `batch_rows` rows and of bounded size. Some
+    /// texts may come as views, whose words many rows share.
+    pub(crate) fn bounded_reader(
+        self,
+        file: &ArrowReaderMetadata,
+        fetched: &FetchedBytes,
+        batch_rows: usize,
+        rules: &PageRules,
+    ) -> Result<ParquetRecordBatchReader> {
+        let pages = self.check(file, fetched, rules)?;
+        let Some(group) = file.metadata().row_groups().get(self.row_group) else {
+            return self.build(file, fetched, batch_rows, rules);
+        };
+        let types = leaf_types(file.schema());
+        let selection = self.selection.as_ref();
+        let plan = plan(group, (&pages, &types), selection, fetched, batch_rows);
+        if plan.views.is_empty() {
+            return self.build(file, fetched, plan.rows, rules);
+        }
+        let schema = with_leaf_types(file.schema(), &mut |leaf, data_type| {
+            let viewed = plan.views.binary_search(&leaf).is_ok();
+            match data_type {
+                DataType::Utf8 if viewed => Some(DataType::Utf8View),
+                DataType::Binary if viewed => Some(DataType::BinaryView),
+                _ => None,
+            }
+        });
+        let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
+        let viewed = ArrowReaderMetadata::try_new(Arc::clone(file.metadata()), options)
+            .map_err(|cause| Error::corrupt(rules.code, rules.message).because(cause))?;
+        self.build(&viewed, fetched, plan.rows, rules)
+    }
+
+    fn check(
+        &self,
+        file: &ArrowReaderMetadata,
+        fetched: &FetchedBytes,
+        rules: &PageRules,
+    ) -> Result<Vec<LeafPages>> {
+        let columns = columns_of(file.metadata(), self.row_group);
+        check_pages(columns, &self.ranges, fetched, rules)
+    }
+
+    fn build(
+        self,
+        file: &ArrowReaderMetadata,
+        fetched: &FetchedBytes,
+        batch_rows: usize,
+        rules: &PageRules,
+    ) -> Result<ParquetRecordBatchReader> {
         let metadata = file.metadata();
-        check_pages(
-            columns_of(metadata, self.row_group),
-            &self.ranges,
-            fetched,
-            rules,
-        )?;
         let parquet = metadata.file_metadata().schema_descr();
         let mask = ProjectionMask::leaves(parquet, self.leaves);
         let mut builder =

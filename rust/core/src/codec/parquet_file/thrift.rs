@@ -95,12 +95,24 @@ pub(super) struct PageHeader {
     pub(super) compressed: i64,
     pub(super) crc: Option<i64>,
     pub(super) values: i64,
+    /// How the values of a data page are encoded.
+    pub(super) encoding: i64,
 }
 
 impl PageHeader {
     pub(super) const DATA: i64 = 0;
     pub(super) const DICTIONARY: i64 = 2;
     pub(super) const DATA_V2: i64 = 3;
+
+    /// Whether the values are numbers of words in a dictionary.
+    pub(super) fn is_dictionary_encoded(&self) -> bool {
+        matches!(self.encoding, 2 | 8)
+    }
+
+    /// Whether texts begin with parts of those before them.
+    pub(super) fn is_delta_encoded(&self) -> bool {
+        self.encoding == 7
+    }
 }
 
 /// The header that the bytes begin with.
@@ -116,6 +128,8 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
             [OpenValue::Struct(_, 5), OpenValue::Struct(_, 1)] => values[0] = Some(number),
             [OpenValue::Struct(_, 7), OpenValue::Struct(_, 1)] => values[1] = Some(number),
             [OpenValue::Struct(_, 8), OpenValue::Struct(_, 1)] => values[2] = Some(number),
+            [OpenValue::Struct(_, 5), OpenValue::Struct(_, 2)]
+            | [OpenValue::Struct(_, 8), OpenValue::Struct(_, 4)] => header.encoding = number,
             _ => {}
         }
         Some(())

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use parquet::basic::Type as PhysicalType;
 use parquet::schema::types::SchemaDescriptor;
 
+use crate::codec::parquet_file::with_leaf_types;
 use crate::error::{Error, Result};
 use crate::spec::schema::MAX_TYPE_DEPTH;
 
@@ -109,41 +110,10 @@ pub(super) fn int96_in_micros(schema: &Schema, parquet: &SchemaDescriptor) -> Op
     if !(0..parquet.num_columns()).any(is_int96) {
         return None;
     }
-    let mut leaf = 0;
-    let fields = schema.fields().iter();
-    let fields: Fields = fields
-        .map(|field| hinted(field, &mut leaf, &is_int96))
-        .collect();
-    Some(Arc::new(Schema::new_with_metadata(
-        fields,
-        schema.metadata().clone(),
-    )))
-}
-
-fn hinted(field: &FieldRef, leaf: &mut usize, is_int96: &dyn Fn(usize) -> bool) -> FieldRef {
-    let data_type = match field.data_type() {
-        ArrowType::Struct(parts) => ArrowType::Struct(
-            parts
-                .iter()
-                .map(|part| hinted(part, leaf, is_int96))
-                .collect(),
-        ),
-        ArrowType::List(element) => ArrowType::List(hinted(element, leaf, is_int96)),
-        ArrowType::LargeList(element) => ArrowType::LargeList(hinted(element, leaf, is_int96)),
-        ArrowType::FixedSizeList(element, size) => {
-            ArrowType::FixedSizeList(hinted(element, leaf, is_int96), *size)
-        }
-        ArrowType::Map(entries, sorted) => ArrowType::Map(hinted(entries, leaf, is_int96), *sorted),
-        other => {
-            *leaf += 1;
-            if is_int96(*leaf - 1) {
-                ArrowType::Timestamp(TimeUnit::Microsecond, None)
-            } else {
-                other.clone()
-            }
-        }
-    };
-    Arc::new(field.as_ref().clone().with_data_type(data_type))
+    let schema = with_leaf_types(schema, &mut |leaf, _| {
+        is_int96(leaf).then_some(ArrowType::Timestamp(TimeUnit::Microsecond, None))
+    });
+    Some(Arc::new(schema))
 }
 
 /// Finds columns among siblings by name.

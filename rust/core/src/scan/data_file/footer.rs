@@ -8,7 +8,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::DataFile;
 use super::file_schema::int96_in_micros;
-use crate::codec::parquet_file::FooterRules;
+use crate::codec::parquet_file::{FooterRules, MOST_BATCH_BYTES, width};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{Storage, read_footer};
 
@@ -25,7 +25,8 @@ const RULES_WITH_PAGES: FooterRules = FooterRules {
 
 /// A batch is about this large, decoded.
 const BATCH_BYTES: u64 = 8 << 20;
-const FEWEST_BATCH_ROWS: u64 = 1024;
+/// So many rows are worth a larger batch.
+const FEW_BATCH_ROWS: u64 = 1024;
 const MOST_BATCH_ROWS: u64 = 64 * 1024;
 
 /// The footer, with the page index where `pages` are of use, and the length of the file.
@@ -97,8 +98,9 @@ pub(super) fn first_rows(metadata: &ParquetMetaData) -> Vec<u64> {
     first
 }
 
-/// As many rows as make a batch neither large nor mostly overhead.
-pub(super) fn batch_rows(metadata: &ParquetMetaData, leaves: &[usize]) -> usize {
+/// As many rows as make a batch neither large nor mostly overhead; `constant` bytes of each are not in the
+/// file.
+pub(super) fn batch_rows(metadata: &ParquetMetaData, leaves: &[usize], constant: u64) -> usize {
     let mut rows = 0_u64;
     let mut bytes = 0_u64;
     for group in metadata.row_groups() {
@@ -107,10 +109,11 @@ pub(super) fn batch_rows(metadata: &ParquetMetaData, leaves: &[usize]) -> usize 
             // a dictionary or a run may be larger once decoded, by an unknown factor
             let values = u64::try_from(chunk.num_values()).unwrap_or_default();
             let encoded = u64::try_from(chunk.uncompressed_size()).unwrap_or_default();
-            bytes = bytes.saturating_add(encoded.max(values.saturating_mul(8)));
+            let least = values.saturating_mul(width(chunk).unwrap_or_default().max(8));
+            bytes = bytes.saturating_add(encoded.max(least));
         }
     }
-    let per_row = (bytes / rows.max(1)).max(1);
-    let wanted = (BATCH_BYTES / per_row).clamp(FEWEST_BATCH_ROWS, MOST_BATCH_ROWS);
-    usize::try_from(wanted).unwrap_or(1024)
+    let per_row = (bytes / rows.max(1)).saturating_add(constant).max(1);
+    let wanted = (BATCH_BYTES / per_row).max(FEW_BATCH_ROWS.min(MOST_BATCH_BYTES / per_row));
+    usize::try_from(wanted.clamp(1, MOST_BATCH_ROWS)).unwrap_or(1)
 }

@@ -24,6 +24,7 @@ mod plan;
 mod prune;
 mod reader;
 mod shape;
+mod views;
 
 pub use open::{OpenFile, Unit};
 pub use plan::{Extras, ReadPlan, TableLayout};

@@ -132,6 +132,7 @@ impl OpenFile {
         let all_rows = first_rows.last().copied().unwrap_or_default();
         let only = only_rows(file, all_rows)?;
         let partition_values = partition_values(&file.partition_values, &keys)?;
+        let constant = constant_bytes(plan, &parts, &partition_values, &file.log_path);
         let wanted = match plan.filter() {
             None => BooleanBuffer::new_set(row_groups.len()),
             Some(filter) => Described {
@@ -145,7 +146,7 @@ impl OpenFile {
             wanted,
             batch_rows: plan
                 .batch_rows()
-                .unwrap_or_else(|| batch_rows(metadata, &leaves)),
+                .unwrap_or_else(|| batch_rows(metadata, &leaves, constant)),
             plan: plan.clone(),
             path: file.path.clone(),
             log_path: file.log_path.clone(),
@@ -320,6 +321,25 @@ fn parts_of(
         });
     }
     Ok((parts, keys))
+}
+
+/// The bytes of a row that are not in the file.
+fn constant_bytes(plan: &ReadPlan, parts: &[Part], values: &StructArray, path: &str) -> u64 {
+    let columns = plan.columns().iter().zip(parts);
+    let others = columns.map(|(column, part)| match (column, part) {
+        (OutputColumn::FilePath, _) => path.len(),
+        (OutputColumn::Partition(..), _) => 0,
+        (_, Part::Missing(data_type)) => data_type.primitive_width().unwrap_or(4),
+        _ => 0,
+    });
+    let values = values.columns().iter().map(|value| {
+        value
+            .to_data()
+            .get_slice_memory_size()
+            .unwrap_or(usize::MAX)
+    });
+    let bytes = others.chain(values).fold(0_usize, usize::saturating_add);
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// The row groups that are asked for, of this many.

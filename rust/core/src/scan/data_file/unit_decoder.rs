@@ -1,14 +1,17 @@
 //! The columns of one unit as they are decoded, without the rows that are left out.
 
 use std::ops::Range;
+use std::vec::IntoIter;
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_schema::ArrowError;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection};
 
 use super::open::{OpenFile, Unit};
+use super::views;
 use crate::codec::parquet_file::{FetchedBytes, PageRules, RowGroupRequest};
 use crate::error::Result;
+use crate::spec::arrow::cut;
 use crate::storage::{Storage, fetch};
 
 const PAGES: PageRules = PageRules {
@@ -17,8 +20,17 @@ const PAGES: PageRules = PageRules {
     most_bytes: u64::MAX,
 };
 
+/// Texts that were decoded into views are spelled out in pieces of this size.
+const PIECE_BYTES: u64 = 8 << 20;
+
 /// Decodes one unit, batch by batch.
-pub(super) struct UnitDecoder(ParquetRecordBatchReader);
+pub(super) struct UnitDecoder {
+    reader: ParquetRecordBatchReader,
+    /// Whether some of its texts are views.
+    views: bool,
+    /// Of the batch that was decoded last.
+    pieces: IntoIter<RecordBatch>,
+}
 
 impl UnitDecoder {
     /// Fetches what the unit needs of these rows beside what was fetched before; they are `left`, and one
@@ -35,16 +47,43 @@ impl UnitDecoder {
         let request =
             RowGroupRequest::new(metadata, unit.row_group, file.leaves.clone(), selection);
         fetch(storage, &file.path, &request, fetched)?;
-        let reader = request.reader(&file.arrow, fetched, file.batch_rows, &PAGES)?;
-        Ok(Self(reader))
+        let reader = request.bounded_reader(&file.arrow, fetched, file.batch_rows, &PAGES)?;
+        let schema = reader.schema();
+        let mut fields = schema.fields().iter();
+        Ok(Self {
+            views: fields.any(|field| views::has_views(field.data_type())),
+            reader,
+            pieces: Vec::new().into_iter(),
+        })
     }
 
     /// The next rows: how many, and their columns.
     pub(super) fn advance(&mut self) -> Result<Option<(usize, Vec<ArrayRef>)>, ArrowError> {
-        let Some(batch) = self.0.next().transpose()? else {
-            return Ok(None);
+        let piece = match self.pieces.next() {
+            Some(piece) => piece,
+            None => {
+                let Some(batch) = self.reader.next().transpose()? else {
+                    return Ok(None);
+                };
+                if !self.views {
+                    let (_, columns, rows) = batch.into_parts();
+                    return Ok(Some((rows, columns)));
+                }
+                let mut pieces = Vec::new();
+                let rows = batch.num_rows();
+                cut(batch, rows, PIECE_BYTES, &mut |piece| {
+                    pieces.push(piece);
+                    Ok::<_, ArrowError>(())
+                })?;
+                self.pieces = pieces.into_iter();
+                match self.pieces.next() {
+                    Some(piece) => piece,
+                    None => return Ok(None),
+                }
+            }
         };
-        let (_, columns, rows) = batch.into_parts();
+        let (_, columns, rows) = piece.into_parts();
+        let columns = columns.iter().map(views::plain).collect::<Result<_, _>>()?;
         Ok(Some((rows, columns)))
     }
 }

@@ -55,7 +55,8 @@ fn check(codec: Compression, values: i64, bytes: &[u8]) -> Result<i64> {
         .unwrap();
     let mut seen = 0;
     let range = 100..100 + bytes.len() as u64;
-    check_range(&column, &range, bytes, &mut seen, &RULES).map(|_| seen)
+    let mut pages = LeafPages::default();
+    check_range(&column, &range, bytes, (&mut seen, &mut pages), &RULES).map(|()| seen)
 }
 
 const PLAIN: Compression = Compression::UNCOMPRESSED;

@@ -119,7 +119,7 @@ fn known_fields_are_of_their_types() {
 
 #[test]
 fn page_headers_are_read() {
-    let header = page_header(b"\x15\x00\x15\x14\x15\x10\x15\x03\x1c\x15\x0a\x15\x00\x00\x00rest");
+    let header = page_header(b"\x15\x00\x15\x14\x15\x10\x15\x03\x1c\x15\x0a\x15\x10\x00\x00rest");
     let expected = PageHeader {
         length: 15,
         kind: PageHeader::DATA,
@@ -127,6 +127,7 @@ fn page_headers_are_read() {
         compressed: 8,
         crc: Some(-2),
         values: 5,
+        encoding: 8,
     };
     assert_eq!(header, Some(expected));
     for broken in [

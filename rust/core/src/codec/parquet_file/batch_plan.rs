@@ -1,0 +1,196 @@
+//! How many rows of a row group make one batch, by what its pages will take once they are decoded.
+//!
+//! Headers say how many values a page has and how many bytes these take without their dictionary. A
+//! dictionary makes more of them: where it has long words, its column is decoded into views, which point
+//! to the words instead of repeating them, and whoever takes the batch cuts it before they are spelled out.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use parquet::arrow::arrow_reader::RowSelection;
+use parquet::basic::Type as PhysicalType;
+use parquet::column::page::{Page, PageReader};
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use super::fetched::FetchedBytes;
+use super::pages::{LeafPages, PageFacts};
+use super::shares::{Share, Shares, measured, selected};
+
+/// No batch has more bytes, unless one row has, or a page that is in memory whole.
+pub(crate) const MOST_BATCH_BYTES: u64 = 32 << 20;
+
+/// Words up to this length are spelled out at once.
+const LONG_WORD: u64 = 1 << 10;
+/// And so are longer ones that take no more than this in a batch.
+const FEW_BYTES: u64 = 8 << 20;
+/// What all words of a batch may take if each is the longest of its dictionary.
+const MOST_WORDS: u64 = 128 << 20;
+
+/// Rows of nested columns may be of any length, which is looked at where a column chunk takes more than
+/// this once it is decoded, and more than so many times what it takes in the file.
+const MOST_HIDDEN: u64 = 256 << 20;
+const MOST_TIMES: u64 = 64;
+
+/// A view of a text.
+const VIEW: u64 = 16;
+
+/// How a row group is decoded.
+#[derive(Debug)]
+pub(super) struct BatchPlan {
+    /// How many rows at a time.
+    pub(super) rows: usize,
+    /// The leaves that are decoded into views.
+    pub(super) views: Vec<usize>,
+}
+
+/// Plans batches of at most `rows` rows.
+pub(super) fn plan(
+    group: &RowGroupMetaData,
+    (leaves, types): (&[LeafPages], &[DataType]),
+    selection: Option<&RowSelection>,
+    fetched: &FetchedBytes,
+    rows: usize,
+) -> BatchPlan {
+    let all = u64::try_from(group.num_rows()).unwrap_or_default().max(1);
+    let mut rows = (rows as u64).min(all).max(1);
+    let mut views = Vec::new();
+    let mut words = 0_u64;
+    let mut fixed = 0_u64;
+    let mut uneven = Vec::new();
+    for pages in leaves {
+        let Some(column) = group.columns().get(pages.leaf) else {
+            continue;
+        };
+        let values = u64::try_from(column.num_values()).unwrap_or_default();
+        let per_row = values.div_ceil(all).max(1);
+        let width = width(column);
+        let repeats = column.column_descr().max_rep_level() > 0;
+        if let Some(width) = width.filter(|_| !repeats) {
+            fixed = fixed.saturating_add(width);
+            continue;
+        }
+        let mut encoded = width.unwrap_or_default();
+        if width.is_none() {
+            let longest = longest_word(column, pages, fetched, rows.saturating_mul(per_row));
+            let in_batch = longest.saturating_mul(per_row);
+            let text = types
+                .get(pages.leaf)
+                .is_some_and(|of| matches!(of, DataType::Utf8 | DataType::Binary));
+            if text && longest > LONG_WORD && in_batch.saturating_mul(rows) > FEW_BYTES {
+                views.push(pages.leaf);
+                encoded = VIEW;
+            } else if repeats {
+                encoded = longest;
+            } else {
+                words = words.saturating_add(in_batch);
+            }
+        }
+        let share = |page: &PageFacts| {
+            // rows of nested columns are as long as all are on average
+            let rows = if repeats {
+                page.values.saturating_mul(all).div_ceil(values.max(1))
+            } else {
+                page.values
+            };
+            let bytes = match width {
+                None if !page.dictionary => page.bytes,
+                _ => page.values.saturating_mul(encoded),
+            };
+            Share { rows, bytes }
+        };
+        let mut shares: Vec<Share> = pages.data.iter().map(share).collect();
+        let decoded = shares.iter().map(|share| share.bytes);
+        let decoded = decoded.fold(0, u64::saturating_add);
+        let stored = u64::try_from(column.compressed_size()).unwrap_or_default();
+        let hidden = decoded > MOST_HIDDEN && decoded / MOST_TIMES > stored;
+        if pages.data.iter().any(is_delta) || repeats && hidden {
+            shares = measured(column, fetched, encoded).unwrap_or(shares);
+        }
+        uneven.push(Shares::new(selected(shares, selection)));
+    }
+    let fits = |rows: u64| {
+        let heaviest = uneven.iter().map(|shares| shares.heaviest(rows));
+        let heaviest = heaviest.fold(fixed.saturating_mul(rows), u64::saturating_add);
+        heaviest <= MOST_BATCH_BYTES && words.saturating_mul(rows) <= MOST_WORDS
+    };
+    while rows > 1 && !fits(rows) {
+        rows /= 2;
+    }
+    BatchPlan {
+        rows: usize::try_from(rows).unwrap_or(usize::MAX),
+        views,
+    }
+}
+
+/// Whether a page's texts begin with parts of those before them, so that its bytes do not tell theirs.
+fn is_delta(page: &PageFacts) -> bool {
+    page.is_delta && page.values.saturating_mul(page.bytes) > FEW_BYTES
+}
+
+/// The bytes of a value that is no text; `None` for text.
+pub(crate) fn width(column: &ColumnChunkMetaData) -> Option<u64> {
+    Some(match column.column_descr().physical_type() {
+        PhysicalType::BOOLEAN => 1,
+        PhysicalType::INT32 | PhysicalType::FLOAT => 4,
+        PhysicalType::INT64 | PhysicalType::DOUBLE | PhysicalType::INT96 => 8,
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => {
+            u64::try_from(column.column_descr().type_length()).unwrap_or_default()
+        }
+        PhysicalType::BYTE_ARRAY => return None,
+    })
+}
+
+/// The length of the longest word of the dictionary, or more where it makes no difference to a batch of
+/// this many values.
+fn longest_word(
+    column: &ColumnChunkMetaData,
+    pages: &LeafPages,
+    fetched: &FetchedBytes,
+    values: u64,
+) -> u64 {
+    let Some(dictionary) = &pages.dictionary else {
+        return 0;
+    };
+    // the length of each word takes four bytes
+    let possible = dictionary
+        .bytes
+        .saturating_sub(dictionary.values.saturating_mul(4));
+    if possible <= LONG_WORD || possible.saturating_mul(values) <= FEW_BYTES {
+        return possible;
+    }
+    let reader = SerializedPageReader::new(Arc::new(fetched.clone()), column, 0, None);
+    match reader.and_then(|mut reader| reader.get_next_page()) {
+        Ok(Some(Page::DictionaryPage {
+            buf, num_values, ..
+        })) => longest(&buf, num_values),
+        // whoever decodes it says what is wrong
+        _ => possible,
+    }
+}
+
+fn longest(mut words: &[u8], count: u32) -> u64 {
+    let mut longest = 0;
+    for _ in 0..count {
+        let Some((length, rest)) = words.split_first_chunk() else {
+            break;
+        };
+        let length = u32::from_le_bytes(*length);
+        longest = longest.max(length);
+        words = rest.get(length as usize..).unwrap_or_default();
+    }
+    longest.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_measured_to_the_end_of_their_bytes() {
+        assert_eq!(longest(b"\x01\0\0\0a\x03\0\0\0abc\x02\0\0\0ab", 3), 3);
+        assert_eq!(longest(b"\x01\0\0\0a\x03\0\0\0abc", 1), 1);
+        assert_eq!(longest(b"\x05\0\0\0a", 9), 5);
+        assert_eq!(longest(b"", 9), 0);
+    }
+}

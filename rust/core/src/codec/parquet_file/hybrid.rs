@@ -1,0 +1,197 @@
+//! Numbers as Parquet writes them: runs of levels, and lengths as differences, both read one by one.
+//!
+//! Protocol: Apache Parquet, "Run Length Encoding / Bit-Packing Hybrid", "Delta Encoding".
+
+/// Runs of levels: how often, and which.
+pub(super) struct LevelRuns<'a> {
+    bytes: &'a [u8],
+    width: u32,
+    /// Levels of a packed group that are still to come.
+    packed: (&'a [u8], u64, u64),
+}
+
+impl<'a> LevelRuns<'a> {
+    /// Of levels up to `most`.
+    pub(super) fn new(bytes: &'a [u8], most: i16) -> Self {
+        Self {
+            bytes,
+            width: i16::BITS - most.leading_zeros(),
+            packed: (&[], 0, 0),
+        }
+    }
+}
+
+impl Iterator for LevelRuns<'_> {
+    type Item = (u64, u64);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let width = u64::from(self.width);
+        let (bytes, at, count) = self.packed;
+        if at < count {
+            self.packed.1 += 1;
+            return Some((1, bits(bytes, at * width, width)?));
+        }
+        let header = varint(&mut self.bytes)?;
+        let number = header >> 1;
+        if header & 1 == 0 {
+            let (value, rest) = self.bytes.split_at_checked(width.div_ceil(8) as usize)?;
+            self.bytes = rest;
+            return Some((number, bits(value, 0, width)?));
+        }
+        // eight levels a group; the last may be cut off
+        let length = usize::try_from(number.checked_mul(width)?).ok()?;
+        let (group, rest) = self.bytes.split_at(length.min(self.bytes.len()));
+        self.bytes = rest;
+        self.packed = (group, 0, number.checked_mul(8)?);
+        self.next()
+    }
+}
+
+/// Numbers that are differences of those before, packed in blocks.
+pub(super) struct DeltaNumbers<'a> {
+    bytes: &'a [u8],
+    mini_blocks: u64,
+    of_mini_block: u64,
+    left: u64,
+    value: i64,
+    first: bool,
+    /// The least difference of the block, the widths of its mini blocks that are still to come, and what is
+    /// left of the current one: its bits, its width, the place of the next.
+    least: i64,
+    widths: &'a [u8],
+    current: (&'a [u8], u64, u64),
+}
+
+impl<'a> DeltaNumbers<'a> {
+    pub(super) fn new(mut bytes: &'a [u8]) -> Option<Self> {
+        let block = varint(&mut bytes)?;
+        let mini_blocks = varint(&mut bytes)?;
+        let left = varint(&mut bytes)?;
+        let value = zigzag(varint(&mut bytes)?);
+        let of_mini_block = block.checked_div(mini_blocks)?;
+        if of_mini_block == 0 || of_mini_block % 8 != 0 {
+            return None;
+        }
+        Some(Self {
+            bytes,
+            mini_blocks,
+            of_mini_block,
+            left,
+            value,
+            first: true,
+            least: 0,
+            widths: &[],
+            current: (&[], 0, of_mini_block),
+        })
+    }
+
+    /// Takes the next mini block.
+    fn advance(&mut self) -> Option<()> {
+        if self.widths.is_empty() {
+            self.least = zigzag(varint(&mut self.bytes)?);
+            let mini_blocks = usize::try_from(self.mini_blocks).ok()?;
+            (self.widths, self.bytes) = self.bytes.split_at_checked(mini_blocks)?;
+        }
+        let (width, widths) = self.widths.split_first()?;
+        self.widths = widths;
+        let width = u64::from(*width);
+        let length = usize::try_from(width * self.of_mini_block / 8).ok()?;
+        let (bits, rest) = self.bytes.split_at_checked(length)?;
+        self.bytes = rest;
+        self.current = (bits, width, 0);
+        Some(())
+    }
+
+    /// What follows the last number.
+    pub(super) fn rest(mut self) -> Option<&'a [u8]> {
+        let mut left = self.left.saturating_sub(1);
+        while left > 0 {
+            self.advance()?;
+            left = left.saturating_sub(self.of_mini_block);
+        }
+        Some(self.bytes)
+    }
+}
+
+impl Iterator for DeltaNumbers<'_> {
+    type Item = i64;
+
+    fn next(&mut self) -> Option<i64> {
+        self.left = self.left.checked_sub(1)?;
+        if std::mem::take(&mut self.first) {
+            return Some(self.value);
+        }
+        if self.current.2 == self.of_mini_block {
+            self.advance()?;
+        }
+        let (packed, width, at) = self.current;
+        self.current.2 += 1;
+        let more = bits(packed, at * width, width)?.cast_signed();
+        self.value = self.value.wrapping_add(self.least).wrapping_add(more);
+        Some(self.value)
+    }
+}
+
+/// The number of so many bits, at most 64, that begins at a bit.
+fn bits(bytes: &[u8], from: u64, width: u64) -> Option<u64> {
+    let mut number = 0_u128;
+    let first = from / 8;
+    let last = (from + width).div_ceil(8);
+    for (shift, at) in (first..last).enumerate() {
+        let byte = bytes.get(usize::try_from(at).ok()?)?;
+        number |= u128::from(*byte) << (8 * shift);
+    }
+    let mask = (1_u128 << width.min(64)) - 1;
+    u64::try_from((number >> (from % 8)) & mask).ok()
+}
+
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7F) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// What stands for a signed number.
+fn zigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    // the example of Parquet's page "Encodings", "Delta Encoding": 7, 5, 3, 1, 2, 3, 4, 5
+    #[test]
+    fn numbers_are_read_as_the_format_says() {
+        let mut bytes = vec![8, 1, 8, 14]; // a block of 8 values, a mini block, 8 values, the first: 7
+        bytes.extend([3, 2, 0b1100_0000, 0b0011_1111, 0xAB]); // least -2; two bits each: 0 0 0 3 3 3 3
+        let numbers = DeltaNumbers::new(&bytes).unwrap();
+        assert_eq!(numbers.rest().unwrap(), [0xAB]);
+        let numbers: Vec<i64> = DeltaNumbers::new(&bytes).unwrap().collect();
+        assert_eq!(numbers, [7, 5, 3, 1, 2, 3, 4, 5]);
+        let none = DeltaNumbers::new(&[8, 1, 0, 0, 9]).unwrap();
+        assert_eq!(none.rest().unwrap(), [9]);
+        assert!(DeltaNumbers::new(&[8, 0, 1, 0]).is_none());
+        assert!(DeltaNumbers::new(&[8, 1, 8]).is_none());
+    }
+
+    // the example of "Run Length Encoding / Bit-Packing Hybrid": 0 to 7 in three bits each
+    #[test]
+    fn levels_are_read_as_the_format_says() {
+        let packed = [0b0000_0011, 0b1000_1000, 0b1100_0110, 0b1111_1010];
+        let levels: Vec<_> = LevelRuns::new(&packed, 7).collect();
+        let expected: Vec<_> = (0..8).map(|level| (1, level)).collect();
+        assert_eq!(levels, expected);
+        let runs: Vec<_> = LevelRuns::new(&[20, 1, 6, 0], 1).collect();
+        assert_eq!(runs, [(10, 1), (3, 0)]);
+        assert_eq!(LevelRuns::new(&[20], 1).count(), 0);
+    }
+}

@@ -1,0 +1,234 @@
+//! Batches in pieces of bounded size.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::ArrowDictionaryKeyType;
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, RecordBatch, downcast_dictionary_array, downcast_run_array,
+};
+use arrow_schema::DataType;
+
+/// Gives `take` the rows of a batch in pieces of at most so many rows and bytes, as [`plain_bytes`] counts
+/// them, or of one row.
+///
+/// # Errors
+///
+/// Those of `take`.
+pub(crate) fn cut<E>(
+    batch: RecordBatch,
+    most_rows: usize,
+    most_bytes: u64,
+    take: &mut dyn FnMut(RecordBatch) -> Result<(), E>,
+) -> Result<(), E> {
+    let rows = batch.num_rows();
+    if rows > most_rows.max(1) {
+        let mut from = 0;
+        while from < rows {
+            let piece = batch.slice(from, most_rows.clamp(1, rows - from));
+            from += piece.num_rows();
+            cut(piece, most_rows, most_bytes, take)?;
+        }
+        return Ok(());
+    }
+    let bytes = |array: &ArrayRef| plain_bytes(&**array);
+    if rows == 0 {
+        return Ok(());
+    }
+    if rows == 1 || batch.columns().iter().map(bytes).sum::<u64>() <= most_bytes {
+        return take(batch);
+    }
+    let half = rows / 2;
+    cut(batch.slice(0, half), most_rows, most_bytes, take)?;
+    cut(batch.slice(half, rows - half), most_rows, most_bytes, take)
+}
+
+/// No row of the batch takes more bytes, spelled out.
+pub(crate) fn longest_row(batch: &RecordBatch) -> u64 {
+    batch
+        .columns()
+        .iter()
+        .map(|column| longest(&**column))
+        .sum()
+}
+
+fn longest(array: &dyn Array) -> u64 {
+    let list =
+        |values: &ArrayRef, offsets: &[i32]| widest(offsets).saturating_mul(longest(&**values));
+    match array.data_type() {
+        DataType::Utf8 => widest(array.as_string::<i32>().value_offsets()),
+        DataType::Binary => widest(array.as_binary::<i32>().value_offsets()),
+        DataType::Struct(_) => {
+            let parts = array.as_struct().columns().iter();
+            parts.map(|part| longest(&**part)).sum()
+        }
+        DataType::List(_) => {
+            let array = array.as_list::<i32>();
+            list(array.values(), array.value_offsets())
+        }
+        DataType::Map(..) => {
+            let map = array.as_map();
+            let offsets = map.value_offsets();
+            list(map.keys(), offsets).saturating_add(list(map.values(), offsets))
+        }
+        plain => plain.primitive_width().unwrap_or(1) as u64,
+    }
+}
+
+fn widest(offsets: &[i32]) -> u64 {
+    let lengths = offsets.windows(2).map(|pair| match pair {
+        [from, to] => u64::try_from(to - from).unwrap_or_default(),
+        _ => 0,
+    });
+    lengths.max().unwrap_or_default()
+}
+
+/// How many bytes these values take, with each text, list and word of a dictionary spelled out.
+pub(crate) fn plain_bytes(array: &dyn Array) -> u64 {
+    let bytes = match array.data_type() {
+        DataType::Utf8 => span(array.as_string::<i32>().value_offsets()),
+        DataType::Binary => span(array.as_binary::<i32>().value_offsets()),
+        DataType::LargeUtf8 => span(array.as_string::<i64>().value_offsets()),
+        DataType::LargeBinary => span(array.as_binary::<i64>().value_offsets()),
+        DataType::Utf8View => array.as_string_view().lengths().map(u64::from).sum(),
+        DataType::BinaryView => array.as_binary_view().lengths().map(u64::from).sum(),
+        DataType::Struct(_) => {
+            let parts = array.as_struct().columns().iter();
+            parts.map(|part| plain_bytes(&**part)).sum()
+        }
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            between(list.values(), list.value_offsets())
+        }
+        DataType::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            between(list.values(), list.value_offsets())
+        }
+        DataType::ListView(_) => {
+            let list = array.as_list_view::<i32>();
+            viewed(list.values(), list.sizes())
+        }
+        DataType::LargeListView(_) => {
+            let list = array.as_list_view::<i64>();
+            viewed(list.values(), list.sizes())
+        }
+        DataType::FixedSizeBinary(size) => u64::from(size.unsigned_abs()) * array.len() as u64,
+        // the values of a slice are its own
+        DataType::FixedSizeList(..) => plain_bytes(&**array.as_fixed_size_list().values()),
+        DataType::Map(..) => {
+            let (map, offsets) = (array.as_map(), array.as_map().value_offsets());
+            between(map.keys(), offsets) + between(map.values(), offsets)
+        }
+        DataType::Dictionary(..) => downcast_dictionary_array!(
+            array => of_words(array),
+            _ => 0
+        ),
+        DataType::RunEndEncoded(..) => downcast_run_array!(
+            array => {
+                // runs may be of any length: as if each row had the mean
+                let values = array.values();
+                let mean = plain_bytes(&**values) / (values.len() as u64).max(1);
+                mean.saturating_mul(array.len() as u64)
+            },
+            _ => 0
+        ),
+        plain => plain.primitive_width().unwrap_or(1) as u64 * array.len() as u64,
+    };
+    bytes + 4 * array.len() as u64
+}
+
+/// Between the first and the last of ascending offsets.
+fn span<O: Copy + TryInto<u64>>(offsets: &[O]) -> u64 {
+    let at = |offset: Option<&O>| offset.and_then(|offset| (*offset).try_into().ok());
+    at(offsets.last())
+        .unwrap_or_default()
+        .saturating_sub(at(offsets.first()).unwrap_or_default())
+}
+
+fn between<O: Copy + TryInto<u64>>(values: &ArrayRef, offsets: &[O]) -> u64 {
+    let first = offsets.first().and_then(|offset| (*offset).try_into().ok());
+    let first = usize::try_from(first.unwrap_or_default()).unwrap_or_default();
+    let length = usize::try_from(span(offsets)).unwrap_or_default();
+    plain_bytes(&*values.slice(first, length))
+}
+
+/// Lists may share values, each of which counts as the mean of all.
+fn viewed<O: Copy + TryInto<u64>>(values: &ArrayRef, sizes: &[O]) -> u64 {
+    let mean = plain_bytes(&**values).div_ceil((values.len() as u64).max(1));
+    let count: u64 = sizes
+        .iter()
+        .filter_map(|size| (*size).try_into().ok())
+        .sum();
+    mean.saturating_mul(count)
+}
+
+fn of_words<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>) -> u64 {
+    let words = array.values();
+    let sizes: Vec<u64> = match words.data_type() {
+        DataType::Utf8 => words.as_string::<i32>().iter().map(length).collect(),
+        DataType::LargeUtf8 => words.as_string::<i64>().iter().map(length).collect(),
+        DataType::Utf8View => words.as_string_view().iter().map(length).collect(),
+        DataType::Binary => words.as_binary::<i32>().iter().map(length).collect(),
+        DataType::LargeBinary => words.as_binary::<i64>().iter().map(length).collect(),
+        DataType::BinaryView => words.as_binary_view().iter().map(length).collect(),
+        _ => {
+            let mean = plain_bytes(&**words) / (words.len() as u64).max(1);
+            return mean.saturating_mul(array.len() as u64);
+        }
+    };
+    let keys = array.keys_iter().flatten();
+    keys.filter_map(|key| sizes.get(key)).sum()
+}
+
+fn length<T: AsRef<[u8]>>(word: Option<T>) -> u64 {
+    word.map_or(0, |word| word.as_ref().len() as u64)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::Int32Type;
+    use arrow_array::{Int64Array, ListArray, StringArray, StringViewArray};
+
+    use super::*;
+
+    fn sizes(column: ArrayRef, rows: usize, bytes: u64) -> Vec<usize> {
+        let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
+        let mut sizes = Vec::new();
+        let mut push = |piece: RecordBatch| -> Result<(), ()> {
+            sizes.push(piece.num_rows());
+            Ok(())
+        };
+        cut(batch, rows, bytes, &mut push).unwrap();
+        sizes
+    }
+
+    #[test]
+    fn pieces_have_at_most_so_many_rows_and_bytes() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1; 10]));
+        assert_eq!(sizes(numbers.clone(), 4, 1_000), [4, 4, 2]);
+        assert_eq!(sizes(numbers.clone(), 100, 60), [5, 5]);
+        assert_eq!(sizes(numbers.slice(0, 0), 4, 1), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn shared_words_count_for_each_row() {
+        let word = "x".repeat(1_000);
+        let views: ArrayRef = Arc::new(StringViewArray::from(vec![word.as_str(); 4]));
+        assert_eq!(sizes(views, 100, 2_100), [2, 2]);
+        let keys = arrow_array::Int32Array::from(vec![Some(0), None, Some(0), Some(1)]);
+        let words = Arc::new(StringArray::from(vec![word.as_str(), ""]));
+        let words: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::new(keys, words));
+        assert_eq!(plain_bytes(&*words), 2_000 + 16);
+    }
+
+    #[test]
+    fn slices_count_their_own_part() {
+        let list = ListArray::from_iter_primitive::<Int32Type, _, _>([
+            Some(vec![Some(1); 100]),
+            None,
+            Some(vec![Some(2); 2]),
+        ]);
+        assert_eq!(plain_bytes(&list.slice(1, 2)), 2 * 8 + 2 * 4);
+    }
+}
