@@ -15,12 +15,15 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::data_file::{Extras, ReadPlan};
 use crate::scan::scan_file::ScanFile;
+use crate::spec::arrow::plain_bytes;
 use crate::storage::pool::{ordered, threads};
 use crate::transaction::rows::table_layout;
 
 /// Rows of a sample, and more where there are more parts of an order.
 const ROWS: u64 = 128 << 10;
 const ROWS_OF_PART: u64 = 64;
+/// Bytes of a sample, so that fewer rows with long texts are taken.
+const BYTES: u64 = 256 << 20;
 /// Files, and row groups of all of them, that are looked into.
 const PLACES: usize = 256;
 /// Bytes of data files that make one part of an order.
@@ -83,7 +86,7 @@ fn rows(
         })
         .collect();
     let groups = (PLACES / units.len().max(1)).max(1);
-    let (source, paths) = (source.clone(), columns.to_vec());
+    let (source, paths, files) = (source.clone(), columns.to_vec(), units.len());
     let work = move |(file, wanted): (ScanFile, u64)| {
         let data_file = file.data_file(&source.resolver, None)?;
         let open = Arc::new(read.open_file(&*source.storage, &data_file)?);
@@ -95,8 +98,15 @@ fn rows(
             let rows = unit.rows.end - unit.rows.start;
             let every = (rows * taken / wanted.max(1)).max(1);
             let mut next = every / 2;
+            let most = BYTES / (files as u64 * taken);
             for batch in open.read(&*source.storage, unit)? {
-                found.push(thinned(&batch?, &paths, every, &mut next)?);
+                let batch = batch?;
+                let columns = batch.columns().iter();
+                let bytes: u64 = columns.map(|column| plain_bytes(&**column)).sum();
+                // as many as the unit's part of the bytes allows
+                let all = bytes.saturating_mul(rows) / (batch.num_rows() as u64).max(1);
+                let every = every.max(all / most.max(1));
+                found.push(thinned(&batch, &paths, every, &mut next)?);
             }
         }
         Ok(found)

@@ -26,12 +26,13 @@ use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::{DeletionVector, FileBuilder};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::replay::{FileFilter, Source};
 use crate::scan::data_file::{Extras, ReadPlan, TableLayout};
 use crate::snapshot::Snapshot;
 use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::arrow::cut;
 use crate::spec::properties::TableProperties;
 use crate::transaction::Transaction;
 use crate::transaction::actions::AddFile;
@@ -196,21 +197,35 @@ impl Changer {
                     }
                 }
                 Read::Rows(rows) => {
-                    let plan = planner.plan(&rows)?;
-                    let positions: &Int64Array = rows.typed("_row_index")?;
-                    let rows_of_plan = plan.removed.iter().zip(positions);
-                    let removed = rows_of_plan.filter_map(|(is_removed, position)| {
-                        let position = u64::try_from(position?).ok()?;
-                        (is_removed == Some(true)).then_some(position)
-                    });
-                    if let Some(changed) = &mut changed {
-                        changed.removed.extend(removed);
-                    }
-                    self.write_planned(&rows, &plan)?;
+                    cut(rows, planner.most_rows(), u64::MAX, &mut |rows| {
+                        let removed = self.change_rows(&rows, &mut *planner)?;
+                        if let Some(changed) = &mut changed {
+                            changed.removed.extend(removed);
+                        }
+                        Ok::<_, Error>(())
+                    })?;
                 }
             }
         }
         changed.map_or(Ok(()), |done| self.leave(done))
+    }
+
+    /// Changes rows of one file, and gives the positions of those that leave it.
+    fn change_rows(
+        &mut self,
+        rows: &RecordBatch,
+        planner: &mut dyn RowPlanner,
+    ) -> Result<Vec<u64>> {
+        let plan = planner.plan(rows)?;
+        let positions: &Int64Array = rows.typed("_row_index")?;
+        let rows_of_plan = plan.removed.iter().zip(positions);
+        let removed = rows_of_plan.filter_map(|(is_removed, position)| {
+            let position = u64::try_from(position?).ok()?;
+            (is_removed == Some(true)).then_some(position)
+        });
+        let removed = removed.collect();
+        self.write_planned(rows, &plan)?;
+        Ok(removed)
     }
 
     /// What is read to plan: the rows of the table that satisfy `filter`, or all.

@@ -5,15 +5,18 @@
 //! numbers and back; days and moments into each other; lists, maps and structs by their parts. Numbers
 //! never become moments, nor moments numbers. Moments without a zone are taken as UTC.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Float32Type, Float64Type, TimestampMicrosecondType, TimestampNanosecondType,
+    ByteArrayType, Float32Type, Float64Type, TimestampMicrosecondType, TimestampNanosecondType,
 };
 use arrow_array::{
-    Array, ArrayRef, ListArray, MapArray, StructArray, TimestampMicrosecondArray, new_null_array,
+    Array, ArrayRef, GenericByteArray, ListArray, MapArray, StructArray, TimestampMicrosecondArray,
+    new_null_array,
 };
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType as ArrowType, FieldRef, Fields, TimeUnit};
 
 use super::columns::misfit;
@@ -243,8 +246,10 @@ fn list_of(
     let list = as_list(values, name)?;
     let list = list.as_list::<i32>();
     let below = format!("{name}.element");
-    let inner = coerce(list.values(), &wanted.element_type, &below)?;
-    let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
+    let (offsets, range) = own_part(list.offsets());
+    let inner = list.values().slice(range.start, range.len());
+    let inner = coerce(&inner, &wanted.element_type, &below)?;
+    let nulls = list.nulls().cloned();
     let made = ListArray::try_new(Arc::clone(element), offsets, inner, nulls);
     Ok(Arc::new(made.map_err(|_| null_inside(name))?))
 }
@@ -254,11 +259,15 @@ fn map_of(values: &ArrayRef, wanted: &MapType, entries: &FieldRef, name: &str) -
     else {
         return plain_cast(values, &ArrowType::Map(Arc::clone(entries), false), name);
     };
-    let keys = coerce(given.keys(), &wanted.key_type, &format!("{name}.key"))?;
-    let inner = coerce(given.values(), &wanted.value_type, &format!("{name}.value"))?;
+    let (offsets, range) = own_part(given.offsets());
+    let part = |all: &ArrayRef| all.slice(range.start, range.len());
+    let keys = part(given.keys());
+    let keys = coerce(&keys, &wanted.key_type, &format!("{name}.key"))?;
+    let inner = part(given.values());
+    let inner = coerce(&inner, &wanted.value_type, &format!("{name}.value"))?;
     let made = StructArray::try_new(fields.clone(), vec![keys, inner], None);
     let made = made.map_err(|_| null_inside(name))?;
-    let (offsets, nulls) = (given.offsets().clone(), given.nulls().cloned());
+    let nulls = given.nulls().cloned();
     let made = MapArray::try_new(Arc::clone(entries), offsets, made, nulls, false);
     Ok(Arc::new(made.map_err(misfit)?))
 }
@@ -358,7 +367,42 @@ fn plain_cast(values: &ArrayRef, wanted: &ArrowType, name: &str) -> Result<Array
     if values.data_type() == wanted {
         return Ok(Arc::clone(values));
     }
-    strict_cast(values, wanted).map_err(|cause| unfit(name, wanted).because(cause))
+    strict_cast(&*own_text(values), wanted).map_err(|cause| unfit(name, wanted).because(cause))
+}
+
+/// The offsets of the rows from 0 on, and which of the values below are theirs: rows may be a slice.
+fn own_part(offsets: &OffsetBuffer<i32>) -> (OffsetBuffer<i32>, Range<usize>) {
+    let (first, last) = (offsets.first(), offsets.last());
+    let index = |offset: i32| usize::try_from(offset).unwrap_or_default();
+    let own = offsets.clone().subtract(first);
+    (own, index(first)..index(last))
+}
+
+/// Long texts that begin at 0: a cast to short offsets takes those of a slice as they are.
+fn own_text(values: &ArrayRef) -> ArrayRef {
+    match values.data_type() {
+        ArrowType::LargeUtf8 => Arc::new(rebased(values.as_string::<i64>())),
+        ArrowType::LargeBinary => Arc::new(rebased(values.as_binary::<i64>())),
+        _ => Arc::clone(values),
+    }
+}
+
+fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> GenericByteArray<T> {
+    let offsets = array.offsets();
+    let (first, last) = (offsets.first(), offsets.last());
+    if first == 0 {
+        return array.clone();
+    }
+    let index = |offset: i64| usize::try_from(offset).unwrap_or_default();
+    let own = offsets.clone().subtract(first);
+    let bytes = array
+        .values()
+        .slice_with_length(index(first), index(last - first));
+    // SAFETY: the same bytes of the same values, which were valid
+    #[allow(unsafe_code)]
+    unsafe {
+        GenericByteArray::new_unchecked(own, bytes, array.nulls().cloned())
+    }
 }
 
 fn unfit(name: &str, wanted: &ArrowType) -> Error {

@@ -61,10 +61,13 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use valid::check_valid;
 
 use crate::error::{Error, Result};
+use crate::spec::arrow::cut;
 use crate::storage::interrupt;
 
 /// Rows that are taken in at a time, whatever the size of the batches that they come in.
 const STEP: usize = 64 << 10;
+/// And of at most so many bytes, spelled out: text in a file's types takes less than 2 GiB a batch.
+const STEP_BYTES: u64 = 64 << 20;
 
 /// Calls `take` with the rows of a stream, a bounded number at a time.
 ///
@@ -85,12 +88,7 @@ pub fn each_step(
         })?;
         check_valid(&batch, before)?;
         before += batch.num_rows() as u64;
-        let mut from = 0;
-        while from < batch.num_rows() {
-            let step = batch.slice(from, STEP.min(batch.num_rows() - from));
-            from += step.num_rows();
-            take(step)?;
-        }
+        cut(batch, STEP, STEP_BYTES, take)?;
     }
     Ok(())
 }

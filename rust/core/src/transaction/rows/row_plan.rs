@@ -19,6 +19,11 @@ pub trait RowPlanner {
     /// row, not even at its id.
     fn columns(&self) -> Option<Vec<String>>;
 
+    /// How many rows it takes at a time: what it makes of more may take too much memory.
+    fn most_rows(&self) -> usize {
+        usize::MAX
+    }
+
     /// What happens to these rows, which have at least those columns first, and others after them.
     ///
     /// # Errors

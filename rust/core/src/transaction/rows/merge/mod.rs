@@ -32,6 +32,7 @@ use scope::{Scope, Shown, empty_rows};
 pub use source::SourceRows;
 pub use unused::without_unused;
 
+use super::STEP_BYTES;
 use super::columns::{misfit, nullable};
 use super::intake::Intake;
 use super::row_plan::{RowPlan, RowPlanner};
@@ -303,6 +304,11 @@ impl RowPlanner for Merge {
     fn columns(&self) -> Option<Vec<String>> {
         let fields = self.looked_at.iter().map(|at| self.own.fields().get(*at));
         Some(fields.flatten().map(|field| field.name().clone()).collect())
+    }
+
+    fn most_rows(&self) -> usize {
+        let rows = STEP_BYTES / self.source.longest_row().max(1);
+        usize::try_from(rows.max(1)).unwrap_or(usize::MAX)
     }
 
     fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan> {

@@ -18,6 +18,7 @@ use arrow_select::take::take_record_batch;
 
 use super::{misfit, wrong};
 use crate::error::Result;
+use crate::spec::arrow::longest_row;
 use crate::spec::schema::StructType;
 use crate::storage::TemporaryFile;
 use crate::transaction::rows::coerce::coerce;
@@ -37,6 +38,7 @@ pub struct SourceRows {
     /// The number of each batch's first row.
     starts: Vec<u32>,
     rows: u32,
+    longest: u64,
 }
 
 impl SourceRows {
@@ -73,6 +75,7 @@ impl SourceRows {
                 .ok_or_else(|| wrong("the source has more than 2^32 rows: merge it in pieces"))?;
         }
         Ok(Self {
+            longest: batches.iter().map(longest_row).max().unwrap_or_default(),
             schema,
             batches,
             starts,
@@ -86,6 +89,11 @@ impl SourceRows {
 
     pub(super) fn num_rows(&self) -> u32 {
         self.rows
+    }
+
+    /// No row takes more bytes.
+    pub(super) fn longest_row(&self) -> u64 {
+        self.longest
     }
 
     pub(super) fn batches(&self) -> &[RecordBatch] {
@@ -107,6 +115,7 @@ impl SourceRows {
                 .map_err(misfit)?,
             starts: self.starts.clone(),
             rows: self.rows,
+            longest: self.longest,
         })
     }
 
