@@ -128,12 +128,13 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
 
 
 def _run(spark: SparkSession, text: str) -> DataFrame:
-    immediately = immediate.read(Reader(text))
+    reader = Reader(text)
+    immediately = immediate.read(reader)
     if immediately is not None:
         return _run(spark, immediate.statement(spark, immediately))
-    several = before_statements.split(text)
+    several = before_statements.split(reader.again())
     if several is None:
-        return _one(spark, text)
+        return _one(spark, reader)
     parsed = [(before, statements.parse(one)) for before, one in several]
     are_delta = {one is not None and identifiers.is_delta(spark, one.table) for _, one in parsed}
     if are_delta == {True, False}:
@@ -151,9 +152,10 @@ def _run(spark: SparkSession, text: str) -> DataFrame:
     return done
 
 
-def _one(spark: SparkSession, text: str) -> DataFrame:
+def _one(spark: SparkSession, reader: Reader) -> DataFrame:
+    text = reader.text
     for unit in _UNITS:
-        found = unit.read(Reader(text))
+        found = unit.read(reader.again())
         if found is not None:
             return unit.run(spark, found)
     statement = statements.parse(text)

@@ -32,14 +32,14 @@ class Before:
         return f"{self.text} ({text})" if reader.sees("WITH") else f"{self.text} {text}"
 
 
-def split(text: str) -> list[tuple[Before, str]] | None:
+def split(reader: Reader) -> list[tuple[Before, str]] | None:
     """Statements, each with what stands before it; None if nothing does, or only a query follows.
 
-    >>> [(before, insert)] = split("FROM a INSERT INTO t SELECT b")
+    >>> [(before, insert)] = split(Reader("FROM a INSERT INTO t SELECT b"))
     >>> before.text, insert
     ('FROM a', 'INSERT INTO t SELECT b')
     """
-    reader = Reader(text)
+    text = reader.text
     before = _with(reader)
     start = reader.token.start
     if reader.token.is_word(*_CHANGES):

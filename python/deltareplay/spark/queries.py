@@ -23,7 +23,7 @@ from deltareplay.spark.moments import moment
 from deltareplay.spark.projection import Wanted
 from deltareplay.spark.reader import QUERY, Expression, Name, Reader
 from deltareplay.spark.schema import columns_of
-from deltareplay.spark.tokens import Token, tokens
+from deltareplay.spark.tokens import Token
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -120,11 +120,12 @@ def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFra
     pieces: list[str] = []
     frames: dict[str, DataFrame] = {}
     snapshots: dict[tuple[Any, ...], Snapshot | None] = {}  # one for all uses of a table
-    found = tokens(text)
+    reader = Reader(text)
+    found = reader.found
     names_metadata = metadata_column.is_named(found)
     with_metadata: dict[int, str] = {}
     edits: list[tuple[int, int, str]] = []
-    for one in references(text):
+    for one in _references(reader):
         name, alias = f"deltareplay_{len(frames)}", one.alias
         if one.changes is not None:
             changed = change_functions.rows(spark, one.name[0], one.changes)
@@ -249,15 +250,17 @@ def references(text: str) -> list[Reference]:
     >>> [one.name for one in references("SELECT * FROM a JOIN b.c USING (id), range(3)")]
     [('a',), ('b', 'c')]
     """
-    reader = Reader(text)
+    return _references(Reader(text))
+
+
+def _references(reader: Reader) -> list[Reference]:
     if not any(reader.sees(*words) for words in _BEGINNINGS):
         return []
-    return tables_in(text)
+    return tables_in(reader)
 
 
-def tables_in(text: str) -> list[Reference]:
+def tables_in(reader: Reader) -> list[Reference]:
     """The tables in the queries of a text, which may be an expression with subqueries."""
-    reader = Reader(text)
     defined = _defined(reader.found)
     return [
         one for one in _tables(reader) if len(one.name) > 1 or one.name[0].lower() not in defined

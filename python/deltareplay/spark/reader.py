@@ -61,6 +61,11 @@ class Reader:
         self.found = tokens(text)
         self.at = 0
 
+    def again(self) -> Reader:
+        """The same, from the beginning."""
+        self.at = 0
+        return self
+
     @property
     def token(self) -> Token:
         """The token that follows."""

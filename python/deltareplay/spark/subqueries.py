@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from deltareplay.spark import names, queries
+from deltareplay.spark.reader import Reader
 from deltareplay.spark.tokens import tokens
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Subqueries:
         if not isinstance(expression, str) or not _has_query(expression):
             return expression
         pieces, after = "", 0
-        for one in queries.tables_in(expression):
+        for one in queries.tables_in(Reader(expression)):
             view = self._view(one)
             if view is None:
                 continue
