@@ -96,6 +96,11 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     adds columns. ``PARTITION (day = '2026-01-31', country)`` gives partition columns a value, and
     ``OVERWRITE`` then replaces these partitions. ``DEFAULT`` in ``VALUES`` is that of the column.
 
+    ``WITH`` may stand before ``INSERT``, ``MERGE``, ``UPDATE`` and ``DELETE``, and ``FROM`` before
+    ``INSERT``. ``EXECUTE IMMEDIATE``, ``IDENTIFIER``, ``CACHE TABLE``, ``REFRESH TABLE`` and
+    ``SHOW PARTITIONS`` know Delta tables; queries may call ``table_changes`` and
+    ``table_changes_by_path``, and name ``_metadata``.
+
     Without the jar, ``spark.sql`` and ``spark.table`` themselves read no Delta table by its name,
     because Spark does not pass the path on.
 
@@ -113,7 +118,9 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
             message has the position), or as by the function that runs it.
         UnsupportedFeatureError: ``ALTER TABLE`` has another form (``sql.alter``), or
             ``CREATE TABLE`` another clause (``sql.create``); ``SHOW CREATE TABLE``
-            (``sql.catalog``); or a view is to be kept in the catalog (``sql.view``).
+            (``sql.catalog``); a view is to be kept in the catalog (``sql.view``), or changed
+            (``sql.target``); ``INSERT`` replaces the rows that match new ones (``sql.replace``); a
+            parameter has no literal (``sql.arguments``).
         TableNotFoundError: There is no Delta table of that name or at that path.
 
     >>> sql(spark, "DELETE FROM delta.`/tmp/orders` WHERE id = 7").show()  # doctest: +SKIP
