@@ -131,6 +131,8 @@ def run(spark: SparkSession, table: Table, asked: Insert, before: Before) -> Non
         InvalidArgumentError: ``write.columns``, when the query has more or fewer columns; or as by
             ``write``.
     """
+    from pyspark.sql import functions as sf
+
     snapshot = table.snapshot()
     target = TargetTable.of(snapshot)
     constants = _constants(asked, target)
@@ -147,7 +149,7 @@ def run(spark: SparkSession, table: Table, asked: Insert, before: Before) -> Non
             )
         rows = rows.toDF(*wanted)
     # a column twice is an error of ``write``
-    rows = rows.selectExpr("*", *(f"{value} AS {quoted(key)}" for key, value in constants.items()))
+    rows = rows.select("*", *(sf.expr(value).alias(key) for key, value in constants.items()))
     where, dynamic = asked.where, False
     if asked.overwrites and where is None:
         by_query = len(target.partition_columns) > len(constants)
