@@ -182,7 +182,7 @@ pub struct FileBounds<'a> {
 impl FileBounds<'_> {
     /// The same as writers wrote them, which may be rounded.
     #[must_use]
-    pub fn as_written(self) -> Self {
+    pub fn unloosened(self) -> Self {
         Self {
             as_written: true,
             ..self

@@ -66,7 +66,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     for files in snapshot.file_batches(source, columns, None)? {
         let files = files?;
         let parsed = known.columns().of(&files)?;
-        let bounds = known.bounds(&parsed).as_written();
+        let bounds = known.bounds(&parsed).unloosened();
         let bounds = bounds.bounds(&column)?.unwrap_or_default();
         let (exact, rounded) = if is_partition {
             (vec![true; files.num_rows()], None)
