@@ -256,6 +256,27 @@ def test_partition_columns_come_from_the_commit(log: logs.LogBuilder) -> None:
     }
 
 
+@pytest.mark.parametrize("values", [{}, None], ids=["empty", "null"])
+def test_a_partition_value_without_its_key_is_null(
+    log: logs.LogBuilder, values: dict[str, str] | None
+) -> None:
+    # delta-io/delta-kernel-rs issue 2859: writers that leave the keys of nulls out; as ``scan``
+    log.create(logs.schema(id="integer", p="integer"), partition_columns=["p"])
+    rows = pa.table({"id": pa.array([1], pa.int32()), "p": pa.array([9], pa.int32())})
+    one = data.write(log.table, "1.parquet", rows)
+    one["add"]["partitionValues"] = values
+    log.commit(one)
+    table = dr.Table(log.uri)
+    assert table.snapshot().scan().to_arrow().to_pylist() == [{"id": 1, "p": None}]
+    assert told(table.changes(0)) == {(1, None, "insert", 1)}
+    assert told(table.changes(0, kind="min-delta")) == {(1, None, "insert", 1)}
+    for start in (None, 0):
+        batches = table.follow(starting_version=start, available_now=True)
+        assert [batch.data.to_pylist() for batch in batches] == [[{"id": 1, "p": None}]]
+    found = table.verify().findings
+    assert {one.severity for one in found if one.code == "commit.partition_values"} == {"warning"}
+
+
 def test_removes_that_do_not_tell_their_partition(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long", p="long"), partition_columns=["p"])
     values = {"p": "1"}

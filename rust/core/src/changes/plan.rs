@@ -116,8 +116,8 @@ impl Iterator for CommitsWithFacts {
     fn next(&mut self) -> Option<Self::Item> {
         let (commits, history) = self.log.as_mut()?;
         let next = commits.next().map(|commit| {
-            let commit = commit?;
-            let facts = history.step(&commit, &self.reading)?;
+            let mut commit = commit?;
+            let facts = history.step(&mut commit, &self.reading)?;
             if self.options.require_feed && !facts.feed {
                 return Err(feed_disabled(commit.stamp.version));
             }

@@ -10,7 +10,7 @@ use crate::changes::Kind;
 use crate::changes::commits::{Commit, FileChange, Stamp};
 use crate::changes::derive::{Item, derive};
 use crate::changes::identify::Share;
-use crate::changes::metadata_history::CommitFacts;
+use crate::changes::metadata_history::{CommitFacts, PartitionNames};
 use crate::changes::piece::{ChangeType, Piece};
 use crate::changes::plan::{NetPlan, Task, feed_disabled};
 use crate::codec::file_actions::FileField;
@@ -95,6 +95,7 @@ pub(super) fn state_files(source: &Source, snapshot: &Snapshot) -> Result<Vec<En
         .chain([FileField::ModificationTime])
         .collect();
     let found = snapshot.files(source, &FileColumns::fields_only(&fields), None)?;
+    let partitions = PartitionNames::of(snapshot)?;
     let mut files: Vec<(i64, ScanFile)> = Vec::new();
     for rows in &found.batches {
         let times = rows
@@ -102,7 +103,9 @@ pub(super) fn state_files(source: &Source, snapshot: &Snapshot) -> Result<Vec<En
             .and_then(|times| times.as_primitive_opt::<Int64Type>());
         for (row, file) in ScanFile::of(rows)?.into_iter().enumerate() {
             let time = times.map(|times| times.value(row)).unwrap_or_default();
-            files.push((time, file?));
+            let mut file = file?;
+            partitions.complete(&mut file);
+            files.push((time, file));
         }
     }
     files.sort_by(|one, other| (one.0, &one.1.path).cmp(&(other.0, &other.1.path)));

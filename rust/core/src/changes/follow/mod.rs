@@ -15,7 +15,7 @@ pub use offset::Offset;
 
 use super::commits::Commits;
 use super::definition::{ChangesDefinition, Reading};
-use super::metadata_history::MetadataHistory;
+use super::metadata_history::{MetadataHistory, PartitionNames};
 use super::plan::{IdentityOptions, Task};
 use super::range::{Edge, first_version};
 use super::split::Split;
@@ -288,13 +288,17 @@ impl Follow {
         if self.history.is_none() && self.options.changes.is_some() {
             self.history = Some(self.first_history(first)?);
         }
+        let partitions = PartitionNames::of(&self.known)?;
         for commit in Commits::new(&self.source.storage, first, newest)? {
-            let commit = commit?;
+            let mut commit = commit?;
             let version = commit.stamp.version;
+            if self.history.is_none() && partitions.lacks(&commit) {
+                self.history = Some(self.first_history(version)?);
+            }
             let begun = self.offset.version == version && self.offset.index >= 0;
             let facts = match &mut self.history {
                 // a commit that was begun was looked at before, unless the stream was resumed in it
-                Some(history) => Some(history.step(&commit, &self.reading)?),
+                Some(history) => Some(history.step(&mut commit, &self.reading)?),
                 None => None,
             };
             self.check(&commit)?;

@@ -178,13 +178,20 @@ fn files(
         names.insert(name.transpose()?.unwrap_or(column).to_owned());
     }
     for file in &commit.adds {
-        if !file.partition_values.keys().eq(names.iter()) {
+        let keys = || file.partition_values.keys();
+        if !keys().eq(names.iter()) {
             let message = format!(
                 "{} has values of the partition columns {:?}, the table has {names:?}",
                 file.path,
-                file.partition_values.keys().collect::<Vec<_>>()
+                keys().collect::<Vec<_>>()
             );
-            findings.add(Severity::Error, "commit.partition_values", place, message);
+            // an absent key is null to all readers; a value of no column may be that of another table
+            let severity = if keys().all(|key| names.contains(key)) {
+                Severity::Warning
+            } else {
+                Severity::Error
+            };
+            findings.add(severity, "commit.partition_values", place, message);
         }
         if file.deletion_vector.is_none() {
             continue;
