@@ -198,6 +198,10 @@ REFUSED = {
     "a value that does not fit": (pa.table({"id": [1], "small": [300]}), "rows.value"),
     "a null": (pa.table({"id": pa.array([1, None])}), "rows.null"),
     "a null inside": (pa.table({"id": [1], "st": [{"x": None}]}), "rows.null"),
+    # as delta-spark, which refuses it (DELTA_NOT_NULL_CONSTRAINT_VIOLATED)
+    "a null around": (pa.table({"id": [1, 2], "st": [{"x": 1}, None]}), "rows.null"),
+    "a null around, as a dict": ([{"id": 1, "st": None}], "rows.null"),
+    "a struct that is missing": (pa.table({"id": [1]}), "rows.null"),
     "a missing column": (pa.table({"small": [1]}), "rows.missing"),
     "a missing part": (pa.table({"id": [1], "st": [{"y": "a"}]}), "rows.missing"),
 }

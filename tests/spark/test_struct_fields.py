@@ -204,3 +204,36 @@ def test_a_write_pairs_fields_by_name(spark: Any, tmp_path: Path) -> None:
         (None, "z", None),
         (None, "y", 1),
     ]
+
+
+def test_a_struct_with_a_required_field_is_never_null(spark: Any, tmp_path: Path) -> None:
+    # as delta-spark 4.4 (DELTA_NOT_NULL_CONSTRAINT_VIOLATED, DELTA_MISSING_NOT_NULL_COLUMN_VALUE)
+    table = f"delta.`{tmp_path / 't'}`"
+    columns = "k INT, s STRUCT<a: INT NOT NULL, b: INT>, t STRUCT<u: STRUCT<x: INT NOT NULL>>"
+    spark.sql(f"CREATE TABLE {table} ({columns}) USING delta")
+    s, t = "named_struct('a', 1, 'b', 2)", "named_struct('u', named_struct('x', 1))"
+    dr_spark.sql(spark, f"INSERT INTO {table} VALUES (1, {s}, {t})")
+    dr_spark.register(spark)
+    writer = spark.sql(f"SELECT 2 AS k, null AS s, {t} AS t").write.format("deltareplay")
+    calls = [
+        *(
+            lambda text=text: dr_spark.sql(spark, text.format(t=table))
+            for text in (
+                f"INSERT INTO {{t}} VALUES (2, null, {t})",
+                f"INSERT INTO {{t}} VALUES (2, {s}, null)",
+                f"INSERT INTO {{t}} VALUES (2, {s}, named_struct('u', null))",
+                "UPDATE {t} SET s = null",
+                "UPDATE {t} SET t.u = null",
+                "MERGE INTO {t} USING (SELECT 1 AS n) ON k = n "
+                "WHEN MATCHED THEN UPDATE SET s = null",
+                f"MERGE INTO {{t}} USING (SELECT 2 AS n) ON k = n "
+                f"WHEN NOT MATCHED THEN INSERT (k, t) VALUES (n, {t})",
+            )
+        ),
+        lambda: dr_spark.write(spark.sql(f"SELECT 2 AS k, {t} AS t"), tmp_path / "t"),
+        lambda: writer.mode("append").save(str(tmp_path / "t")),
+    ]
+    for call in calls:
+        with pytest.raises(Exception, match=r"[st](\.\w)+ (is null|may not be null)"):
+            call()
+    assert dr.Table(tmp_path / "t").snapshot().version == 1

@@ -112,16 +112,14 @@ def _conditions(
 
 
 def _not_null(fields: list[Json], above: str) -> Iterator[tuple[str, Column]]:
-    """The conditions of columns, and of fields in their structs."""
+    """The conditions of columns, and of fields in their structs, which may not be null then."""
     from pyspark.sql import functions as sf
 
     for one in fields:
         path = above + names.quoted(one["name"])
         if not one.get("nullable", True):
-            holds = sf.col(path).isNotNull()
-            if above:
-                holds = sf.col(above[:-1]).isNull() | holds
-            yield f"{path.replace('`', '')} is null, which the table does not allow", holds
+            what = f"{path.replace('`', '')} is null, which the table does not allow"
+            yield what, sf.col(path).isNotNull()
         if isinstance(one["type"], dict) and one["type"]["type"] == "struct":
             yield from _not_null(one["type"]["fields"], f"{path}.")
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_buffer::NullBuffer;
 use serde_json::Value;
 
 use super::show::shown;
@@ -22,8 +23,8 @@ const CONSTRAINTS: &str = "delta.constraints.";
 /// The rules of one table.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    /// Columns by place.
-    required: Vec<usize>,
+    /// Columns, and fields of structs, by the places on the way to them.
+    required: Vec<Vec<usize>>,
     lengths: Vec<Length>,
     conditions: Vec<Condition>,
 }
@@ -56,9 +57,7 @@ impl Rules {
     ) -> Result<Self> {
         let mut rules = Self::default();
         for (at, field) in schema.fields().iter().enumerate() {
-            if !field.nullable {
-                rules.required.push(at);
-            }
+            rules.require(field, &[at]);
             rules.lengths.extend(length(field, at)?);
             if let DataType::Primitive(_) = field.data_type {
                 continue;
@@ -91,6 +90,18 @@ impl Rules {
             }
         }
         Ok(rules)
+    }
+
+    /// A field that may not be null is one that its structs cannot be null without.
+    fn require(&mut self, field: &StructField, path: &[usize]) {
+        if !field.nullable {
+            self.required.push(path.to_vec());
+        }
+        if let DataType::Struct(parts) = &field.data_type {
+            for (at, part) in parts.fields().iter().enumerate() {
+                self.require(part, &[path, &[at]].concat());
+            }
+        }
     }
 
     fn add_invariants(&mut self, parts: &StructType, schema: &StructType) -> Result<()> {
@@ -158,16 +169,9 @@ impl Rules {
     ///
     /// Invalid argument: `rows.null`, `rows.length`, `rows.constraint`, with the first row that is refused.
     pub(super) fn check(&self, rows: &RecordBatch, before: u64) -> Result<()> {
-        for at in &self.required {
-            let Some(values) = rows.columns().get(*at) else {
-                continue;
-            };
-            if let Some(row) = values
-                .logical_nulls()
-                .and_then(|nulls| first(nulls.iter().map(|valid| !valid)))
-            {
-                let name = clipped(rows.schema_ref().field(*at).name());
-                let what = format!("the column {name} may not be null");
+        for path in &self.required {
+            if let Some((name, row)) = first_null(rows, path) {
+                let what = format!("the column {} may not be null", clipped(&name));
                 return Err(offending("rows.null", &what, rows, row, before));
             }
         }
@@ -203,6 +207,22 @@ impl Rules {
         }
         Ok(())
     }
+}
+
+/// The name of a field, and the first row in which it or a struct around it is null.
+fn first_null(rows: &RecordBatch, path: &[usize]) -> Option<(String, usize)> {
+    let (at, parts) = path.split_first()?;
+    let mut name = rows.schema_ref().fields().get(*at)?.name().clone();
+    let mut values = rows.columns().get(*at)?;
+    let mut nulls = values.logical_nulls();
+    for part in parts {
+        let parent = values.as_struct_opt()?;
+        name = format!("{name}.{}", parent.fields().get(*part)?.name());
+        values = parent.columns().get(*part)?;
+        nulls = NullBuffer::union(nulls.as_ref(), values.logical_nulls().as_ref());
+    }
+    let row = first(nulls?.iter().map(|valid| !valid))?;
+    Some((name, row))
 }
 
 fn first(mut wrong: impl Iterator<Item = bool>) -> Option<usize> {
