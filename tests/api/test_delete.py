@@ -231,6 +231,23 @@ def test_columns_are_replaced_with_the_rows(tmp_path: Path) -> None:
         assert caught.value.code == "rows.schema_mode"
 
 
+def test_replaced_columns_keep_their_ids(tmp_path: Path) -> None:
+    # as delta-spark 4.4: a field that stays, in any case and at any depth, keeps its id
+    part = pa.struct([("a", pa.int32()), ("b", pa.string())])
+    schema = pa.schema([("id", pa.int64()), ("st", part)])
+    properties = {"delta.columnMapping.mode": "name"}
+    table = dr.create_table(tmp_path / "t", schema, properties=properties)
+    more = pa.struct([("b", pa.string()), ("c", pa.int32())])
+    new = pa.schema([("new", pa.string()), ("ID", pa.int64()), ("st", more)])
+    table.overwrite(new.empty_table(), schema_mode="overwrite")
+    fields = json.loads(table.snapshot().schema_json)["fields"]
+    fields += fields[2]["type"]["fields"]
+    ids = {field["name"]: field["metadata"]["delta.columnMapping.id"] for field in fields}
+    # 1 to 4 were id, st, st.a and st.b
+    assert (ids["ID"], ids["b"]) == (1, 4)
+    assert sorted(ids[name] for name in ("new", "st", "c")) == [5, 6, 7]
+
+
 def test_what_cannot_be_replaced(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {}, [])
     with pytest.raises(dr.InvalidArgumentError) as caught:

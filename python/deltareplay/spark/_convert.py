@@ -13,7 +13,7 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import on_executors, session
 from deltareplay.spark.schema import struct
 from deltareplay.spark.source import TableLike, table_of
-from deltareplay.spark.target_table import nullable_field
+from deltareplay.spark.target_table import new_field
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,4 +99,4 @@ def _partition_schema(given: StructType | str | None) -> str:
             f"partition_schema takes a StructType or DDL text, not {type(given).__name__}",
             code="convert.partition_schema",
         )
-    return struct([nullable_field(one) for one in json.loads(given.json())["fields"]])
+    return struct([new_field(field) for field in json.loads(given.json())["fields"]])

@@ -11,7 +11,7 @@ from deltareplay._transaction import Transaction
 from deltareplay.spark import added_rows, queries
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.schema import fields_of, struct
-from deltareplay.spark.target_table import TargetTable, nullable_field, partitions_among
+from deltareplay.spark.target_table import TargetTable, new_field, partitions_among
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ def create(
     """
     rows = queries.run(spark, query)
     partition_by = partitions_among(rows.columns, partition_by)
-    columns = struct([nullable_field(one) for one in fields_of(rows.schema)])
+    columns = struct([new_field(field) for field in fields_of(rows.schema)])
     native = place.table._native.define(
         columns,
         partition_by,

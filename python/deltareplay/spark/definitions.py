@@ -11,6 +11,7 @@ from deltareplay._uris import is_name
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark import as_select, catalog, identifiers
 from deltareplay.spark.schema import Json, struct
+from deltareplay.spark.target_table import refuse_collation
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,6 +113,7 @@ def column(
 def column_of(given: StructField) -> Json:
     """A field of a DataFrame's schema as the log has it: lengths of strings are metadata."""
     made: Json = given.jsonValue()
+    refuse_collation(made)
     metadata = made.setdefault("metadata", {})
     if _LENGTH_TYPES.search(given.dataType.simpleString()):
         metadata["__CHAR_VARCHAR_TYPE_STRING"] = given.dataType.simpleString()

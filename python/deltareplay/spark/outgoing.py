@@ -10,10 +10,11 @@ from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark import constraints, identities, log_expressions, names
 from deltareplay.spark.by_name import WRITING, arranged, arranged_type, untyped
 from deltareplay.spark.schema import Json, fields_of, spark_type
-from deltareplay.spark.target_table import nullable
+from deltareplay.spark.target_table import is_collated, nullable, refuse_collation
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from deltareplay.spark.target_table import TargetTable
 
@@ -194,6 +195,20 @@ def _padded(value: Column, metadata: Json) -> Column:
     return sf.when(sf.char_length(value) < length, sf.rpad(value, length, " ")).otherwise(value)
 
 
+def check_types(schema: StructType, target: TargetTable) -> None:
+    """Refuse rows whose columns have types that do not fit the table's.
+
+    Raises:
+        InvalidArgumentError: ``write.columns``.
+        UnsupportedFeatureError: ``spark.collation``.
+    """
+    own = {field["name"].lower(): field for field in target.written_fields}
+    for field in fields_of(schema):
+        refuse_collation(field)
+        if field["name"].lower() in own:
+            _check_fits(field, own[field["name"].lower()])
+
+
 def _given(df: DataFrame, fields: list[Json]) -> dict[str, Json]:
     given: dict[str, Json] = {}
     for one in fields_of(df.schema):
@@ -202,6 +217,7 @@ def _given(df: DataFrame, fields: list[Json]) -> dict[str, Json]:
                 f"the rows have two columns {one['name']}: give one of them another name",
                 code="write.columns",
             )
+        refuse_collation(one)
         given[one["name"].lower()] = one
     unknown = sorted(set(given) - {one["name"].lower() for one in fields})
     if unknown:
@@ -217,14 +233,19 @@ def _fitted(column: Column, found: Json, wanted: Json) -> Column:
     if own == other:
         return column
     column = arranged(column, found, wanted, code="write.columns", partial=True, evolve=WRITING)
-    other = arranged_type(other, own)
+    _check_fits(found, wanted)
+    return column.cast(spark_type(own))
+
+
+def _check_fits(found: Json, wanted: Json) -> None:
+    own = nullable(wanted["type"])
+    other = arranged_type(nullable(found["type"]), own)
     if not fits(other, own):
         raise InvalidArgumentError(
             f"the column {wanted['name']} is {spark_type(own).simpleString()} in the table, and "
             f"{spark_type(other).simpleString()} in the rows: cast it",
             code="write.columns",
         )
-    return column.cast(spark_type(own))
 
 
 def assigned(
@@ -242,7 +263,7 @@ def assigned(
     from pyspark.sql import functions as sf
 
     own, other = nullable(wanted["type"]), nullable(found["type"])
-    if own == other:
+    if own == other and not is_collated(found):
         return column
     column = arranged(
         column, found, wanted, code="statement.column", partial=partial, evolve=evolve

@@ -73,7 +73,8 @@ def _shown(column: Column) -> SparkColumn:
 
 
 def _has_own(column: Column) -> bool:
-    return "parquet.field.id" in column.metadata
+    """Whether the metadata differ from those of the relation's column."""
+    return "parquet.field.id" in column.metadata or bool(column.is_partition and column.metadata)
 
 
 def _extra(wanted: Wanted, materialized: tuple[str, str] | None) -> list[SparkColumn]:

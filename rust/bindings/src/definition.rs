@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use deltareplay_core::codec::action_json::metadata_from_json;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::table::TableDefinition;
+use deltareplay_core::transaction::alter::replaced;
 use deltareplay_core::transaction::alter::{first_actions, with_schema};
 use deltareplay_core::transaction::rows::merged;
 use pyo3::prelude::*;
@@ -49,5 +50,21 @@ pub(crate) fn with_columns(
             return Ok(None);
         }
         Ok(Some(json!(with_schema(&old, &new)?).to_string()))
+    })
+}
+
+/// The body of a `metaData` with these columns in place of its own, where all rows are replaced.
+#[pyfunction]
+pub(crate) fn overwritten_metadata(
+    py: Python<'_>,
+    metadata: &str,
+    schema_string: &str,
+    partition_columns: Vec<String>,
+) -> PyResult<String> {
+    detached(py, || {
+        let old = metadata_from_json(metadata)?;
+        let schema = StructType::parse(schema_string)?;
+        let new = replaced::overwritten_metadata(&old, &schema, partition_columns)?;
+        Ok(json!(new).to_string())
     })
 }

@@ -15,6 +15,7 @@ use crate::replay::FileFilter;
 use crate::snapshot::Snapshot;
 use crate::spec::actions::Metadata;
 use crate::spec::schema::StructType;
+use crate::transaction::alter::replaced::overwritten_metadata;
 use crate::transaction::alter::widening::{TYPE_WIDENING, widen_column};
 use crate::transaction::alter::with_schema;
 use crate::transaction::rows::{
@@ -177,16 +178,20 @@ pub(super) fn set_schema(
         (SchemaMode::Overwrite, partition_columns) => {
             let known = StructType::parse(&old.schema_string)?;
             let schema = replaced_schema(&known, &rows.schema())?;
-            let mut new = old.clone();
-            if let Some(names) = partition_columns {
-                let spelled = |name: &String| match schema.field(name) {
-                    Some(field) => field.name.clone(),
-                    None => name.clone(),
-                };
-                new.partition_columns = names.iter().map(spelled).collect();
-            }
-            let changes = schema != known || new.partition_columns != old.partition_columns;
-            changes.then(|| with_schema(&new, &schema)).transpose()?
+            let spelled = |name: &String| match schema.field(name) {
+                Some(field) => field.name.clone(),
+                None => name.clone(),
+            };
+            let names = partition_columns.as_ref();
+            let names: Vec<_> = names
+                .unwrap_or(&old.partition_columns)
+                .iter()
+                .map(spelled)
+                .collect();
+            let changes = schema != known || names != old.partition_columns;
+            changes
+                .then(|| overwritten_metadata(old, &schema, names))
+                .transpose()?
         }
         (_, Some(_)) => {
             let message =

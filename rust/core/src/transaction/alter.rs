@@ -184,11 +184,7 @@ fn mapped(mut metadata: Metadata, fresh: bool) -> Result<Metadata> {
         return Ok(metadata);
     }
     let mut schema = StructType::parse(&metadata.schema_string)?;
-    let known = metadata
-        .property(MAX_ID)
-        .and_then(|text| text.parse::<i64>().ok());
-    let used = schema.all_fields().filter_map(StructField::column_id);
-    let mut last = used.chain(known).max().unwrap_or(0).max(0);
+    let mut last = newest_id(&metadata, &schema);
     schema.change_fields(&mut |field| {
         if field.column_id().is_none() {
             last += 1;
@@ -208,6 +204,15 @@ fn mapped(mut metadata: Metadata, fresh: bool) -> Result<Metadata> {
         .configuration
         .insert(MAX_ID.to_owned(), last.to_string());
     Ok(metadata)
+}
+
+/// The greatest id that a column has or had; 0 where there is none.
+fn newest_id(metadata: &Metadata, schema: &StructType) -> i64 {
+    let known = metadata
+        .property(MAX_ID)
+        .and_then(|text| text.parse::<i64>().ok());
+    let used = schema.all_fields().filter_map(StructField::column_id);
+    used.chain(known).max().unwrap_or(0).max(0)
 }
 
 /// Properties that features of the protocol ask for: names of the columns in which files keep the ids of

@@ -1,4 +1,5 @@
-//! Metadata that take the place of a table's: what CREATE OR REPLACE keeps of the old ones.
+//! Metadata that take the place of a table's: what CREATE OR REPLACE, and an overwrite with other columns, keep
+//! of the old ones.
 //!
 //! The table gets another id, schema, partitioning and properties. What readers of older versions rely on
 //! stays: names that hold the ids of rows, and ids and names in files of columns that stay as they were.
@@ -8,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ID, MAX_ID, PHYSICAL, ROW_TRACKING_COLUMNS, mapped, mode, unmapped};
+use super::{ID, MAX_ID, PHYSICAL, ROW_TRACKING_COLUMNS, mapped, mode, newest_id, unmapped};
 use crate::error::Result;
 use crate::spec::actions::Metadata;
 use crate::spec::schema::{DataType, StructField, StructType, same_name};
@@ -43,16 +44,43 @@ pub fn replaced_metadata(
         }
     }
     if mode(&new) != "none" {
-        // ids never come back: new ones follow the greatest that ever was
-        if let Some(last) = old.property(MAX_ID) {
-            new.configuration.insert(MAX_ID.to_owned(), last.to_owned());
-        }
-        if mode(&new) == mode(old) {
-            let known = StructType::parse(&old.schema_string)?;
-            new.schema_string = with_known_ids(schema, &known)?.to_json();
-        }
+        keep_ids(&mut new, schema, old)?;
     }
     mapped(new, true)
+}
+
+/// Metadata of a table whose rows are all replaced, together with their columns. The rest stays.
+///
+/// # Errors
+///
+/// Corrupt: the old schema.
+pub fn overwritten_metadata(
+    old: &Metadata,
+    schema: &StructType,
+    partition_columns: Vec<String>,
+) -> Result<Metadata> {
+    let mut new = Metadata {
+        schema_string: schema.to_json(),
+        partition_columns,
+        ..old.clone()
+    };
+    if mode(&new) != "none" {
+        keep_ids(&mut new, schema, old)?;
+    }
+    mapped(new, true)
+}
+
+/// Gives columns that stay their ids and names in files. Ids never come back: those of new columns follow
+/// the greatest that ever was.
+fn keep_ids(new: &mut Metadata, schema: &StructType, old: &Metadata) -> Result<()> {
+    let known = StructType::parse(&old.schema_string)?;
+    let last = newest_id(old, &known);
+    new.configuration
+        .insert(MAX_ID.to_owned(), last.to_string());
+    if mode(new) == mode(old) {
+        new.schema_string = with_known_ids(schema, &known)?.to_json();
+    }
+    Ok(())
 }
 
 /// The fields, those of an unchanged type with their old ids and names in files.

@@ -1,0 +1,119 @@
+"""Columns that replace those of a table with column mapping: their ids, and what changes show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+from deltareplay.spark import create_forms, create_table
+
+pytestmark = pytest.mark.spark
+
+#: The columns of a table, then those that replace them, one after the other.
+COLUMNS = {
+    "more, another type, another case": [
+        "id int, s struct<a:int,b:string>",
+        "z int, id int, s struct<a:int,b:string,c:int>",
+        "id bigint, s struct<a:int>",
+        "ID bigint, s struct<a:int>",
+    ],
+    "in maps and arrays": [
+        "id int, m map<string,struct<a:int>>, l array<struct<a:int>>",
+        "m map<string,struct<a:int,b:int>>, l array<struct<a:int>>, id int",
+    ],
+    "away and back": ["id int, x int", "x int", "id int, x int"],
+}
+
+
+def fields(type_: Any, path: str = "") -> Iterator[tuple[str, int, str]]:
+    """Each field with its id and its name in files, at any depth."""
+    if not isinstance(type_, dict):
+        return
+    for field in type_.get("fields", ()):
+        own = field["metadata"]
+        yield (
+            f"{path}{field['name']}",
+            own["delta.columnMapping.id"],
+            own["delta.columnMapping.physicalName"],
+        )
+        yield from fields(field["type"], f"{path}{field['name']}.")
+    for part in ("elementType", "keyType", "valueType"):
+        yield from fields(type_.get(part), f"{path}{part}.")
+
+
+def mapped(path: Path) -> list[tuple[str, int, str]]:
+    return list(fields(json.loads(dr.Table(path).snapshot().schema_json)))
+
+
+def written(spark: Any, way: str, columns: str, path: Path) -> None:
+    """Replaces the columns of a table, and its rows by none."""
+    rows = spark.createDataFrame([], columns)
+    if way == "write":
+        dr_spark.write(rows, path, mode="overwrite", schema_mode="overwrite")
+    elif way == "format":
+        writer = rows.write.format("deltareplay").mode("overwrite")
+        writer.option("overwriteSchema", "true").save(str(path))
+    else:
+        writer = rows.write.format("delta").mode("overwrite")
+        writer.option("overwriteSchema", "true").save(str(path))
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+@pytest.mark.parametrize("way", ["write", "format"])
+@pytest.mark.parametrize("case", COLUMNS)
+def test_the_ids_of_delta_spark(spark: Any, tmp_path: Path, case: str, way: str, mode: str) -> None:
+    dr_spark.register(spark)
+    first, *others = COLUMNS[case]
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for path in (ours, theirs):
+        new = spark.createDataFrame([], first).write.format("delta")
+        new.option("delta.columnMapping.mode", mode).save(str(path))
+    before = {path: mapped(path) for path in (ours, theirs)}
+    for columns in others:
+        written(spark, way, columns, ours)
+        written(spark, "delta-spark", columns, theirs)
+        after = {path: mapped(path) for path in (ours, theirs)}
+        names = {
+            path: [
+                (name, id_, physical in {known for *_, known in before[path]})
+                for name, id_, physical in after[path]
+            ]
+            for path in after
+        }
+        assert names[ours] == names[theirs]
+        before = after
+
+
+@pytest.mark.parametrize("way", ["write", "format", "replace"])
+def test_changes_show_the_old_rows(spark: Any, tmp_path: Path, way: str) -> None:
+    # delta-spark's readChangeFeed shows them, as columns that stay keep their names in files
+    dr_spark.register(spark)
+    path = tmp_path / "t"
+    properties = {"delta.columnMapping.mode": "name", "delta.enableChangeDataFeed": "true"}
+    schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    table = dr.create_table(path, schema, properties=properties)
+    table.append(pa.table({"id": [1, 2], "name": ["a", "b"]}))
+    rows = spark.createDataFrame([(3, "c", 1.5)], "id long, name string, price double")
+    if way == "write":
+        dr_spark.write(rows, path, mode="overwrite", schema_mode="overwrite")
+    elif way == "format":
+        writer = rows.write.format("deltareplay").mode("overwrite")
+        writer.option("overwriteSchema", "true").save(str(path))
+    else:
+        rows.createOrReplaceTempView("replacing")
+        text = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+        statement = (
+            f"CREATE OR REPLACE TABLE delta.`{path}` USING delta TBLPROPERTIES ({text}) "
+            "AS SELECT * FROM replacing"
+        )
+        create_table.run(spark, create_forms.parse(statement))  # ``sql`` leaves it to the jar
+    found = pa.table(table.changes(1)).to_pylist()
+    gone = sorted((row["id"], row["name"]) for row in found if row["_change_type"] == "delete")
+    assert gone == [(1, "a"), (2, "b")]
