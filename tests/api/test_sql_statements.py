@@ -287,3 +287,13 @@ def test_an_insert_that_is_not_complete(text: str, message: str) -> None:
     with pytest.raises(dr.InvalidArgumentError, match=re.escape(message)) as caught:
         insert.parse(text)
     assert caught.value.code == "sql.syntax"
+
+
+def test_an_insert_of_a_merge_sets_no_column_twice() -> None:
+    # as delta-spark (DELTA_DUPLICATE_COLUMNS_ON_INSERT)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        statements.parse(
+            "MERGE INTO t USING s ON t.k = s.k "
+            "WHEN NOT MATCHED THEN INSERT (k, v, v) VALUES (1, 2, 3)"
+        )
+    assert caught.value.code == "statement.column"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.before_statements import Before
 from deltareplay.spark.create_forms import head
 from deltareplay.spark.definitions import Mode
@@ -316,6 +317,12 @@ def _clause(reader: Reader) -> Clause:
         values = reader.in_parentheses()
         if len(columns) != len(values):
             raise reader.wrong(f"{len(columns)} values before this")
+        twice = next((name for name in columns if columns.count(name) > 1), None)
+        if twice is not None:
+            raise InvalidArgumentError(
+                f"{twice} is set twice by an INSERT of the merge: leave one of the values out",
+                code="statement.column",
+            )
         return Clause(f"{when}_insert", condition, dict(zip(columns, values, strict=True)))
     if reader.takes("DELETE"):
         return Clause(f"{when}_delete", condition, None)
