@@ -73,3 +73,45 @@ def test_a_name_of_something_else_is_refused(spark: Any) -> None:
     assert caught.value.code == "name.not_delta"
     with pytest.raises(dr.TableNotFoundError):
         dr_spark.read(spark, "named.nothing")
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite", "error", "ignore"])
+def test_a_new_name_is_one_of_the_catalog(
+    spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    # as delta-spark's saveAsTable; the table is at the catalog's default path
+    monkeypatch.chdir(tmp_path)
+    new = f"named.new_{mode}"
+    try:
+        assert dr_spark.write(spark.range(2), new, mode=mode).version == 0  # type: ignore[arg-type]
+        assert list(tmp_path.iterdir()) == []
+        assert spark.catalog.tableExists(new)
+        dr_spark.write(spark.range(2, 4), new)
+        assert dr_spark.count(spark, f"`named`.`new_{mode}`") == 4
+        location = dr_spark.detail(spark, new).first().location
+        assert location.rstrip("/").endswith(f"named.db/new_{mode}")
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {new}")
+
+
+def test_a_new_name_takes_no_rows_of_another_table(spark: Any, name: str) -> None:
+    new = "named.left_over"
+    try:
+        dr_spark.write(spark.range(2), new)
+        spark.sql(f"DROP TABLE {new}")
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            dr_spark.write(spark.range(2), new)
+        assert caught.value.code == "table.exists"
+        with pytest.raises(dr.TableNotFoundError) as lacking:
+            dr_spark.write(spark.range(2), "no_such_schema.orders")
+        assert lacking.value.code == "name.schema"
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {new}")
+
+
+def test_a_relative_path_begins_with_a_dot(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dr_spark.write(spark.range(2), "./new_orders")
+    assert [one.name for one in tmp_path.iterdir()] == ["new_orders"]

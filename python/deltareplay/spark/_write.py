@@ -7,13 +7,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay._renamed import Old, WrittenVersion, renamed
 from deltareplay._snapshot import Snapshot
+from deltareplay._table import Place
 from deltareplay._uris import without_secrets
 from deltareplay._write import MODES, check_modes
 from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import added_rows, delta_settings, replaced, replaced_rows, session
+from deltareplay.spark import (
+    added_rows,
+    catalog,
+    delta_settings,
+    replaced,
+    replaced_rows,
+    session,
+)
 from deltareplay.spark.outgoing import Outgoing
-from deltareplay.spark.source import TableLike, place_of, resolved
+from deltareplay.spark.source import TableLike, name_parts, place_of, resolved
 from deltareplay.spark.statement import Statement
 from deltareplay.spark.target_table import TargetTable
 
@@ -62,7 +70,9 @@ def write(
             narrower ones. Missing columns are null, computed, or get their default or identity.
         table: A ``Table``, a ``Snapshot``, or the table's path, URI or name. A new table is
             created in the commit of its first rows, under a name such as ``uc://main.sales.orders``
-            as by ``deltareplay.create_table``. With a ``Snapshot``, commits after it are
+            as by ``deltareplay.create_table``. A name such as ``sales.orders`` is one of the
+            session's catalog, which gets the table at its default path; begin a relative path of
+            one part with ``./``. With a ``Snapshot``, commits after it are
             checked for conflicts.
         mode: ``append``, or ``overwrite``, which replaces the existing rows. With ``error``, an
             existing table is an error; with ``ignore``, nothing is written into one.
@@ -103,7 +113,8 @@ def write(
     spark = _session(df)
     _check(mode, where, partition_overwrite, schema_mode)
     table = resolved(spark, table)
-    place = place_of(table)
+    name = name_parts(table)  # of a table that the catalog does not have
+    place = place_of(table) if name is None else Place(catalog.new_table(spark, name))
     if not place.table._native.exists():
         snapshot = None
         target = TargetTable.new(place, df.schema, partition_columns or (), properties or {})
@@ -135,15 +146,18 @@ def write(
             return WrittenVersion(*replaced_rows.replace(statement, df, where, transaction))
     outgoing = Outgoing.of(df, target, where)
 
-    def remove(written: pa.Table) -> Mapping[str, int]:
+    def remove(added: pa.Table) -> Mapping[str, int]:
         files = removed
         if files is not None:
             if partition_overwrite == "dynamic":
-                files = replaced.same_partitions(files, written)
+                files = replaced.same_partitions(files, added)
             replaced.remove(transaction, files, where)
         return replaced.metrics(files)
 
-    return added_rows.commit(spark, outgoing, place, target, transaction, remove, root)
+    written = added_rows.commit(spark, outgoing, place, target, transaction, remove, root)
+    if name is not None and written.version is not None:
+        catalog.add(spark, name, place.table, owns_files=True)
+    return written
 
 
 def _session(df: DataFrame) -> SparkSession:

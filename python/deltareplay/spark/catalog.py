@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from deltareplay.exceptions import TableNotFoundError, UnsupportedFeatureError
+from deltareplay.exceptions import (
+    InvalidArgumentError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
 from deltareplay.spark import identifiers, names, session
 from deltareplay.spark.roots import root_in_spark
 
@@ -57,6 +61,26 @@ def new_location(spark: SparkSession, parts: Sequence[str], given: str | None) -
             f"the schema {space} has no location: give the table one", code="name.schema"
         )
     return f"{root.rstrip('/')}/{parts[-1].lower()}"
+
+
+def new_table(spark: SparkSession, parts: Sequence[str]) -> Table:
+    """Return the table that a name of a catalog without that name is about to get.
+
+    Raises:
+        InvalidArgumentError: ``table.exists``: the catalog's path for the name has a table already.
+        TableNotFoundError: ``name.schema``: there is no such schema, or it has no location.
+        UnsupportedFeatureError: ``spark.no_delta``.
+    """
+    check_takes_delta(spark)
+    table = identifiers.at_path(new_location(spark, parts, None))
+    if table._native.exists():
+        name = ".".join(map(names.quoted, parts))
+        raise InvalidArgumentError(
+            f"the catalog has no table {name}, and there is one at {table.uri}, where it would be: "
+            f"name that one by CREATE TABLE {name} USING delta LOCATION ..., or delete its files",
+            code="table.exists",
+        )
+    return table
 
 
 def add(

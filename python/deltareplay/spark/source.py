@@ -30,17 +30,27 @@ def resolved(spark: SparkSession, table: TableLike) -> TableLike:
     Raises:
         TableNotFoundError: ``name.not_delta``: the name is that of something else.
     """
-    if not isinstance(table, str) or not _NAME.fullmatch(table):
+    parts = name_parts(table)
+    if parts is None:
         return table
-    if os.path.isdir(os.path.join(table, "_delta_log")):
-        return table
-    parts = identifiers.parts_of(table)
     path = identifiers.path_of(parts)
     if path is not None:
         return identifiers.at_path(path)
     if identifiers.in_catalog(spark, parts) is None:
         return table
     return identifiers.table_named(spark, parts)[0]
+
+
+def name_parts(table: TableLike) -> tuple[str, ...] | None:
+    """Return the parts of a name in the session's catalog; None for everything else.
+
+    A relative path at which there is a table is no name.
+    """
+    if not isinstance(table, str) or not _NAME.fullmatch(table):
+        return None
+    if os.path.isdir(os.path.join(table, "_delta_log")):
+        return None
+    return identifiers.parts_of(table)
 
 
 def table_of(table: TableLike) -> Table:
