@@ -250,6 +250,118 @@ def test_a_repeated_write_is_done_once(delta: Any, tmp_path: Path) -> None:
     assert delta.read.format("delta").load(place).count() == 2
 
 
+#: Rows whose types do not fit INT, which delta-spark refuses (DELTA_FAILED_TO_MERGE_FIELDS).
+MISFITS = {"double": "5.7D", "string": "'6'", "bigint": "7L", "decimal": "8BD"}
+
+
+@without_jar
+@pytest.mark.parametrize("type_", MISFITS)
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_types_have_to_fit(delta: Any, tmp_path: Path, type_: str, mode: str) -> None:
+    place = str(tmp_path / "t")
+    dr_spark.write(delta.sql("SELECT 1 AS k, named_struct('a', 1) AS s"), place)
+    value = MISFITS[type_]
+    for rows in (f"SELECT {value} AS k", f"SELECT 1 AS k, named_struct('a', {value}) AS s"):
+        writer = delta.sql(rows).write.format("delta").mode(mode)
+        assert "in the rows: cast it" in message(lambda w=writer: w.save(place))
+    narrower = delta.sql("SELECT 2S AS k, named_struct('a', 3Y) AS s").write.format("delta")
+    narrower.mode(mode).save(place)
+    found = rows_of(delta.read.format("delta").load(place).selectExpr("k", "s.a"))
+    assert found[-1] == (2, 3)
+    assert len(found) == (2 if mode == "append" else 1)
+
+
+@without_jar
+def test_streams_are_cast(delta: Any, tmp_path: Path) -> None:
+    # as by delta-spark (spark.databricks.delta.streaming.sink.allowImplicitCasts)
+    source, place = str(tmp_path / "source"), str(tmp_path / "t")
+    dr_spark.write(delta.sql("SELECT 7L AS k"), source)
+    dr_spark.write(delta.sql("SELECT 1 AS k"), place)
+    rows = delta.readStream.format("delta").load(source)
+    query = (
+        rows.writeStream.format("delta")
+        .option("checkpointLocation", str(tmp_path / "c"))
+        .trigger(availableNow=True)
+        .start(place)
+    )
+    query.awaitTermination()
+    assert rows_of(delta.read.format("delta").load(place)) == [(1,), (7,)]
+
+
+@without_jar
+@pytest.mark.parametrize("way", ["before the format", "after the format", "of start", "a list"])
+def test_streams_are_partitioned(delta: Any, tmp_path: Path, way: str) -> None:
+    # as by delta-spark; Spark drops partitionBy of streams into Python data sources
+    source, place = str(tmp_path / "source"), str(tmp_path / "t")
+    dr_spark.write(delta.sql("SELECT 1 AS k, 'a' AS p, 2 AS `q,r`"), source)
+    writer = delta.readStream.format("delta").load(source).writeStream
+    writer = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
+    if way == "before the format":
+        query = writer.partitionBy("p", "q,r").format("delta").start(place)
+    elif way == "after the format":
+        query = writer.format("delta").partitionBy("p", "q,r").start(place)
+    elif way == "of start":
+        query = writer.start(place, format="delta", partitionBy=["p", "q,r"])
+    else:
+        query = writer.format("delta").partitionBy(["p", "q,r"]).start(place)
+    query.awaitTermination()
+    assert dr.Table(place).snapshot().partition_columns == ["p", "q,r"]
+    assert rows_of(dr_spark.read(delta, place)) == [(1, "a", 2)]
+
+
+@without_jar
+def test_other_formats_are_written_as_ever(delta: Any, path: str, tmp_path: Path) -> None:
+    rows = delta.read.format("delta").load(path).selectExpr("id", "id % 2 AS p")
+    rows.write.format("parquet").partitionBy("p").save(str(tmp_path / "batch"))
+    assert rows_of(delta.read.parquet(str(tmp_path / "batch"))) == [(4, 0), (5, 1)]
+    stream = delta.readStream.format("delta").load(path).selectExpr("id", "id % 2 AS p")
+    writer = stream.writeStream.option("checkpointLocation", str(tmp_path / "c"))
+    query = writer.trigger(availableNow=True).start(
+        str(tmp_path / "stream"), format="parquet", partitionBy="p"
+    )
+    query.awaitTermination()
+    assert rows_of(delta.read.parquet(str(tmp_path / "stream"))) == [(4, 0), (5, 1)]
+
+
+@without_jar
+@pytest.mark.parametrize("stream", [False, True], ids=["batch", "stream"])
+def test_the_format_obeys_settings_of_the_session(delta: Any, tmp_path: Path, stream: bool) -> None:
+    place, source = str(tmp_path / "t"), str(tmp_path / "source")
+    dr_spark.write(delta.sql("SELECT 1 AS k"), place)
+    dr_spark.write(delta.sql("SELECT 2 AS k, 'x' AS w"), source)
+    settings = {
+        "spark.databricks.delta.schema.autoMerge.enabled": "true",
+        "spark.databricks.delta.commitInfo.userMetadata": "nightly",
+    }
+
+    def put(**options: str) -> None:
+        if not stream:
+            rows = delta.read.format("delta").load(source)
+            rows.write.format("delta").mode("append").options(**options).save(place)
+            return
+        rows = delta.readStream.format("delta").load(source)
+        writer = rows.writeStream.format("delta").options(**options).trigger(availableNow=True)
+        number = len(list(tmp_path.iterdir()))
+        writer = writer.option("checkpointLocation", str(tmp_path / f"c{number}"))
+        writer.start(place).awaitTermination()
+
+    for name, value in settings.items():
+        delta.conf.set(name, value)
+    try:
+        # what a write says of itself comes first, as in delta-spark
+        assert "no column w" in message(lambda: put(mergeSchema="false"))
+        put()
+        put(userMetadata="own")
+    finally:
+        for name in settings:
+            delta.conf.unset(name)
+    assert rows_of(dr_spark.read(delta, place)) == [(1, None), (2, "x"), (2, "x")]
+    texts = dr.Table(place).history()["userMetadata"].to_pylist()
+    assert texts == ["own", "nightly", None]
+    put()
+    assert dr.Table(place).history(1)["userMetadata"].to_pylist() == [None]
+
+
 @without_jar
 def test_streams(delta: Any, path: str, tmp_path: Path) -> None:
     read = delta.readStream.format("delta").option("maxFilesPerTrigger", 1)

@@ -123,7 +123,7 @@ def test_tables_of_the_catalog_are_refused_in_one_sentence(given: dict[str, str]
     for call, run in calls(given).items():
         error = refused(run)
         assert error.code == "option.path", call
-        assert "which Spark's catalog does not pass on" in str(error)
+        assert "Spark's catalog does not pass the path" in str(error)
         assert "CREATE TEMPORARY VIEW" in str(error)
 
 

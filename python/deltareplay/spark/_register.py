@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark import every_thread, session
+from deltareplay.spark import every_thread, session, session_option
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,6 +25,9 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
     (SQL), ``splitSize`` (bytes), ``allowedRoots`` (comma-separated), ``withRowId``,
     ``withFilePath``, ``withRowIndex``, and ``storage.<key>`` for each storage option. A schema that
     is given chooses columns. Streams and writes have options of their own, which are Delta's.
+
+    From then on, writers of PySpark pass on to the format, by an option of the write, what Spark
+    does not: the settings of the session that ``write`` obeys, and ``partitionBy`` of streams.
 
     Filters are pushed where ``spark.sql.python.filterPushdown.enabled`` was set before this call
     (Spark 4.1).
@@ -79,3 +82,4 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
         every_thread.register(spark, source)
     else:
         spark.dataSource.register(source)
+    session_option.pass_on(spark, name)

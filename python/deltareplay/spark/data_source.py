@@ -166,11 +166,13 @@ class Message(WriterCommitMessage):
 class Writes:
     """Stages files in tasks, and commits on the driver."""
 
+    is_stream = False
+
     def __init__(self, options: Mapping[str, str], schema: Any, overwrite: bool) -> None:
         from deltareplay.spark.sink import Sink
 
         self.schema = schema
-        self.sink = pickle.dumps(Sink.open(dict(options), schema, overwrite))
+        self.sink = pickle.dumps(Sink.open(dict(options), schema, overwrite, stream=self.is_stream))
 
     def write(self, iterator: Iterator[Any]) -> Message:
         """What a task does with its rows."""
@@ -214,6 +216,8 @@ class Writer(Writes, DataSourceArrowWriter):
 
 class StreamWriter(Writes, _StreamWriter):
     """A commit for each batch of a stream."""
+
+    is_stream = True
 
     def write(self, iterator: Iterator[Any]) -> Message:
         """What a task does with its rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -11,6 +11,23 @@ if TYPE_CHECKING:
 def merges_schemas(spark: SparkSession) -> bool:
     """Whether each write and merge may add columns."""
     return _flag(spark, "spark.databricks.delta.schema.autoMerge.enabled", default=False)
+
+
+def user_metadata(spark: SparkSession) -> str | None:
+    """The text that each commit of the session gets."""
+    text: str | None = spark.conf.get("spark.databricks.delta.commitInfo.userMetadata", None)
+    return text
+
+
+def of_writes(spark: SparkSession) -> dict[str, Any]:
+    """The settings that options of a write stand for, by the names of these options."""
+    known: dict[str, Any] = {}
+    if merges_schemas(spark):
+        known["mergeSchema"] = True
+    text = user_metadata(spark)
+    if text is not None:
+        known["userMetadata"] = text
+    return known
 
 
 def checks_retention(spark: SparkSession) -> bool:

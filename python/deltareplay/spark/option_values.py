@@ -12,6 +12,9 @@ from deltareplay.exceptions import InvalidArgumentError
 #: The options that are times, in lower case.
 _TIMES = frozenset({"timestampasof", "startingtimestamp", "endingtimestamp"})
 
+#: Why the name of a table is not enough.
+NO_PATH = "Spark's catalog does not pass the path of a table on to Python data sources"
+
 
 def number(name: str, text: str) -> int:
     """An option that is a whole number.
@@ -43,11 +46,11 @@ def path(given: Mapping[str, str], call: str) -> str:
     provider = given.get("provider", "").lower()
     if "path" in given and (not provider or (provider == "delta" and call == "load")):
         return given["path"]
+    instead = "write(df, name)" if call == "save" else "read(spark, name)"
     raise InvalidArgumentError(
-        "a Python data source needs the table's path, which Spark's catalog does not pass on: "
-        f"use .{call}(path), or deltareplay.spark.DeltaTable.forName and "
-        "deltareplay.spark.sql for names; or CREATE TEMPORARY VIEW name USING deltareplay "
-        "OPTIONS (path '...') instead of CREATE TABLE and saveAsTable",
+        f"use .{call}(path), or deltareplay.spark.{instead}, DeltaTable.forName and "
+        f"deltareplay.spark.sql for names: {NO_PATH}. CREATE TEMPORARY VIEW name USING deltareplay "
+        "OPTIONS (path '...') takes the place of CREATE TABLE",
         code="option.path",
     )
 

@@ -18,7 +18,7 @@ from deltareplay.exceptions import (
     DeltaReplayError,
     InvalidArgumentError,
 )
-from deltareplay.spark import replaced, sink_options
+from deltareplay.spark import outgoing, replaced, sink_options
 from deltareplay.spark.target_table import TargetTable
 
 if TYPE_CHECKING:
@@ -66,16 +66,20 @@ class Sink:
     overwrite: bool
 
     @classmethod
-    def open(cls, options: Mapping[str, str], schema: Any, overwrite: bool) -> Sink:
+    def open(
+        cls, options: Mapping[str, str], schema: Any, overwrite: bool, *, stream: bool = False
+    ) -> Sink:
         """The table that the options name; if it does not exist, the commit creates it.
 
         Args:
             options: As from Spark.
             schema: Spark's schema of the rows.
             overwrite: Whether existing rows are replaced.
+            stream: Whether the rows are those of a stream, which are cast, as by delta-spark.
 
         Raises:
-            InvalidArgumentError: An option is unknown, or contradicts the others or the table.
+            InvalidArgumentError: An option is unknown, or contradicts the others or the table; or
+                a column has another type than the table's.
             UnsupportedFeatureError: The table has a feature that cannot be written.
         """
         asked = sink_options.parse(options, overwrite)
@@ -93,6 +97,8 @@ class Sink:
             # as in delta-spark, a table stays partitioned only if the write says so
             target, partition_by = target.with_new_columns(schema, partition_by or ()), None
         target.check(partition_by)
+        if not stream:
+            outgoing.check_types(schema, target)
         return cls(target, asked, overwrite)
 
     @property

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from deltareplay._table import Table
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.option_values import number, path
+from deltareplay.spark.session_option import OPTION
 
 _STORAGE = "storage."
 _PROPERTY = "delta."
@@ -25,6 +28,7 @@ KNOWN = frozenset(
         "usermetadata",
         "checkpointlocation",
         "queryname",
+        OPTION,
     }
 )
 
@@ -123,6 +127,7 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
             "without replaceWhere and partitionOverwriteMode",
             code="option.write",
         )
+    known: dict[str, Any] = json.loads(given.get(OPTION, "{}"))  # what options say comes first
     version = given.get("txnversion")
     if version is not None and "txnappid" not in given:
         raise InvalidArgumentError(
@@ -137,8 +142,8 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
             if name.startswith(_STORAGE)
         },
         roots=_names(given.get("allowedroots")),
-        partition_by=_names(given.get("partitionby")),
-        merge_schema=given.get("mergeschema", "").lower() == "true",
+        partition_by=_names(given.get("partitionby")) or _listed(known.get("partitionBy")),
+        merge_schema=str(given.get("mergeschema", known.get("mergeSchema"))).lower() == "true",
         overwrite_schema=replaces,
         # not of the lowered names: those of properties have capitals
         properties={
@@ -148,8 +153,12 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
         dynamic=overwrite and mode == "dynamic",
         txn_app_id=given.get("txnappid"),
         txn_version=None if version is None else number("txnVersion", version),
-        user_metadata=given.get("usermetadata"),
+        user_metadata=given.get("usermetadata", known.get("userMetadata")),
     )
+
+
+def _listed(names: list[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(names)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
