@@ -59,6 +59,7 @@ SPELLINGS: dict[str, tuple[pa.DataType, Any, list[str]]] = {
         MOMENT,
         ["2020-01-01 00:00:00.12", "2020-01-01 00:00:00.120000", "2020-01-01T00:00:00.12"],
     ),
+    "empty": (pa.string(), "", [""]),
     **{name: (pa.string(), text, [text]) for name, text in TEXTS.items()},
 }
 

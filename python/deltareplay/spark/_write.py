@@ -21,6 +21,7 @@ from deltareplay.spark import (
     session,
 )
 from deltareplay.spark.outgoing import Outgoing
+from deltareplay.spark.pruning import own_filter
 from deltareplay.spark.source import TableLike, name_parts, place_of, resolved
 from deltareplay.spark.statement import Statement
 from deltareplay.spark.target_table import TargetTable
@@ -138,9 +139,10 @@ def write(
     transaction = target.begin(snapshot, "WRITE", parameters, user_metadata)
     if txn is not None and transaction.set_transaction(*txn):
         return WrittenVersion(transaction.commit(), {})
-    removed = None
-    if mode == "overwrite" and snapshot is not None:
+    removed, filter = None, None
+    if mode == "overwrite" and snapshot is not None and partition_overwrite == "static":
         removed = replaced.files(spark, snapshot, where)
+        filter = own_filter(where, spark, snapshot, None, joined=False)
         if removed is None and where is not None:
             statement = Statement(spark, snapshot, target, root)
             return WrittenVersion(*replaced_rows.replace(statement, df, where, transaction))
@@ -148,10 +150,12 @@ def write(
 
     def remove(added: pa.Table) -> Mapping[str, int]:
         files = removed
+        if snapshot is not None and partition_overwrite == "dynamic":
+            maps: list[Any] = added["partitionValues"].to_pylist()
+            values = [dict(one) for one in maps]
+            files = replaced.same_partitions(snapshot, values, session.time_zone(spark))
         if files is not None:
-            if partition_overwrite == "dynamic":
-                files = replaced.same_partitions(files, added)
-            replaced.remove(transaction, files, where)
+            replaced.remove(transaction, files, filter)
         return replaced.metrics(files)
 
     written = added_rows.commit(spark, outgoing, place, target, transaction, remove, root)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark import partition_values, session
 from deltareplay.spark.schema import columns_of
 
 _PARSED = "partitionValues_parsed"
@@ -29,8 +30,11 @@ _ROWS = "numRecords"
 _NUMBER = "deltareplay: number of the file"
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pyspark.sql import SparkSession
 
+    from deltareplay._filters import Filter
     from deltareplay._snapshot import Snapshot
     from deltareplay._transaction import Transaction
     from deltareplay.spark.statement import Statement
@@ -50,13 +54,22 @@ def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.
     from deltareplay.spark.frames import from_arrow
 
     typed = snapshot.files([*columns(condition), _PARSED])
-    values = typed.select([_PARSED]).flatten().rename_columns(list(snapshot.partition_columns))
+    values = _partition_values(snapshot, typed, session.time_zone(spark), logical=True)
     numbered = values.append_column(_NUMBER, pa.array(range(typed.num_rows), pa.int64()))
     try:
         chosen = from_arrow(spark, numbered).where(condition).select(f"`{_NUMBER}`").toArrow()
     except AnalysisException:
         return None
     return typed.select(columns(condition)).take(chosen[_NUMBER])
+
+
+def _partition_values(
+    snapshot: Snapshot, files: pa.Table, zone: str, *, logical: bool = False
+) -> pa.Table:
+    """The typed partition values of files, by the columns' names in the log, or in the schema."""
+    partitions = [one for one in columns_of(snapshot) if one.is_partition]
+    values = [one.values for one in partition_values.constants(files, partitions, zone)]
+    return pa.table(values, [one.name if logical else one.physical for one in partitions])
 
 
 def columns(condition: str | None) -> list[str]:
@@ -90,15 +103,22 @@ def _may_use_data(condition: str, snapshot: Snapshot) -> bool:
     return any(column.name.lower() in words - partitions for column in columns_of(snapshot))
 
 
-def same_partitions(live: pa.Table, written: pa.Table) -> pa.Table:
-    """The live files in the partitions of the written files."""
-    touched = {_key(values) for values in written["partitionValues"].to_pylist()}
-    partitions = live["partitionValues"].to_pylist()
-    return live.filter(pa.array([_key(values) in touched for values in partitions], pa.bool_()))
+def same_partitions(
+    snapshot: Snapshot, written: Sequence[Mapping[str, str | None]], zone: str
+) -> pa.Table:
+    """The live files in the partitions of the written files, however the log spells their values.
 
-
-def _key(values: Any) -> tuple[tuple[str, str | None], ...]:
-    return tuple(sorted(values, key=lambda one: one[0]))
+    Args:
+        snapshot: The version that has the live files.
+        written: The partition values of each written file.
+        zone: The time zone of timestamps in the log that have none.
+    """
+    live = snapshot.files([*REMOVED, _PARSED])
+    if snapshot.partition_columns:
+        values = _partition_values(snapshot, live, zone)
+        held = snapshot._native.in_partitions(values, list(written))
+        live = live.filter(pa.array(held, pa.bool_()))
+    return live.select(REMOVED)
 
 
 def metrics(removed: pa.Table | None) -> dict[str, int]:
@@ -117,10 +137,10 @@ def metrics(removed: pa.Table | None) -> dict[str, int]:
     return found
 
 
-def remove(transaction: Transaction, files: pa.Table, condition: str | None) -> None:
-    """Removes the files; the transaction has read what the condition says, or the whole table."""
+def remove(transaction: Transaction, files: pa.Table, filter: Filter | None) -> None:
+    """Removes the files; the transaction has read what the filter says, or the whole table."""
     try:
-        transaction.read(condition)
+        transaction.read(filter)
     except InvalidArgumentError:
         transaction.read()
     transaction.remove_files(files.select(REMOVED))

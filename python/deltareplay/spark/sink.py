@@ -207,10 +207,16 @@ class Sink:
 
     def _removed(self, transaction: Transaction, snapshot: Snapshot, adds: list[Any]) -> pa.Table:
         """The files that are replaced."""
+        if self.options.dynamic:
+            written = [add["partitionValues"] for add in adds]
+            # executors read timestamps that have no zone in the log as UTC
+            live = replaced.same_partitions(snapshot, written, "UTC")
+            replaced.remove(transaction, live, None)
+            return live
         condition = self.options.replace_where
         live = snapshot.files(replaced.columns(condition), condition)
         if condition is not None:
-            others = snapshot.files(["path"], filter=f"({condition}) IS NOT TRUE")["path"]
+            others = snapshot.files(["path"], filter=f"({condition}\n) IS NOT TRUE")["path"]
             both = set(live["path"].to_pylist()) & set(others.to_pylist())
             if both:
                 one = min(map(str, both))
@@ -220,11 +226,6 @@ class Sink:
                     "rewrites such files",
                     code="write.replace_where",
                 )
-        if self.options.dynamic:
-            values = [list(add["partitionValues"].items()) for add in adds]
-            kind = pa.map_(pa.string(), pa.string())
-            written = pa.table({"partitionValues": pa.array(values, kind)})
-            live = replaced.same_partitions(live, written)
         replaced.remove(transaction, live, condition)
         return live
 
