@@ -266,3 +266,58 @@ def test_what_tasks_of_spark_have_left_goes_as_well(tmp_path: Path) -> None:
     table.vacuum(dry_run=False)
     assert not (root / staged).exists()
     assert all((root / path).exists() for path in others)
+
+
+@pytest.mark.parametrize("roots", [None, []])
+def test_a_lite_vacuum_deletes_only_what_a_full_one_could(
+    tmp_path: Path, roots: list[str] | None
+) -> None:
+    root = tmp_path / "t"
+    log = busy(root)
+    hidden = ["_delta_log/keep.txt", "_spark_metadata/0", "_hidden/x", ".hidden", "deep/.x/y"]
+    put(root, *hidden)
+    put(tmp_path, "elsewhere/v", "elsewhere/w")
+    (root / "link").symlink_to(tmp_path / "elsewhere")
+    (root / "inner").symlink_to(root / "_day=x%20y")
+    (root / "single").symlink_to(tmp_path / "elsewhere" / "w")
+    os.utime(root / "_delta_log" / f"{0:020d}.json", (OLD / 1000, OLD / 1000))
+    names = [
+        *hidden,
+        f"_delta_log/{0:020d}.json",
+        "link/v",
+        "inner/live",
+        "./vector",
+        "live%20one/",
+        "deep",  # a directory
+        "deep/er/orphan/x",  # in a file
+        "x" * 300,
+        "just-written",  # younger than the retention
+        "deep/er/orphan",
+    ]
+    gone: dict[str, Any] = {"partition_values": {"_day": None}, "deletion_timestamp": OLD}
+    log.commit(*(logs.remove(name, **gone) for name in names), modified=OLD + 1)
+    table = dr.Table(log.uri, allowed_roots=roots)
+    before, live = on_disk(root), table.snapshot().num_files
+    lite = table.vacuum(lite=True)
+    assert set(lite.files) == {"old", "_change_data/old.parquet", "deep/er/orphan"}
+    assert lite.size_in_bytes == 15
+    table.vacuum(lite=True, dry_run=False)
+    assert before - on_disk(root) == set(lite.files)
+    assert (tmp_path / "elsewhere" / "v").exists()
+    assert table.snapshot().num_files == live
+
+
+def test_cleanup_deletes_nothing_behind_links(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path / "t")
+    retention = {"delta.logRetentionDuration": "interval 1 days"}
+    log.create(logs.schema(id="long"), configuration=retention, modified=OLD)
+    for number in range(3):
+        log.commit(logs.add(f"f{number}"), modified=OLD + number + 1)
+    log.checkpoint(2)
+    log.commit(logs.add("young"), modified=NOW)
+    put(tmp_path, "elsewhere/mine.parquet", f"others/{0:020d}.aa.json")
+    (log.table / "_delta_log" / "_sidecars").symlink_to(tmp_path / "elsewhere")
+    (log.table / "_delta_log" / "_staged_commits").symlink_to(tmp_path / "others")
+    assert dr.Table(log.uri).cleanup_log(dry_run=False).files
+    assert (tmp_path / "elsewhere" / "mine.parquet").exists()
+    assert (tmp_path / "others" / f"{0:020d}.aa.json").exists()

@@ -173,7 +173,7 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
             _ => {}
         }
     }
-    for file in source.storage.list(STAGED_DIRECTORY, "")? {
+    for file in own_files(source, STAGED_DIRECTORY)? {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         let version = name.get(..20).and_then(|digits| digits.parse::<u64>().ok());
         if let Some(version) = version.filter(|version| *version <= first) {
@@ -188,7 +188,7 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
     let kept = listing.checkpoints.iter();
     match named_sidecars(source, kept.filter(|kept| kept.version >= first)) {
         Ok(named) => {
-            for file in source.storage.list(SIDECAR_DIRECTORY, "")? {
+            for file in own_files(source, SIDECAR_DIRECTORY)? {
                 if file.modification_time < yesterday && !named.contains(&file.path) {
                     report.take(file);
                 }
@@ -200,6 +200,14 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
         )),
     }
     Ok(report)
+}
+
+/// The files of a directory of the log; none where a link takes its place: they may be anybody's.
+fn own_files(source: &Source, directory: &str) -> Result<Vec<FileMeta>> {
+    if source.storage.is_link(directory) {
+        return Ok(Vec::new());
+    }
+    source.storage.list(directory, "")
 }
 
 /// What a writer left that was stopped: `.name.tmp`, on HDFS `.name.tmp.1` as well.

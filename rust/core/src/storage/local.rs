@@ -395,6 +395,11 @@ impl Storage for LocalStorage {
         self.remove_empty(directory)
     }
 
+    fn is_link(&self, path: &str) -> bool {
+        let entry = self.full_path(path).map(fs::symlink_metadata);
+        matches!(entry, Ok(Ok(entry)) if entry.is_symlink())
+    }
+
     fn leads_out(&self, path: &str) -> Option<String> {
         let full = self.full_path(path).ok()?;
         leads_out(&self.directory, &full).map(|real| platform::shown(&real))

@@ -194,6 +194,12 @@ pub trait Storage: Debug + Send + Sync {
         Ok(false)
     }
 
+    /// Whether a link is at this path itself, whatever it leads to. Object stores have none.
+    fn is_link(&self, path: &str) -> bool {
+        let _no_links = path;
+        false
+    }
+
     /// Where links lead that make a file of the table lie elsewhere; None for a file inside.
     fn leads_out(&self, path: &str) -> Option<String> {
         let _no_links = path;

@@ -227,6 +227,10 @@ impl Storage for VendedStorage {
         self.open(Access::ReadWrite)?.delete_empty(directory)
     }
 
+    fn is_link(&self, path: &str) -> bool {
+        self.plain.is_link(path)
+    }
+
     fn leads_out(&self, path: &str) -> Option<String> {
         self.plain.leads_out(path)
     }

@@ -118,6 +118,10 @@ impl Storage for ManagedLog {
         self.files.delete_empty(directory)
     }
 
+    fn is_link(&self, path: &str) -> bool {
+        self.files.is_link(path)
+    }
+
     fn leads_out(&self, path: &str) -> Option<String> {
         self.files.leads_out(path)
     }

@@ -1,22 +1,25 @@
 //! What the log itself says was removed, so that the table need not be listed.
 //!
-//! `_delta_log/_last_vacuum_info` tells up to which version that was done before.
+//! `_delta_log/_last_vacuum_info` tells up to which version that was done before. The log may name what it
+//! likes, so the files are looked at: only what a listing would have shown goes.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use serde_json::{Value, json};
 
-use super::named_by;
+use super::{Visible, directories_above, named_by};
 use crate::codec::commit::{FileActions, Wanted};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::segment::monotonised;
 use crate::log::{LogListing, TailFile};
+use crate::maintenance::is_full;
 use crate::replay::{Source, decode_tail};
 use crate::snapshot::Snapshot;
-use crate::storage::FileMeta;
+use crate::storage::{FileMeta, Storage, pool};
 
 const INFO: &str = "_delta_log/_last_vacuum_info";
 /// It holds one number.
@@ -28,7 +31,7 @@ pub(super) fn candidates(
     source: &Source,
     snapshot: &Snapshot,
     cutoff: i64,
-) -> Result<(Vec<FileMeta>, Option<u64>)> {
+) -> Result<(BTreeSet<String>, Option<u64>)> {
     let mut listing = LogListing::read(&*source.storage, 0)?;
     listing
         .commits
@@ -46,7 +49,7 @@ pub(super) fn candidates(
     let times = monotonised(&listing.commits);
     let old = times.iter().rev().find(|(_, time)| *time <= cutoff);
     let Some(end) = old.map(|(version, _)| *version) else {
-        return Ok((Vec::new(), done));
+        return Ok((BTreeSet::new(), done));
     };
     let begin = done.map_or(earliest, |done| done.saturating_add(1).max(earliest));
     let commits: Vec<TailFile> = listing
@@ -63,36 +66,70 @@ pub(super) fn candidates(
     let fields = vec![
         FileField::Path,
         FileField::DeletionTimestamp,
-        FileField::Size,
         FileField::DeletionVector,
     ];
     let wanted = Wanted {
         removes: Some(fields),
-        cdcs: Some(vec![FileField::Path, FileField::Size]),
+        cdcs: Some(vec![FileField::Path]),
         ..Wanted::default()
     };
-    let mut found: BTreeMap<String, u64> = BTreeMap::new();
+    let mut named = BTreeSet::new();
     for batch in decode_tail(&source.storage, &commits, &wanted)? {
         if let Some(removes) = batch.removes {
-            expired(source, &removes, cutoff, &mut found)?;
+            expired(source, &removes, cutoff, &mut named)?;
         }
         if let Some(cdcs) = batch.cdcs {
-            take(source, &cdcs, |_| true, false, &mut found)?;
+            take(source, &cdcs, |_| true, false, &mut named)?;
         }
     }
-    let meta = |(path, size)| FileMeta {
-        path,
-        size,
-        modification_time: 0,
-    };
-    Ok((found.into_iter().map(meta).collect(), Some(end)))
+    Ok((named, Some(end)))
+}
+
+/// Those that a full vacuum would list as well: files that are there, visible, older than the cutoff, and
+/// not in a directory that is a link.
+pub(super) fn stored(
+    source: &Source,
+    visible: &Visible,
+    mut named: BTreeSet<String>,
+    cutoff: i64,
+) -> Result<Vec<FileMeta>> {
+    let mut links: HashMap<String, bool> = HashMap::new();
+    named.retain(|path| {
+        visible.reaches(path)
+            && !directories_above(path).any(|directory| {
+                let known = links.get(directory).copied();
+                known.unwrap_or_else(|| {
+                    let is_link = source.storage.is_link(directory);
+                    links.insert(directory.to_owned(), is_link);
+                    is_link
+                })
+            })
+    });
+    let storage = Arc::clone(&source.storage);
+    let files = pool::on_all(named.into_iter().collect(), move |path: &String| {
+        look_at(&*storage, path)
+    })?;
+    let is_old = |file: &FileMeta| file.modification_time < cutoff;
+    Ok(files.into_iter().flatten().filter(is_old).collect())
+}
+
+/// None for a file that is not there, or that no listing gives.
+fn look_at(storage: &dyn Storage, path: &str) -> Result<Option<FileMeta>> {
+    match storage.head(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) => match error.code() {
+            "storage.not_found" | "storage.not_a_file" | "storage.name" | "storage.path"
+            | "path.escapes_root" => Ok(None),
+            _ => Err(error),
+        },
+    }
 }
 
 fn expired(
     source: &Source,
     removes: &FileActions,
     cutoff: i64,
-    found: &mut BTreeMap<String, u64>,
+    named: &mut BTreeSet<String>,
 ) -> Result<()> {
     let times = removes
         .rows
@@ -104,7 +141,7 @@ fn expired(
         .map(|time| time.unwrap_or(0))
         .collect();
     let old = |row: usize| times.get(row).is_some_and(|time| *time < cutoff);
-    take(source, removes, old, true, found)
+    take(source, removes, old, true, named)
 }
 
 fn take(
@@ -112,10 +149,8 @@ fn take(
     actions: &FileActions,
     wanted: impl Fn(usize) -> bool,
     vectors: bool,
-    found: &mut BTreeMap<String, u64>,
+    named: &mut BTreeSet<String>,
 ) -> Result<()> {
-    let sizes = actions.rows.column_by_name(FileField::Size.name());
-    let sizes = sizes.and_then(|sizes| sizes.as_primitive_opt::<Int64Type>());
     let names = actions.rows.column_by_name(FileField::Path.name());
     let Some(names) = names.and_then(|names| names.as_string_opt::<i32>()) else {
         return Ok(());
@@ -124,14 +159,9 @@ fn take(
         if vectors {
             let mut paths = HashSet::new();
             named_by(source, &actions.rows.slice(row, 1), &mut paths)?;
-            paths.into_iter().for_each(|path| {
-                found.entry(path).or_insert(0);
-            });
-        }
-        let path = super::inside(source, name.unwrap_or_default())?;
-        let size = sizes.map_or(0, |sizes| sizes.value(row));
-        if let Some(path) = path {
-            found.insert(path, u64::try_from(size).unwrap_or(0));
+            named.extend(paths);
+        } else {
+            named.extend(super::inside(source, name.unwrap_or_default())?);
         }
     }
     Ok(())
@@ -157,5 +187,9 @@ pub(super) fn note(source: &Source, searched: Option<u64>, lite: bool) -> Result
         None if lite => return Ok(()),
         None => json!({}),
     };
-    source.storage.put(INFO, info.to_string().as_bytes())
+    match source.storage.put(INFO, info.to_string().as_bytes()) {
+        // the next one searches the same commits again
+        Err(error) if is_full(&error) => Ok(()),
+        written => written,
+    }
 }

@@ -117,20 +117,21 @@ pub fn plan(
         directories: Vec::new(),
         searched: None,
     };
-    let found = if options.lite {
-        let (found, searched) = lite::candidates(source, snapshot, cutoff)?;
+    let visible = Visible::of(snapshot)?;
+    let files = if options.lite {
+        let (mut named, searched) = lite::candidates(source, snapshot, cutoff)?;
         report.searched = searched;
-        found
+        named.retain(|path| !protected.contains(path));
+        lite::stored(source, &visible, named, cutoff)?
     } else {
-        let visible = Visible::of(snapshot)?;
         report.directories = old_directories(source, &visible, cutoff)?;
-        old_files(source, &visible, "", cutoff)?
+        let mut files = old_files(source, &visible, "", cutoff)?;
+        files.retain(|file| !protected.contains(&file.path));
+        files
     };
-    for FileMeta { path, size, .. } in found {
-        if !protected.contains(&path) {
-            report.size_in_bytes = report.size_in_bytes.saturating_add(size);
-            report.files.push(path);
-        }
+    for FileMeta { path, size, .. } in files {
+        report.size_in_bytes = report.size_in_bytes.saturating_add(size);
+        report.files.push(path);
     }
     Ok(report)
 }
@@ -314,6 +315,11 @@ impl Visible {
         })
     }
 
+    /// A path from the table root, each of its parts.
+    fn reaches(&self, path: &str) -> bool {
+        directories_above(path).all(|directory| self.is(directory)) && self.is(path)
+    }
+
     /// The last part of a path; what stands before it was checked before.
     pub fn is(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
@@ -329,6 +335,12 @@ impl Visible {
                 .iter()
                 .any(|column| name.starts_with(column))
     }
+}
+
+/// The directories that a file lies in, outermost first.
+fn directories_above(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/')
+        .filter_map(|(end, _)| path.get(..end))
 }
 
 /// Whether a path lies in a directory for files that no commit names yet, as statements in Spark make them:
