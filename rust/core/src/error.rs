@@ -6,6 +6,10 @@
 
 use std::fmt;
 
+mod shown;
+
+pub use shown::{is_invisible, shown};
+
 /// The result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -183,13 +187,15 @@ impl Error {
     }
 }
 
+/// As a person reads it: text of strangers is made safe here, and nowhere before.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inner = &self.0;
-        f.write_str(&inner.message)?;
+        f.write_str(&shown(&inner.message))?;
         let mut place = Vec::new();
         if let Some(path) = &inner.path {
-            place.push(format!("file: {path}"));
+            // no line of a path is the caller's text
+            place.push(format!("file: {}", shown(path).replace('\n', "\\n")));
         }
         if let Some(line) = inner.line {
             place.push(format!("line {line}"));
@@ -204,7 +210,7 @@ impl fmt::Display for Error {
             write!(f, " ({})", place.join(", "))?;
         }
         if let Some(cause) = &inner.cause {
-            write!(f, ": {cause}")?;
+            write!(f, ": {}", shown(&cause.to_string()))?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_invisible};
 use crate::expr::literal::Decimal;
 use crate::expr::predicate;
 use crate::spec::json::clipped;
@@ -520,7 +520,7 @@ fn marked(text: &str, location: Location) -> String {
     let column = index(location.column);
     let from = column.saturating_sub(BEFORE);
     // One letter for each, so that the caret stays below its place.
-    let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let plain = |letter: char| if is_invisible(letter) { ' ' } else { letter };
     let shown: String = line.chars().skip(from).take(SHOWN).map(plain).collect();
     let caret = " ".repeat(column - from);
     format!("\n  {shown}\n  {caret}^")
