@@ -9,9 +9,9 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::codec::commit::{ActionBatch, ActionDecoder, FileActions, Placed, Wanted};
+use crate::codec::commit::{ActionBatch, ActionDecoder, FileActions, Placed, Wanted, info_of};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::commit::decode_files;
@@ -316,7 +316,7 @@ fn file_changes(files: Option<&FileActions>) -> Result<Vec<DecodedChange>> {
 impl CommitInfo {
     /// Of JSON text; what cannot be read is not said.
     fn of(text: &str) -> Self {
-        let info: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+        let info = info_of(text).unwrap_or_default();
         let operation = info.get("operation").and_then(Value::as_str);
         let none = |name: &str| {
             let metrics = info.get("operationMetrics");

@@ -5,6 +5,8 @@
 //!
 //! Protocol: "Delta Log Entries", "Log Compaction Files", "Actions".
 
+use std::collections::BTreeMap;
+
 use arrow_array::RecordBatch;
 
 use super::action_json::{
@@ -16,6 +18,7 @@ use super::file_actions::{
 use crate::error::{Error, Result};
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
 use crate::spec::json::{Cursor, JsonError};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// A batch is closed before its text outgrows Arrow's 32-bit offsets.
@@ -107,9 +110,32 @@ impl ActionBatch {
     /// The same by its keys: empty where there is none, or none that is an object.
     pub fn info(&self) -> Map<String, Value> {
         let info = self.commit_info();
-        info.and_then(|text| serde_json::from_str(text).ok())
-            .unwrap_or_default()
+        info.and_then(|text| info_of(text).ok()).unwrap_or_default()
     }
+}
+
+/// The entries of a `commitInfo`. Any writer puts there what it likes, and nothing depends on most of it: a
+/// value that cannot be read, such as a number beyond all types, is left out.
+///
+/// # Errors
+///
+/// It is no JSON object.
+pub fn info_of(text: &str) -> serde_json::Result<Map<String, Value>> {
+    let whole = serde_json::from_str(text);
+    match whole {
+        Ok(info) => Ok(info),
+        Err(_) => readable(text),
+    }
+}
+
+fn readable(text: &str) -> serde_json::Result<Map<String, Value>> {
+    let entries: BTreeMap<String, &RawValue> = serde_json::from_str(text)?;
+    let value = |raw: &RawValue| match serde_json::from_str(raw.get()) {
+        Ok(value) => Some(value),
+        Err(_) => readable(raw.get()).ok().map(Value::Object),
+    };
+    let readable = |(key, raw)| Some((key, value(raw)?));
+    Ok(entries.into_iter().filter_map(readable).collect())
 }
 
 /// Decodes files of action lines, oldest first.

@@ -13,7 +13,7 @@ use super::commit::decode_files;
 use super::history;
 use super::listing::{LogListing, VersionedFile};
 use super::path;
-use crate::codec::commit::{ActionBatch, ActionDecoder, FileActions, Placed, Wanted};
+use crate::codec::commit::{ActionBatch, ActionDecoder, FileActions, Placed, Wanted, info_of};
 use crate::codec::control_columns::{
     boolean, domain_fields, domain_rows, long, metadata_fields, metadata_rows, protocol_fields,
     protocol_rows, structure, text, text_map, texts, transaction_fields, transaction_rows,
@@ -240,7 +240,7 @@ fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordB
 fn commit_infos(list: &[Placed<String>]) -> std::result::Result<ArrayRef, ArrowError> {
     let parsed: Vec<Map<String, Value>> = list
         .iter()
-        .map(|(_, text)| serde_json::from_str(text).unwrap_or_default())
+        .map(|(_, text)| info_of(text).unwrap_or_default())
         .collect();
     let mut columns = Vec::new();
     for field in &commit_info_fields() {

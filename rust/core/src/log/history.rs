@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::commit::{decode_files, read_commit_info};
 use super::listing::{LogListing, VersionedFile};
 use super::segment::monotonised;
-use crate::codec::commit::{ActionDecoder, Wanted};
+use crate::codec::commit::{ActionDecoder, Wanted, info_of};
 use crate::codec::file_actions::{STRING_MAP, string_map_builder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::json::{Cursor, JsonError};
@@ -247,7 +247,7 @@ pub fn read_history(
                 .map(|(_, text)| text.as_str());
             while infos.next_if(|(place, _)| *place < end).is_some() {} // a second one is nobody's
             let info: Map<String, Value> = match text {
-                Some(text) => serde_json::from_str(text).map_err(|cause| {
+                Some(text) => info_of(text).map_err(|cause| {
                     located(
                         Error::corrupt("commit.action", "commitInfo cannot be read").because(cause),
                     )
