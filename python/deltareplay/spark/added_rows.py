@@ -53,7 +53,7 @@ def commit(
     try:
         files = staged.write(rows)
         identities.set_marks(transaction, target, files.marks)
-        transaction.add_files(files.adds)
+        files.stage(transaction)
         metrics = {**staged.metrics(files.adds), **also(files.adds)}
         transaction.set_metrics(metrics)
     except BaseException:

@@ -143,9 +143,7 @@ class Rewrite:
         written = self._staged.write(Outgoing.as_stored(rows, self._target, ids, self._given))
         identities.set_marks(self._transaction, self._target, written.marks)
         self._added = written.adds
-        self._transaction.add_files(written.adds)
-        for one in written.changes:
-            self._transaction.add_change_data(**one)
+        written.stage(self._transaction)
         self.metrics["change_files"] = len(written.changes)
         counted = Staged.metrics(written.adds)
         self.metrics["added"] = counted["numFiles"]

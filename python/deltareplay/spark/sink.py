@@ -161,6 +161,8 @@ class Sink:
         adds = f"[{','.join(one.adds[1:-1] for one in written if one.adds != '[]')}]"
         transaction._native.add(adds)
         files = json.loads(adds)
+        written_files = [(add["path"], add["size"], add["modificationTime"]) for add in files]
+        transaction._native.expect(written_files)
         removed = None
         if self.overwrite and snapshot is not None:
             removed = self._removed(transaction, snapshot, files)

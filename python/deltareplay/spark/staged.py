@@ -55,12 +55,21 @@ class StagedFiles:
         changes: The arguments of ``Transaction.add_change_data`` for each change data file.
         changed_rows: The rows of the latter.
         marks: How far identity columns have got, by their names.
+        written: Encoded path, bytes and time, in milliseconds, of every file.
     """
 
     adds: pa.Table
     changes: list[dict[str, Any]]
     changed_rows: int
     marks: Mapping[str, int]
+    written: list[tuple[str, int, int]]
+
+    def stage(self, transaction: Transaction) -> None:
+        """Stages them; those that are old when it commits are looked at again."""
+        transaction.add_files(self.adds)
+        for change in self.changes:
+            transaction.add_change_data(**change)
+        transaction._native.expect(self.written)
 
 
 class Staged:
@@ -164,7 +173,14 @@ class Staged:
             else:
                 path = quote(row["path"], safe=SAFE)
                 adds.append({**row, "path": path, "partitionValues": known, "dataChange": True})
-        return StagedFiles(pa.Table.from_pylist(adds, _ADD), self._moved(changes), changed, marks)
+        moved = self._moved(changes)
+        times = [row["modificationTime"] for row in changes]
+        written = [(row["path"], row["size"], row["modificationTime"]) for row in adds]
+        written += [
+            (change["path"], change["size"], time)
+            for change, time in zip(moved, times, strict=True)
+        ]
+        return StagedFiles(pa.Table.from_pylist(adds, _ADD), moved, changed, marks, written)
 
     def _moved(self, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Change data files at the place that the protocol has for them."""

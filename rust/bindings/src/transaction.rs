@@ -10,13 +10,14 @@ use deltareplay_core::error::{Error, Result};
 use deltareplay_core::spec::DeletionVectorDescriptor;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::table::Table;
-use deltareplay_core::transaction as core;
 use deltareplay_core::transaction::actions::parse_actions;
+use deltareplay_core::transaction::{self as core, StagedFile};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::convert;
+use crate::exceptions::to_exception;
 use crate::filter;
 use crate::gate::detached;
 use crate::protocol::{Versions, protocol, versions};
@@ -115,6 +116,26 @@ impl Transaction {
     fn add(&self, py: Python<'_>, json: &str) -> PyResult<()> {
         self.with(py, |staged| {
             staged.add(parse_actions("add", json)?);
+            Ok(())
+        })
+    }
+
+    /// Notes files that were written for this commit: encoded paths, bytes, and when, in milliseconds.
+    fn expect(&self, py: Python<'_>, files: Vec<(String, u64, i64)>) -> PyResult<()> {
+        let resolver = &self.table.source().resolver;
+        let files = files.into_iter().map(|(path, size, written)| {
+            let path = resolver.resolve("", &path)?.into_owned();
+            Ok(StagedFile {
+                path,
+                size,
+                written,
+            })
+        });
+        let files = files
+            .collect::<Result<Vec<_>>>()
+            .map_err(|error| to_exception(py, &error))?;
+        self.with(py, |staged| {
+            staged.expect(files);
             Ok(())
         })
     }

@@ -73,6 +73,7 @@ impl Transaction {
             interrupt::check()?;
             attempts += 1;
             let version = last.version.map_or(0, |version| version + 1);
+            self.check_staged()?;
             let (text, adds) = self.render(version, &last, read_mark, isolation, blind)?;
             if self.put(version, text.as_bytes(), deadline)? {
                 self.adds = adds;

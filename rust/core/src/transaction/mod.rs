@@ -33,6 +33,7 @@ mod prepare;
 pub mod random;
 mod replace;
 pub mod rows;
+mod staged_files;
 mod whole_commit;
 mod winner;
 
@@ -40,6 +41,7 @@ pub use actions::{AddFile, CdcFile, RemoveFile};
 pub use commit::Commit;
 pub use isolation::IsolationLevel;
 pub(crate) use prepare::check_metadata;
+pub use staged_files::StagedFile;
 pub use whole_commit::WholeCommit;
 
 /// The domain that holds the high-water mark of row ids.
@@ -121,6 +123,8 @@ pub struct Transaction {
     adds: Vec<AddFile>,
     removes: Vec<RemoveFile>,
     cdcs: Vec<CdcFile>,
+    /// Files that were written for this commit, which must still be there when it is made.
+    staged_files: Vec<StagedFile>,
     metadata: Option<Metadata>,
     protocol: Option<Protocol>,
     transactions: BTreeMap<String, SetTransaction>,
@@ -203,6 +207,7 @@ impl Transaction {
             adds: Vec::new(),
             removes: Vec::new(),
             cdcs: Vec::new(),
+            staged_files: Vec::new(),
             metadata: None,
             protocol: None,
             transactions: BTreeMap::new(),
@@ -293,6 +298,11 @@ impl Transaction {
     /// Stages files to add.
     pub fn add(&mut self, files: Vec<AddFile>) {
         self.adds.extend(files);
+    }
+
+    /// Notes files that were written for this commit: old ones are looked at again before it is made.
+    pub fn expect(&mut self, files: impl IntoIterator<Item = StagedFile>) {
+        self.staged_files.extend(files);
     }
 
     /// Stages files to remove, with all that the log has to know of them.

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::storage::now;
 use crate::storage::{interrupt, pool};
+use crate::transaction::StagedFile;
 use crate::transaction::actions::{AddFile, CdcFile, Texts};
 
 /// Bytes of all open files together.
@@ -48,7 +49,7 @@ impl Default for WriteOptions {
 #[derive(Debug)]
 pub struct WrittenFiles {
     source: Source,
-    paths: Vec<String>,
+    files: Vec<StagedFile>,
     /// What to commit.
     pub adds: Vec<AddFile>,
     /// Change data files to commit.
@@ -66,7 +67,7 @@ impl WrittenFiles {
     pub fn new(source: &Source) -> Self {
         Self {
             source: source.clone(),
-            paths: Vec::new(),
+            files: Vec::new(),
             adds: Vec::new(),
             cdcs: Vec::new(),
             rows: 0,
@@ -79,7 +80,11 @@ impl WrittenFiles {
     pub(super) fn put(&mut self, path: String, bytes: &[u8], durable: bool) -> Result<()> {
         let storage = &self.source.storage;
         // an error may come too late for the file: it is known before it is tried
-        self.paths.push(path.clone());
+        self.files.push(StagedFile {
+            path: path.clone(),
+            size: bytes.len() as u64,
+            written: now(),
+        });
         let made = if durable {
             storage.put_if_absent(&path, bytes)?
         } else {
@@ -93,7 +98,7 @@ impl WrittenFiles {
         if made || same() {
             return Ok(());
         }
-        self.paths.pop(); // somebody else's
+        self.files.pop(); // somebody else's
         let message = "there is a file of this name already, although the name is random";
         Err(Error::storage("rows.file_exists", message).at_path(path))
     }
@@ -107,7 +112,11 @@ impl WrittenFiles {
         let mut adopted = Self::new(source);
         for file in &adds {
             let path = source.resolver.resolve("", &file.path)?;
-            adopted.paths.push(path.into_owned());
+            adopted.files.push(StagedFile {
+                path: path.into_owned(),
+                size: u64::try_from(file.size).unwrap_or(0),
+                written: file.modification_time,
+            });
             adopted.bytes += u64::try_from(file.size).unwrap_or(0);
             adopted.rows += file.num_records().map_or(0, i64::unsigned_abs);
         }
@@ -117,7 +126,7 @@ impl WrittenFiles {
 
     /// Takes over the files of another write.
     pub fn join(&mut self, mut other: Self) {
-        self.paths.append(&mut other.paths);
+        self.files.append(&mut other.files);
         self.adds.append(&mut other.adds);
         self.cdcs.append(&mut other.cdcs);
         self.rows += other.rows;
@@ -125,16 +134,21 @@ impl WrittenFiles {
         self.change_bytes += other.change_bytes;
     }
 
+    /// All files, for the transaction that commits them.
+    pub fn files(&self) -> &[StagedFile] {
+        &self.files
+    }
+
     /// The files stay where they are.
     pub fn keep(mut self) {
-        self.paths.clear();
+        self.files.clear();
     }
 }
 
 impl Drop for WrittenFiles {
     fn drop(&mut self) {
-        for path in &self.paths {
-            let _first_error_counts = self.source.storage.delete(&[path]);
+        for file in &self.files {
+            let _first_error_counts = self.source.storage.delete(&[&file.path]);
         }
     }
 }

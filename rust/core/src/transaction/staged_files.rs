@@ -1,0 +1,63 @@
+//! Files that were written for a commit: a vacuum takes those that no commit has named for longer than the
+//! retention, however long their writer goes on.
+
+use std::sync::Arc;
+
+use super::Transaction;
+use crate::error::{Error, Result};
+use crate::spec::properties::TableProperties;
+use crate::storage::{now, pool};
+
+/// Younger files are not looked at again, whatever the retention: milliseconds.
+const AN_HOUR: i64 = 60 * 60 * 1000;
+
+/// A file that was written for a commit.
+#[derive(Clone, Debug)]
+pub struct StagedFile {
+    /// As the storage takes it.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// When it was written: milliseconds since the epoch.
+    pub written: i64,
+}
+
+impl Transaction {
+    /// Looks at files again that were written before half of the retention, or an hour, ago.
+    ///
+    /// # Errors
+    ///
+    /// Storage: `rows.vacuumed` for one that is gone, or has another size.
+    pub(super) fn check_staged(&self) -> Result<()> {
+        if self.staged_files.is_empty() {
+            return Ok(());
+        }
+        let (metadata, protocol) = self.effective()?;
+        let retention = TableProperties::new(metadata, protocol)?
+            .0
+            .deleted_file_retention;
+        let young = now().saturating_sub((retention / 2).min(AN_HOUR));
+        let old = self
+            .staged_files
+            .iter()
+            .filter(|file| file.written <= young);
+        let old: Vec<StagedFile> = old.cloned().collect();
+        if old.is_empty() {
+            return Ok(());
+        }
+        let storage = Arc::clone(&self.source.storage);
+        pool::on_all(old, move |file| match storage.head(&file.path) {
+            Ok(stored) if stored.size == file.size => Ok(()),
+            Err(error) if error.code() != "storage.not_found" => Err(error),
+            _ => Err(vacuumed(file)),
+        })
+        .map(drop)
+    }
+}
+
+fn vacuumed(file: &StagedFile) -> Error {
+    let message = "this file was written for the commit, and is gone or has another size: writing took longer \
+                   than delta.deletedFileRetentionDuration, and a vacuum came meanwhile. Nothing was committed: \
+                   write again, and set a longer retention";
+    Error::storage("rows.vacuumed", message).at_path(file.path.clone())
+}

@@ -1,0 +1,64 @@
+"""A writer whose rows come slower than the retention lasts, while somebody vacuums.
+
+The protocol has no rule for it, and delta-spark commits; then the table names files that are gone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
+
+
+def rows(pause: Callable[[], None]) -> pa.RecordBatchReader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(6):
+            if number == 5:
+                pause()
+            ids = range(number * 20_000, (number + 1) * 20_000)
+            texts = [f"{one * 7919:032x}" for one in ids]
+            yield pa.record_batch({"id": pa.array(ids, pa.int64()), "s": texts}, schema=SCHEMA)
+
+    return pa.RecordBatchReader.from_batches(SCHEMA, batches())
+
+
+def write(table: dr.Table, verb: str, source: pa.RecordBatchReader) -> Any:
+    if verb == "merge":
+        merge = table.merge(source, "target.id = source.id")
+        return merge.when_not_matched_insert_all().execute()
+    return getattr(table, verb)(source, target_file_size=100_000)
+
+
+@pytest.mark.parametrize("verb", ["append", "overwrite"])
+def test_files_that_a_vacuum_took_are_not_committed(tmp_path: Path, verb: str) -> None:
+    retention = {"delta.deletedFileRetentionDuration": "interval 1 seconds"}
+    table = dr.create_table(tmp_path / "t", SCHEMA, properties=retention)
+    table.append({"id": [-1], "s": ["first"]})
+    taken: list[str] = []
+
+    def pause() -> None:
+        time.sleep(2.5)
+        taken.extend(dr.Table(table.uri).vacuum(dry_run=False, log=False).files)
+
+    with pytest.raises(dr.StorageError) as caught:
+        write(table, verb, rows(pause))
+    assert caught.value.code == "rows.vacuumed"
+    assert caught.value.path in taken
+    assert table.snapshot().version == 1
+    assert table.snapshot().scan().to_arrow().num_rows == 1
+    assert len(list((tmp_path / "t").glob("*.parquet"))) == 1, "nothing of the write stays"
+
+
+def test_a_pause_without_a_vacuum_does_no_harm(tmp_path: Path) -> None:
+    retention = {"delta.deletedFileRetentionDuration": "interval 1 seconds"}
+    table = dr.create_table(tmp_path / "t", SCHEMA, properties=retention)
+    write(table, "append", rows(lambda: time.sleep(2.5)))
+    assert table.snapshot().scan().to_arrow().num_rows == 120_000
