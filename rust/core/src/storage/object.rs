@@ -4,6 +4,7 @@
 //! are not its own.
 
 mod config;
+mod connector;
 mod hdfs;
 
 use std::collections::HashMap;
@@ -117,6 +118,13 @@ impl ObjectStorage {
             Cause::NotSupported { .. } | Cause::NotImplemented { .. } => (
                 "storage.unsupported",
                 format!("this store cannot {verb} files so"),
+            ),
+            _ if connector::led_elsewhere(&cause) => (
+                "storage.redirect",
+                format!(
+                    "cannot {verb} this file: the server sends the request on to another one, which is not \
+                     followed; open the table by the address of that server if it is to be trusted"
+                ),
             ),
             _ => match hdfs::refusal(&cause) {
                 Some((code, why)) => (code, format!("cannot {verb} this file: {why}")),

@@ -14,6 +14,7 @@ use object_store::{ClientConfigKey, ObjectStore, RetryConfig};
 
 use super::super::{Location, StoreKind};
 use super::Client;
+use super::connector::SameOrigin;
 use super::hdfs::Hdfs;
 use crate::error::{Error, Result};
 
@@ -39,6 +40,9 @@ const WITHOUT_MEANING: [&str; 14] = [
 /// What shows that an option's value is not to be seen.
 const SECRET: [&str; 6] = ["key", "secret", "token", "password", "sas", "credential"];
 
+/// How often the client of HDFS goes round the name nodes again; it waits longer each time, up to minutes.
+const HDFS_ATTEMPTS: &str = "dfs.client.failover.max.attempts";
+
 /// Checked options of one store.
 pub(super) struct Settings {
     options: Vec<(String, String)>,
@@ -58,6 +62,11 @@ impl Settings {
                         .trim()
                         .parse()
                         .map_err(|_| bad_value(key, "a whole number"))?;
+                    if kind == StoreKind::Hdfs {
+                        // before keys of Hadoop itself, of which the last one holds
+                        let attempts = retries.max_retries.to_string();
+                        options.insert(0, (HDFS_ATTEMPTS.to_owned(), attempts));
+                    }
                 }
                 "retry_timeout" => {
                     retries.retry_timeout =
@@ -73,8 +82,9 @@ impl Settings {
                     return Err(Error::invalid(
                         "options.unknown",
                         format!(
-                            "storage_options: `{key}` is not an option of {}; the keys are those of \
+                            "storage_options: {} is not an option of {}; the keys are those of \
                              {}, such as {}",
+                            named(key.trim()),
                             store_name(kind),
                             if kind == StoreKind::Hdfs {
                                 "Hadoop"
@@ -98,6 +108,7 @@ impl Settings {
             StoreKind::S3 => {
                 let builder = AmazonS3Builder::from_env()
                     .with_url(url)
+                    .with_http_connector(SameOrigin)
                     .with_retry(retries);
                 self.apply(builder, AmazonS3Builder::with_config)
                     .build()
@@ -106,6 +117,7 @@ impl Settings {
             StoreKind::Azure => {
                 let builder = MicrosoftAzureBuilder::from_env()
                     .with_url(url)
+                    .with_http_connector(SameOrigin)
                     .with_retry(retries);
                 self.apply(builder, MicrosoftAzureBuilder::with_config)
                     .build()
@@ -114,6 +126,7 @@ impl Settings {
             StoreKind::Gcs => {
                 let builder = GoogleCloudStorageBuilder::from_env()
                     .with_url(url)
+                    .with_http_connector(SameOrigin)
                     .with_retry(retries);
                 self.apply(builder, GoogleCloudStorageBuilder::with_config)
                     .build()
@@ -122,7 +135,10 @@ impl Settings {
             StoreKind::Hdfs => Hdfs::new(location, self.options.clone(), retries)?.map(unpaged),
             _ => {
                 let host = format!("{}://{}", location.scheme(), location.authority());
-                let builder = HttpBuilder::new().with_url(host).with_retry(retries);
+                let builder = HttpBuilder::new()
+                    .with_url(host)
+                    .with_http_connector(SameOrigin)
+                    .with_retry(retries);
                 let store = self.apply(builder, HttpBuilder::with_config).build();
                 store.map(unpaged)
             }
@@ -149,8 +165,8 @@ impl Settings {
             })
     }
 
-    /// The text without what may not be shown: secret values, and queries of URLs, which may be
-    /// signed.
+    /// The text without what may not be shown: secret values, and users, passwords and queries of URLs,
+    /// which may be signed.
     pub(super) fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
         for (key, value) in &self.options {
@@ -161,25 +177,49 @@ impl Settings {
                 text = Cow::Owned(text.replace(value.as_str(), "…"));
             }
         }
-        if !text.contains("://") || !text.contains('?') {
+        if !text.contains("://") {
             return text;
         }
-        let without_query = |word: &str| match (word.find("://"), word.split_once('?')) {
-            (Some(_), Some((address, query))) => {
-                let end = query
-                    .find(['"', '\'', ')', ']', '>', ',', ';'])
-                    .unwrap_or(query.len());
-                format!("{address}?…{}", query.get(end..).unwrap_or_default())
-            }
-            _ => word.to_owned(),
-        };
-        Cow::Owned(
-            text.split(' ')
-                .map(without_query)
-                .collect::<Vec<_>>()
-                .join(" "),
-        )
+        Cow::Owned(text.split(' ').map(bare).collect::<Vec<_>>().join(" "))
     }
+}
+
+/// A word without the user, the password and the query of a URL in it.
+fn bare(word: &str) -> Cow<'_, str> {
+    let ends = ['"', '\'', ')', ']', '>', ',', ';'];
+    let Some((before, rest)) = word.split_once("://") else {
+        return word.into();
+    };
+    let address = rest.find(ends).unwrap_or(rest.len());
+    let (address, after) = rest.split_at_checked(address).unwrap_or((rest, ""));
+    let host_ends = address.find(['/', '?', '#']).unwrap_or(address.len());
+    let (authority, path) = address.split_at_checked(host_ends).unwrap_or((address, ""));
+    // a container of Azure stands where others have the user, and has no password
+    let is_container = before.ends_with("abfs") || before.ends_with("abfss");
+    let authority = match authority.rsplit_once('@') {
+        Some((user, host)) if !is_container || user.contains(':') => format!("…@{host}"),
+        _ => authority.to_owned(),
+    };
+    let path = match path.split_once('?') {
+        Some((path, _)) => format!("{path}?…"),
+        None => path.to_owned(),
+    };
+    format!("{before}://{authority}{path}{after}").into()
+}
+
+/// A key as a message may have it; one that does not look like a key may be a secret in its place.
+fn named(key: &str) -> String {
+    let is_word = |word: &str| {
+        let digits = word.bytes().filter(u8::is_ascii_digit).count();
+        let small = word.bytes().filter(u8::is_ascii_lowercase).count();
+        let large = word.bytes().filter(u8::is_ascii_uppercase).count();
+        word.len() <= 24 && digits <= 2 && small.max(large) + digits == word.len()
+    };
+    if key.len() <= 64 && key.split(['_', '.', '-']).all(is_word) {
+        return format!("`{key}`");
+    }
+    let letters = key.chars().count();
+    format!("a key of {letters} characters, not shown because it may be a secret,")
 }
 
 fn paged<S>(store: S) -> Client

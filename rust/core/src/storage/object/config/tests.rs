@@ -105,3 +105,48 @@ fn a_value_that_does_not_fit_is_named_on_first_use() {
     assert_eq!(error.code(), "options.value");
     assert!(error.to_string().contains("perhaps"), "{error}");
 }
+
+#[test]
+fn a_key_that_may_be_a_secret_is_not_repeated() {
+    for key in [
+        "SeCrEtAwSkEy0123456789",
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "sv=2022-11-02&sig=abc%3D",
+    ] {
+        let error = Settings::new(StoreKind::S3, &options(&[(key, "x")]))
+            .map(|_| ())
+            .unwrap_err();
+        assert_eq!(error.code(), "options.unknown");
+        assert!(!error.to_string().contains(key), "{error}");
+    }
+}
+
+#[test]
+fn users_passwords_and_queries_of_addresses_are_not_shown() {
+    let settings = Settings::new(StoreKind::S3, &[]).unwrap();
+    for (text, shown) in [
+        (
+            "GET http://u:pass@127.0.0.1:1/b/t?list-type=2 in 1 ms",
+            "GET http://…@127.0.0.1:1/b/t?… in 1 ms",
+        ),
+        ("(https://tok@host)", "(https://…@host)"),
+        (
+            "\"https://h/p?sig=abc\": no answer",
+            "\"https://h/p?…\": no answer",
+        ),
+        ("abfss://c@a.dfs.core/t", "abfss://c@a.dfs.core/t"),
+        ("nothing @ all?", "nothing @ all?"),
+    ] {
+        assert_eq!(settings.redact(text), shown);
+    }
+}
+
+#[test]
+fn no_retries_of_hdfs_but_those_that_were_asked_for() {
+    let given = options(&[("max_retries", "0")]);
+    let settings = Settings::new(StoreKind::Hdfs, &given).unwrap();
+    assert_eq!(
+        settings.options,
+        options(&[("dfs.client.failover.max.attempts", "0")])
+    );
+}

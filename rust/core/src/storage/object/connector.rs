@@ -1,0 +1,143 @@
+//! The HTTP client of the stores: that of `object_store`, but for redirects, which stay at their origin.
+//!
+//! A redirect is the word of a server, and what it leads to would be taken as the table.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use object_store::client::{ClientConfigKey as Key, ClientOptions, HttpClient, HttpConnector};
+use reqwest::redirect::{Attempt, Policy};
+use reqwest::{ClientBuilder, NoProxy, Proxy, tls};
+
+/// Redirects in a row that are followed.
+const MOST_REDIRECTS: usize = 10;
+
+/// A redirect leads to another origin, or there is no end of them.
+#[derive(Debug)]
+struct Elsewhere;
+
+impl fmt::Display for Elsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a redirect leads to another scheme, host or port, or there are too many")
+    }
+}
+
+impl Error for Elsewhere {}
+
+/// Whether an error comes from a redirect that was not followed.
+pub(super) fn led_elsewhere(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<Elsewhere>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let from = attempt.previous().first();
+    let same = from.is_some_and(|from| from.origin() == attempt.url().origin());
+    if same && attempt.previous().len() <= MOST_REDIRECTS {
+        attempt.follow()
+    } else {
+        attempt.error(Elsewhere)
+    }
+}
+
+/// Makes clients that follow redirects within an origin only.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SameOrigin;
+
+impl HttpConnector for SameOrigin {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let built = builder(options).and_then(|builder| builder.build().map_err(Into::into));
+        built
+            .map(HttpClient::new)
+            .map_err(|source| object_store::Error::Generic {
+                store: "HTTP client",
+                source,
+            })
+    }
+}
+
+type Boxed = Box<dyn Error + Send + Sync>;
+
+/// The options that a store's keys, or the environment, can set.
+fn builder(options: &ClientOptions) -> Result<ClientBuilder, Boxed> {
+    let text = |key: Key| options.get_config_value(&key);
+    // values of the environment come as they were written there
+    let yes = ["1", "true", "on", "yes", "y"];
+    let is = |key: Key| text(key).is_some_and(|text| yes.contains(&&*text.to_ascii_lowercase()));
+    let time = |key: Key| -> Result<Option<Duration>, Boxed> {
+        let Some(value) = text(key) else {
+            return Ok(None);
+        };
+        Ok(Some(humantime::parse_duration(&value)?))
+    };
+    let mut builder = ClientBuilder::new()
+        .redirect(Policy::custom(follow))
+        .user_agent(
+            text(Key::UserAgent)
+                .unwrap_or_else(|| concat!("deltareplay/", env!("CARGO_PKG_VERSION")).to_owned()),
+        )
+        .https_only(!is(Key::AllowHttp))
+        // sizes of objects are those of the bytes that come
+        .no_gzip()
+        .no_brotli()
+        .no_zstd()
+        .no_deflate();
+    if let Some(url) = text(Key::ProxyUrl) {
+        if let Some(certificate) = text(Key::ProxyCaCertificate) {
+            let certificate = tls::Certificate::from_pem(certificate.as_bytes())?;
+            builder = builder.tls_certs_merge([certificate]);
+        }
+        let mut proxy = Proxy::all(url)?;
+        if let Some(excluded) = text(Key::ProxyExcludes) {
+            proxy = proxy.no_proxy(NoProxy::from_string(&excluded));
+        }
+        builder = builder.proxy(proxy);
+    }
+    if is(Key::NoSystemCertificates) {
+        builder = builder.tls_certs_only([]);
+    }
+    if is(Key::AllowInvalidCertificates) {
+        builder = builder.danger_accept_invalid_certs(true);
+    }
+    if let Some(timeout) = time(Key::Timeout)? {
+        builder = builder.timeout(timeout);
+    }
+    if let Some(timeout) = time(Key::ConnectTimeout)? {
+        builder = builder.connect_timeout(timeout);
+    }
+    if let Some(timeout) = time(Key::ReadTimeout)? {
+        builder = builder.read_timeout(timeout);
+    }
+    if let Some(timeout) = time(Key::PoolIdleTimeout)? {
+        builder = builder.pool_idle_timeout(timeout);
+    }
+    if let Some(most) = text(Key::PoolMaxIdlePerHost) {
+        builder = builder.pool_max_idle_per_host(most.parse()?);
+    }
+    if let Some(interval) = time(Key::Http2KeepAliveInterval)? {
+        builder = builder.http2_keep_alive_interval(interval);
+    }
+    if let Some(timeout) = time(Key::Http2KeepAliveTimeout)? {
+        builder = builder.http2_keep_alive_timeout(timeout);
+    }
+    if is(Key::Http2KeepAliveWhileIdle) {
+        builder = builder.http2_keep_alive_while_idle(true);
+    }
+    if let Some(size) = text(Key::Http2MaxFrameSize) {
+        builder = builder.http2_max_frame_size(Some(size.parse()?));
+    }
+    if is(Key::Http1Only) {
+        builder = builder.http1_only();
+    }
+    if is(Key::Http2Only) {
+        builder = builder.http2_prior_knowledge();
+    }
+    Ok(builder)
+}

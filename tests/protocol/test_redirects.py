@@ -1,0 +1,92 @@
+"""A server that sends requests on: that is followed within its own origin, and nowhere else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+
+Ask = Callable[[str], tuple[int, str]]
+FAST = {"allow_http": "true", "max_retries": "0", "retry_timeout": "1s", "timeout": "5s"}
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Ask], str]]:
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(answer: Ask) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, *_: Any) -> None:
+                pass
+
+            def _any(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                status, location = answer(self.path)
+                self.send_response(status)
+                if location:
+                    self.send_header("Location", location)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            do_GET = do_HEAD = do_PUT = do_PROPFIND = _any
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def tables(address: str) -> dict[str, dr.Table]:
+    keys = {"aws_access_key_id": "AKIA", "aws_secret_access_key": "SECRET", "aws_region": "x"}
+    return {
+        "http": dr.Table(f"{address}/t", FAST),
+        "s3": dr.Table("s3://bucket/t", {**FAST, **keys, "aws_endpoint": address}),
+    }
+
+
+@pytest.mark.parametrize("kind", ["http", "s3"])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_none_leaves_the_origin(serve: Callable[[Ask], str], kind: str, status: int) -> None:
+    asked: list[str] = []
+
+    def elsewhere(path: str) -> tuple[int, str]:
+        asked.append(path)
+        return 200, ""
+
+    other = serve(elsewhere)
+    table = tables(serve(lambda path: (status, other + path)))[kind]
+    with pytest.raises(dr.StorageError) as caught:
+        table.snapshot()
+    assert caught.value.code == "storage.redirect"
+    assert asked == []
+    assert "SECRET" not in str(caught.value)
+
+
+def test_one_within_the_origin_is_followed(serve: Callable[[Ask], str]) -> None:
+    asked: list[str] = []
+
+    def moved(path: str) -> tuple[int, str]:
+        asked.append(path)
+        return (404, "") if path.startswith("/new") else (307, f"/new{path}")
+
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        dr.Table(f"{serve(moved)}/t", FAST).snapshot()
+    assert caught.value.code != "storage.redirect"
+    assert any(path.startswith("/new") for path in asked)
+
+
+def test_redirects_in_a_circle_end(serve: Callable[[Ask], str]) -> None:
+    with pytest.raises(dr.StorageError) as caught:
+        dr.Table(f"{serve(lambda path: (307, path))}/t", FAST).snapshot()
+    assert caught.value.code == "storage.redirect"
