@@ -57,6 +57,41 @@ def test_a_file_system_that_can_only_be_read(disk: Path) -> None:
     assert dr.Table(disk / "t").snapshot().scan().to_arrow().num_rows == 3
 
 
+@pytest.mark.parametrize("verb", ["vacuum", "lite", "cleanup"])
+def test_what_makes_space_needs_none(disk: Path, verb: str) -> None:
+    retention = {
+        "delta.deletedFileRetentionDuration": "interval 0 seconds",
+        "delta.logRetentionDuration": "interval 1 days",
+    }
+    table = dr.create_table(disk / "t", ROWS.schema, properties=retention)
+    for _ in range(4):
+        table.overwrite(ROWS)
+    table.checkpoint(cleanup=False)
+    old = time.time() - 40 * 86_400
+    for path in (disk / "t").rglob("*"):
+        os.utime(path, (old, old))
+    table.append(ROWS)
+    expected = table.snapshot().scan().to_arrow().sort_by("id")
+    version = table.snapshot().version
+    with (disk / "ballast").open("wb") as ballast:
+        left = os.statvfs(disk)
+        ballast.write(b"x" * (left.f_bavail * left.f_bsize))
+    with pytest.raises(dr.StorageError) as caught:
+        dr.Table(disk / "t").append(ROWS)
+    assert caught.value.code == "storage.full"
+
+    again = dr.Table(disk / "t")
+    if verb == "cleanup":
+        assert again.cleanup_log(dry_run=False).files
+    else:
+        assert len(again.vacuum(dry_run=False, lite=verb == "lite").files) == 3
+        operations = again.history(2)["operation"].to_pylist()
+        assert operations == ["VACUUM END", "VACUUM START"]
+        assert again.snapshot().version == version + 2
+    assert again.snapshot().scan().to_arrow().sort_by("id") == expected
+    assert again.verify(rows=True).ok
+
+
 def test_names_that_no_file_system_takes(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "loop").symlink_to("loop")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from deltareplay import _native
 from deltareplay._arguments import checked
 from deltareplay._moments import instant
 from deltareplay._vacuum import Vacuumed
-from deltareplay.exceptions import DeltaReplayError
+from deltareplay.exceptions import DeltaReplayError, StorageError
 from deltareplay.spark import on_executors, session
 from deltareplay.spark.source import TableLike, resolved, table_of
 from deltareplay.spark.unnamed_files import unnamed
@@ -89,12 +90,19 @@ def vacuum(
         return report
     if log is None:
         log = not of.uri.startswith("s3")
+    parameters = {"retentionCheckEnabled": not force, "defaultRetentionMillis": own}
+    if wanted is not None:
+        parameters["specifiedRetentionMillis"] = wanted
+    metrics = {"numFilesToDelete": len(paths), "sizeOfDataToDelete": size}
+    started = functools.partial(_note, of, "VACUUM START", parameters, metrics)
+    is_late = False
     if log:
-        parameters = {"retentionCheckEnabled": not force, "defaultRetentionMillis": own}
-        if wanted is not None:
-            parameters["specifiedRetentionMillis"] = wanted
-        metrics = {"numFilesToDelete": len(paths), "sizeOfDataToDelete": size}
-        _note(of, "VACUUM START", parameters, metrics)
+        try:
+            started()
+        except StorageError as error:
+            if error.code != "storage.full":
+                raise
+            is_late = True  # deleting makes space for it
     # files that go make their directories young
     directories = _native.old_directories(
         of._native, _native.visible_names(snapshot._native), cutoff
@@ -106,6 +114,8 @@ def vacuum(
         if log:
             _end(of, "FAILED", 0, 0)
         raise
+    if is_late:
+        started()
     if log:
         _end(of, "COMPLETED", len(paths), vacuumed)
     return report

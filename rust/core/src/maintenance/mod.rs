@@ -3,7 +3,7 @@
 //! Each works on a snapshot and a listing, and gives a report. What deletes says first what it would
 //! delete; files go oldest first, so that whoever is stopped half-way leaves a table that opens.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::path::LOG_DIRECTORY;
 use crate::storage::{Storage, interrupt};
 use crate::transaction::random;
@@ -19,22 +19,35 @@ pub mod vacuum;
 pub mod verify;
 
 /// The earlier of this machine's clock and that by which the storage dates files. Who deletes by a clock
-/// that is ahead deletes files that others have just written. Writes a small file, and deletes it.
+/// that is ahead deletes files that others have just written. Creates an empty file, and deletes it; where
+/// a full disk has no space even for that, the newest file of the log tells which time it is at least.
 ///
 /// # Errors
 ///
 /// Storage.
 pub fn now(storage: &dyn Storage) -> Result<i64> {
     let path = format!("{LOG_DIRECTORY}/.clock.{}.tmp", random::new_id());
-    let made = storage.put_if_absent_unsynced(&path, b"clock");
+    let made = storage.put_if_absent_unsynced(&path, b"");
     let seen = made.and_then(|_| storage.head(&path));
     let _cleanup_takes_what_is_left = storage.delete(&[&path]);
-    let (here, there) = (crate::storage::now(), seen?.modification_time);
-    Ok(if here.saturating_sub(there) > ALIKE {
-        there
-    } else {
-        here
-    })
+    let here = crate::storage::now();
+    match seen {
+        Ok(file) if here.saturating_sub(file.modification_time) > ALIKE => {
+            Ok(file.modification_time)
+        }
+        Ok(_) => Ok(here),
+        Err(error) if is_full(&error) => {
+            let times = storage.list(LOG_DIRECTORY, "")?;
+            let newest = times.iter().map(|file| file.modification_time).max();
+            newest.map(|time| time.min(here)).ok_or(error)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether there was no space for a file. Deleting what nobody needs is then what makes some.
+pub(crate) fn is_full(error: &Error) -> bool {
+    error.code() == "storage.full"
 }
 
 /// A report for machines.

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::commit::described;
 use super::{At, Table};
 use crate::error::Result;
-use crate::maintenance;
 use crate::maintenance::advice::{LogAdvice, advise};
 use crate::maintenance::cleanup::{LogCleanup, cleanup_log};
 use crate::maintenance::restore::{self, Restored};
 use crate::maintenance::vacuum::{self, Vacuum, VacuumOptions};
 use crate::maintenance::verify::{Verification, verify, verify_log};
+use crate::maintenance::{self, is_full};
 use crate::snapshot::Snapshot;
 use crate::storage::now;
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
@@ -30,7 +30,7 @@ impl Table {
     }
 
     /// Deletes data files that no version inside the retention period needs, or tells which these are.
-    /// With `log` a commit says before and another after what is done.
+    /// With `log` a commit says before and another after what is done; both afterwards where the disk was full.
     ///
     /// # Errors
     ///
@@ -42,23 +42,26 @@ impl Table {
         if options.dry_run {
             return Ok(report);
         }
-        if log {
-            let mut parameters = vec![
-                ("retentionCheckEnabled", json!(!options.force)),
-                (
-                    "defaultRetentionMillis",
-                    json!(snapshot.properties().deleted_file_retention),
-                ),
-            ];
-            if let Some(retention) = options.retention {
-                parameters.push(("specifiedRetentionMillis", json!(retention)));
-            }
-            let metrics = [
-                ("numFilesToDelete", report.files.len().to_string()),
-                ("sizeOfDataToDelete", report.size_in_bytes.to_string()),
-            ];
-            self.note("VACUUM START", parameters, &metrics)?;
+        let mut parameters = vec![
+            ("retentionCheckEnabled", json!(!options.force)),
+            (
+                "defaultRetentionMillis",
+                json!(snapshot.properties().deleted_file_retention),
+            ),
+        ];
+        if let Some(retention) = options.retention {
+            parameters.push(("specifiedRetentionMillis", json!(retention)));
         }
+        let metrics = [
+            ("numFilesToDelete", report.files.len().to_string()),
+            ("sizeOfDataToDelete", report.size_in_bytes.to_string()),
+        ];
+        let started = || self.note("VACUUM START", parameters.clone(), &metrics);
+        // on a full disk there is space for it only afterwards
+        let late = match if log { started() } else { Ok(()) } {
+            Err(error) if is_full(&error) => true,
+            noted => noted.map(|()| false)?,
+        };
         let deleted = vacuum::delete(&self.source, &report);
         if log {
             let (status, number, directories) = match &deleted {
@@ -69,7 +72,9 @@ impl Table {
                 ("numDeletedFiles", number.to_string()),
                 ("numVacuumedDirectories", directories.to_string()),
             ];
-            let noted = self.note("VACUUM END", vec![("status", json!(status))], &metrics);
+            let noted = if late { started() } else { Ok(()) };
+            let status = vec![("status", json!(status))];
+            let noted = noted.and_then(|()| self.note("VACUUM END", status, &metrics));
             deleted?;
             return noted.map(|()| report);
         }
