@@ -15,11 +15,24 @@ def clustering_columns(snapshot: Snapshot) -> list[str]:
     >>> clustering_columns(table.snapshot())
     []
     """
-    text = snapshot.domain_metadata.get("delta.clustering")
-    listed = json.loads(text).get("clusteringColumns", []) if text else []
+    listed = clustering_paths(snapshot)
     mode = snapshot.properties.get("delta.columnMapping.mode", "none").lower()
     schema = json.loads(snapshot.schema_json)
     return [".".join(_logical(path, schema, mapped=mode in ("name", "id"))) for path in listed]
+
+
+def clustering_paths(snapshot: Snapshot) -> list[list[str]]:
+    """Physical paths of the clustering columns; none where the domain has another form."""
+    text = snapshot.domain_metadata.get("delta.clustering", "{}")
+    try:
+        paths: Any = json.loads(text)["clusteringColumns"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return []
+    return paths if isinstance(paths, list) and all(map(_is_path, paths)) else []
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 def _logical(path: list[str], kind: Any, *, mapped: bool) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import log_expressions, names
+from deltareplay.spark.column_metadata import invariant_of
 from deltareplay.spark.schema import Json
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _conditions(
         yield from _not_null([one], "")
         metadata, column = one.get("metadata") or {}, sf.col(names.quoted(one["name"]))
         if "delta.invariants" in metadata:
-            rule = json.loads(metadata["delta.invariants"])["expression"]["expression"]
+            rule = invariant_of(one)
             source = f"the invariant of the column {one['name']} (delta.invariants)"
             holds = log_expressions.value(spark, rule, source, known)
             yield f"it breaks the invariant {rule} of the column {one['name']}", holds

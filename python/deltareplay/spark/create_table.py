@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from deltareplay._clustering import clustering_paths
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import catalog, column_values, definitions, identifiers, names
 from deltareplay.spark.definitions import Definition
@@ -102,8 +103,7 @@ def _check_same(table: Table, asked: CreateTable, columns: list[Json]) -> None:
     snapshot = table.snapshot()
     properties = _properties(asked)
     found = json.loads(snapshot.schema_json, object_hook=_as_defined)["fields"]
-    clustering = snapshot.domain_metadata.get("delta.clustering", "{}")
-    clustered = json.loads(clustering).get("clusteringColumns", [])
+    clustered = clustering_paths(snapshot)
     other = [
         ("columns", columns and columns != found),
         ("partition columns", columns and _partitions(asked) != snapshot.partition_columns),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark.column_metadata import portable
 
 if TYPE_CHECKING:
     from deltareplay._snapshot import Snapshot
@@ -154,6 +155,7 @@ def _without_ids(metadata: Json) -> Json:
 
 def _metadata(metadata: Json, mode: str) -> Json:
     kept = {key: value for key, value in metadata.items() if not key.startswith(_DELTA)}
+    kept = portable(kept)
     if mode == "id" and "delta.columnMapping.id" in metadata:
         kept["parquet.field.id"] = metadata["delta.columnMapping.id"]
     return kept

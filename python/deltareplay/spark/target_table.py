@@ -13,6 +13,7 @@ from deltareplay._protocol import Protocol
 from deltareplay._table import Place
 from deltareplay._transaction import Transaction
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark import column_metadata
 from deltareplay.spark.schema import Json, field, fields_of, stored, struct
 from deltareplay.spark.source import table_of
 
@@ -105,6 +106,7 @@ class TargetTable:
     def fields(self) -> list[Json]:
         """The columns, as the JSON of Spark's fields."""
         found: list[Json] = stored(json.loads(self.metadata.schema_string))["fields"]
+        column_metadata.check(found)
         return found
 
     @property
