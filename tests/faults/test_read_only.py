@@ -14,6 +14,8 @@ import pytest
 import deltareplay as dr
 
 ROWS = pa.table({"id": [1, 2, 3]})
+#: Files of these are larger than what a vacuum writes itself.
+LARGE = pa.table({"id": [number * 7919 % 65537 for number in range(20_000)]})
 #: Far less than the minute for which a commit that was not answered is tried again.
 AT_ONCE_S = 10
 
@@ -63,21 +65,21 @@ def test_what_makes_space_needs_none(disk: Path, verb: str) -> None:
         "delta.deletedFileRetentionDuration": "interval 0 seconds",
         "delta.logRetentionDuration": "interval 1 days",
     }
-    table = dr.create_table(disk / "t", ROWS.schema, properties=retention)
+    table = dr.create_table(disk / "t", LARGE.schema, properties=retention)
     for _ in range(4):
-        table.overwrite(ROWS)
+        table.overwrite(LARGE)
     table.checkpoint(cleanup=False)
     old = time.time() - 40 * 86_400
     for path in (disk / "t").rglob("*"):
         os.utime(path, (old, old))
-    table.append(ROWS)
+    table.append(LARGE)
     expected = table.snapshot().scan().to_arrow().sort_by("id")
     version = table.snapshot().version
     with (disk / "ballast").open("wb") as ballast:
         left = os.statvfs(disk)
         ballast.write(b"x" * (left.f_bavail * left.f_bsize))
     with pytest.raises(dr.StorageError) as caught:
-        dr.Table(disk / "t").append(ROWS)
+        dr.Table(disk / "t").append(LARGE)
     assert caught.value.code == "storage.full"
 
     again = dr.Table(disk / "t")

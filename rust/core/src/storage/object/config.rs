@@ -43,6 +43,9 @@ const SECRET: [&str; 6] = ["key", "secret", "token", "password", "sas", "credent
 /// How often the client of HDFS goes round the name nodes again; it waits longer each time, up to minutes.
 const HDFS_ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 
+/// So many name nodes may stand beside the first one.
+const OTHER_NAME_NODES: usize = 2;
+
 /// Checked options of one store.
 pub(super) struct Settings {
     options: Vec<(String, String)>,
@@ -63,8 +66,9 @@ impl Settings {
                         .parse()
                         .map_err(|_| bad_value(key, "a whole number"))?;
                     if kind == StoreKind::Hdfs {
-                        // before keys of Hadoop itself, of which the last one holds
-                        let attempts = retries.max_retries.to_string();
+                        // the name node that is asked first may be a standby; before keys of
+                        // Hadoop itself, of which the last one holds
+                        let attempts = retries.max_retries.max(OTHER_NAME_NODES).to_string();
                         options.insert(0, (HDFS_ATTEMPTS.to_owned(), attempts));
                     }
                 }

@@ -142,11 +142,11 @@ fn users_passwords_and_queries_of_addresses_are_not_shown() {
 }
 
 #[test]
-fn no_retries_of_hdfs_but_those_that_were_asked_for() {
+fn retries_of_hdfs_are_those_that_were_asked_for_and_one_for_each_name_node() {
     let given = options(&[("max_retries", "0")]);
     let settings = Settings::new(StoreKind::Hdfs, &given).unwrap();
     assert_eq!(
         settings.options,
-        options(&[("dfs.client.failover.max.attempts", "0")])
+        options(&[("dfs.client.failover.max.attempts", "2")])
     );
 }
