@@ -28,6 +28,7 @@ SOMETHING_ELSE = {
     "report.js": "a file of the package",
     "txn.version": "the name of a field",
     "org.apache.spark.sql.parquet.row.metadata": "where Spark keeps its schema in a footer",
+    "org.apache.spark.version": "where Spark keeps its version in a footer",
     "parquet.field.id": "what Spark calls the id of a field",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "a setting of Hadoop",
 }

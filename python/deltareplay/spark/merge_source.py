@@ -36,6 +36,12 @@ _STABLE = (
 #: Patterns of expressions that may give others each time, even if they count as deterministic.
 _UNSTABLE = ("CURRENT_LIKE", "PYTHON_UDF", "SCALA_UDF")
 
+#: Settings under which every date and timestamp is kept as it is.
+_EXACT = {
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+}
+
 
 @dataclass(frozen=True)
 class MergeSource:
@@ -104,7 +110,10 @@ class MergeSource:
         spark = self.frame.sparkSession
         directory = Directory(spark, target.table, uuid.uuid4().hex, root)
         try:
-            writer = self.frame.write.mode("append")
+            frame = self.frame
+            if session.is_classic(spark) or hasattr(spark, "cloneSession"):
+                frame = session.in_own_session(frame, _EXACT)
+            writer = frame.write.mode("append")
             # VACUUM would not take the mark
             writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
             options = directory.opened_by.options_for(spark)

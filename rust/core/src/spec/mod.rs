@@ -17,6 +17,7 @@ pub mod from_arrow;
 mod geoarrow;
 pub(crate) mod interval;
 pub mod json;
+pub(crate) mod legacy_calendar;
 pub mod properties;
 pub mod property_rules;
 pub mod protocol;

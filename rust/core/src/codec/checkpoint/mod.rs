@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 
 mod control;
 mod leaves;
+mod legacy_stats;
 mod parsed_columns;
 mod rows;
 mod types;

@@ -3,6 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 
+use super::legacy_stats::LegacyStats;
 use super::rows::{GuardedReader, stats_of};
 use super::{CheckpointFile, FileAction, Unit};
 use crate::codec::file_actions::FileField;
@@ -36,6 +37,7 @@ impl CheckpointFile {
         };
         Ok(ParsedColumnsReader {
             reader,
+            legacy: self.legacy_stats(FileAction::Add),
             columns,
             missing: unit.rows(),
         })
@@ -47,6 +49,7 @@ impl CheckpointFile {
 pub struct ParsedColumnsReader<'a> {
     /// None where the file has none of the columns.
     reader: Option<GuardedReader>,
+    legacy: Option<LegacyStats>,
     columns: &'a FileColumns,
     missing: usize,
 }
@@ -57,6 +60,9 @@ impl ParsedColumnsReader<'_> {
             .column_by_name(FileAction::Add.name())
             .and_then(|column| column.as_struct_opt())
             .ok_or_else(|| Error::corrupt("checkpoint.columns", "add is not a struct"))?;
+        let rebased = self.legacy.as_ref().map(|legacy| legacy.rebase(rows));
+        let rebased = rebased.transpose()?;
+        let rows = rebased.as_ref().unwrap_or(rows);
         self.columns.of_sources(rows.len(), |field| {
             Ok(match field {
                 FileField::Stats => stats_of(rows)?,

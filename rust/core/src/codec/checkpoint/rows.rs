@@ -12,6 +12,7 @@ use arrow_schema::{DataType, Fields};
 use arrow_select::nullif::nullif;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
+use super::legacy_stats::LegacyStats;
 use super::{
     CODE, CheckpointFile, FileAction, PAGES, Unit, arrow_error, first_without, without_field,
 };
@@ -60,6 +61,7 @@ impl CheckpointFile {
         let missing = request.rows_of(unit.rows());
         Ok(UnitReader {
             reader: self.reader(request, fetched)?,
+            legacy: self.legacy_stats(action),
             action,
             row_group: unit.row_group,
             end: (missing == unit.rows()).then_some(unit.rows.end),
@@ -102,6 +104,7 @@ impl Iterator for GuardedReader {
 /// Decodes the rows of one unit, some thousand at a time.
 pub struct UnitReader {
     reader: GuardedReader,
+    legacy: Option<LegacyStats>,
     action: FileAction,
     row_group: usize,
     /// The row of the row group that follows the unit; `None` where only some of its rows are decoded.
@@ -131,7 +134,11 @@ impl Iterator for UnitReader {
         };
         let first = self.end.map(|end| end.saturating_sub(self.missing));
         self.missing = left;
-        Some(FileRows::new(&batch, self.action, (self.row_group, first)))
+        let rows = FileRows::new(&batch, self.action, (self.row_group, first));
+        Some(match &self.legacy {
+            Some(legacy) => rows.and_then(|rows| rows.rebased(legacy)),
+            None => rows,
+        })
     }
 }
 
@@ -191,6 +198,11 @@ impl FileRows {
             vector: vector.map(normal_vector).transpose()?,
             rows: rows.clone(),
         })
+    }
+
+    fn rebased(self, legacy: &LegacyStats) -> Result<Self> {
+        let rows = legacy.rebase(&self.rows)?;
+        Ok(Self { rows, ..self })
     }
 
     /// The `path` of each row; null where the row is another action.

@@ -12,6 +12,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, PrimitiveArray, new_null_array};
 use arrow_schema::{ArrowError, DataType as ArrowType, TimeUnit};
 
+use crate::codec::parquet_file::LegacyCalendar;
 use crate::spec::arrow::strict_cast;
 use crate::spec::interval::MICROS_PER_DAY;
 use crate::spec::schema::PrimitiveType;
@@ -29,6 +30,8 @@ pub(super) enum Cast {
     Midnight(ArrowType),
     /// Nothing but nulls.
     Nulls(ArrowType),
+    /// The same from a file of the legacy calendar.
+    Legacy(Box<Cast>, LegacyCalendar),
 }
 
 impl Cast {
@@ -83,6 +86,29 @@ impl Cast {
         possible.then_some(Self::Arrow(target))
     }
 
+    /// The same for a leaf that is counted by the legacy calendar. As in Spark, dates are rebased, also those
+    /// that become local times, and instants.
+    pub(super) fn of_legacy(self, logical: &PrimitiveType, calendar: &LegacyCalendar) -> Self {
+        match (&self, logical) {
+            (Self::Nulls(_), _) => self,
+            (Self::Midnight(_), _) | (_, PrimitiveType::Date | PrimitiveType::Timestamp) => {
+                Self::Legacy(Box::new(self), calendar.clone())
+            }
+            _ => self,
+        }
+    }
+
+    /// Bounds of such values as bounds of what they become; null where there are none.
+    pub(super) fn apply_to_bounds(&self, bounds: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        match self {
+            Self::Legacy(cast, calendar) => match &**cast {
+                Self::Midnight(_) => cast.apply(&calendar.rebase_bounds(bounds)?),
+                _ => calendar.rebase_bounds(&cast.apply(bounds)?),
+            },
+            _ => self.apply(bounds),
+        }
+    }
+
     /// These values in the logical type.
     pub(super) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match self {
@@ -98,6 +124,19 @@ impl Cast {
                     days.try_unary(|day| times(i64::from(day), MICROS_PER_DAY))?;
                 Ok(Arc::new(micros.with_data_type(target.clone())))
             }
+            Self::Legacy(cast, calendar) => match &**cast {
+                Self::Midnight(_) => cast.apply(&calendar.rebase(array)?),
+                _ => calendar.rebase(&cast.apply(array)?),
+            },
+        }
+    }
+
+    /// Whether values become ones of another type.
+    pub(super) fn changes_type(&self) -> bool {
+        match self {
+            Self::Arrow(_) | Self::Midnight(_) => true,
+            Self::Legacy(cast, _) => cast.changes_type(),
+            Self::Keep | Self::Micros(..) | Self::Nulls(_) => false,
         }
     }
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use parquet::basic::Type as PhysicalType;
+use parquet::file::metadata::FileMetaData;
 use parquet::schema::types::SchemaDescriptor;
 
-use crate::codec::parquet_file::with_leaf_types;
+use crate::codec::parquet_file::{LegacyColumns, with_leaf_types};
 use crate::error::{Error, Result};
 use crate::spec::schema::MAX_TYPE_DEPTH;
 
@@ -31,10 +32,12 @@ pub(super) struct FileNode {
 pub(super) struct FileSchema {
     pub(super) roots: Vec<FileNode>,
     pub(super) has_ids: bool,
+    /// Which columns are counted by the legacy calendar.
+    pub(super) legacy: Option<LegacyColumns>,
 }
 
 impl FileSchema {
-    pub(super) fn new(schema: &Schema, parquet: &SchemaDescriptor) -> Result<Self> {
+    pub(super) fn new(schema: &Schema, file: &FileMetaData) -> Result<Self> {
         let mut walk = Walk {
             leaves: 0,
             has_ids: false,
@@ -43,13 +46,14 @@ impl FileSchema {
         let roots: Vec<_> = fields
             .map(|field| walk.node(field, 0))
             .collect::<Result<_>>()?;
-        if walk.leaves != parquet.num_columns() {
+        if walk.leaves != file.schema_descr().num_columns() {
             let message = "the Parquet schema has columns that have no type in Arrow";
             return Err(Error::corrupt("data.footer", message));
         }
         Ok(Self {
             roots,
             has_ids: walk.has_ids,
+            legacy: LegacyColumns::of(file),
         })
     }
 }

@@ -1,11 +1,13 @@
 //! Which physical column each logical column is, down through structs, lists and maps.
 
 use arrow_schema::DataType as ArrowType;
+use parquet::basic::Type;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::cast::Cast;
 use super::file_schema::{FileNode, FileSchema, Found, Names};
 use super::shape::{Part, Shape};
+use crate::codec::parquet_file::{LegacyCalendar, LegacyColumns};
 use crate::error::{Error, Result};
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
@@ -18,6 +20,7 @@ pub(super) struct Matcher<'a> {
     roots: &'a [FileNode],
     names: Names<'a>,
     selected: Vec<bool>,
+    legacy: Option<&'a LegacyColumns>,
     /// Where in the logical schema this is, for messages.
     place: Vec<String>,
 }
@@ -36,6 +39,7 @@ impl<'a> Matcher<'a> {
             roots: &schema.roots,
             names: Names::new(&schema.roots),
             selected: vec![false; parquet.num_columns()],
+            legacy: schema.legacy.as_ref(),
             place: Vec::new(),
         }
     }
@@ -164,7 +168,15 @@ impl<'a> Matcher<'a> {
             return Err(self.refuse(node, &arrow));
         };
         self.select(node.leaves.start);
-        Ok(Shape::Leaf(cast))
+        Ok(Shape::Leaf(match self.calendar(node.leaves.start) {
+            Some(calendar) => cast.of_legacy(logical, calendar),
+            None => cast,
+        }))
+    }
+
+    fn calendar(&self, leaf: usize) -> Option<&LegacyCalendar> {
+        let leaf = self.parquet.columns().get(leaf)?;
+        self.legacy?.calendar(leaf.physical_type())
     }
 
     /// Nulls of this type, as many as the file has values.
@@ -208,7 +220,11 @@ impl<'a> Matcher<'a> {
             {
                 self.plain_variant(node, arrow)
             }
-            2.. if node.children.iter().any(|child| child.name == "metadata") => Ok(Shape::Variant),
+            2.. if node.children.iter().any(|child| child.name == "metadata") => {
+                // what is shredded is never of 96 bits
+                let calendar = self.legacy.and_then(|legacy| legacy.calendar(Type::INT64));
+                Ok(Shape::Variant(calendar.cloned()))
+            }
             _ => Err(self.refuse(node, arrow)),
         }
     }
@@ -288,7 +304,7 @@ pub(super) fn settle(part: &mut Part, siblings: &[FileNode], selected: &[bool]) 
 
 fn settle_shape(shape: &mut Shape, node: &FileNode, selected: &[bool]) {
     match shape {
-        Shape::Leaf(_) | Shape::Variant => {}
+        Shape::Leaf(_) | Shape::Variant(_) => {}
         Shape::Struct(_, parts) => {
             for part in parts {
                 settle(part, &node.children, selected);

@@ -92,8 +92,7 @@ impl OpenFile {
             let message = "the Parquet schema has no counterpart in Arrow";
             Error::corrupt("data.footer", message).because(cause)
         })?;
-        let parquet = arrow.metadata().file_metadata().schema_descr();
-        let schema = FileSchema::new(arrow.schema(), parquet)?;
+        let schema = FileSchema::new(arrow.schema(), arrow.metadata().file_metadata())?;
         let whole = |plan: &ReadPlan| Self::of(plan, file, &schema, &arrow, length);
         if let Some(steps) = plan.steps() {
             let (filter_pass, mut rest) = (whole(&steps.filter_pass)?, whole(&steps.rest)?);

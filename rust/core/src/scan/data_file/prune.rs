@@ -164,8 +164,9 @@ impl ColumnBounds for Pieces<'_> {
                 let bounds = converter.and_then(|converter| {
                     (self.leaf)(*leaf, &converter.with_missing_null_counts_as_zero(false))
                 });
-                let logical =
-                    |bound: Option<ArrayRef>| bound.and_then(|bound| cast.apply(&bound).ok());
+                let logical = |bound: Option<ArrayRef>| {
+                    bound.and_then(|bound| cast.apply_to_bounds(&bound).ok())
+                };
                 bounds.map(|bounds| Bounds {
                     min: logical(bounds.min),
                     max: logical(bounds.max),

@@ -21,6 +21,7 @@ use super::unit_decoder::UnitDecoder;
 use crate::codec::parquet_file::FetchedBytes;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
+use crate::spec::legacy_calendar::ZoneMissing;
 use crate::storage::Storage;
 
 /// Batches of one unit.
@@ -53,7 +54,7 @@ impl OpenFile {
     /// # Errors
     ///
     /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.pages`; and
-    /// so do its batches, also `data.value` and `data.null`. Storage errors.
+    /// so do its batches, also `data.value` and `data.null`; unsupported: `data.calendar`. Storage errors.
     pub fn read(self: &Arc<Self>, storage: &dyn Storage, unit: &Unit) -> Result<UnitReader> {
         let mut fetched = FetchedBytes::new(self.length);
         let reader = || UnitReader::new(self, storage, unit, &mut fetched);
@@ -296,6 +297,16 @@ fn pages(cause: ArrowError) -> Error {
 }
 
 fn value(cause: ArrowError, column: &str) -> Error {
+    if let ArrowError::ExternalError(missing) = &cause
+        && let Some(missing) = missing.downcast_ref::<ZoneMissing>()
+    {
+        let message = format!(
+            "the column {column} has timestamps before 1900 in the calendar of old versions of Spark and in \
+             {missing}: set the environment variable DELTAREPLAY_LEGACY_TIME_ZONE to the time zone of the \
+             session that wrote the file"
+        );
+        return Error::unsupported("data.calendar", message);
+    }
     let message = format!(
         "the column {column} holds a value that its type in the table does not: \
          rewrite the file with values that fit"

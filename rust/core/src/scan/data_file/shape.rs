@@ -7,14 +7,15 @@ use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_ar
 use arrow_schema::{ArrowError, DataType as ArrowType, FieldRef, Fields};
 
 use super::cast::{Cast, other_type};
+use crate::codec::parquet_file::LegacyCalendar;
 use crate::codec::variant::unshred;
 
 /// How one column or a part of it becomes logical.
 #[derive(Debug)]
 pub(super) enum Shape {
     Leaf(Cast),
-    /// Shredded.
-    Variant,
+    /// Shredded; the calendar of the shredded dates and instants, where it is not that of today.
+    Variant(Option<LegacyCalendar>),
     Struct(Fields, Vec<Part>),
     /// The logical element.
     List(FieldRef, Box<Shape>),
@@ -52,8 +53,8 @@ impl Part {
 impl Shape {
     fn changes_type(&self) -> bool {
         match self {
-            Self::Leaf(cast) => matches!(cast, Cast::Arrow(_) | Cast::Midnight(_)),
-            Self::Variant => false,
+            Self::Leaf(cast) => cast.changes_type(),
+            Self::Variant(_) => false,
             Self::Struct(_, parts) => parts.iter().any(Part::changes_type),
             Self::List(_, element) => element.changes_type(),
             Self::Map(_, parts) => parts.iter().any(Self::changes_type),
@@ -63,7 +64,10 @@ impl Shape {
     fn apply(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match self {
             Self::Leaf(cast) => cast.apply(array),
-            Self::Variant => {
+            Self::Variant(calendar) => {
+                let rebased = calendar.as_ref().map(|calendar| calendar.rebase(array));
+                let rebased = rebased.transpose()?;
+                let array = rebased.as_ref().unwrap_or(array);
                 let array = unshred(array.as_struct_opt().ok_or_else(other_type)?);
                 let array = array.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
                 Ok(Arc::new(array))

@@ -18,7 +18,7 @@ use super::columns::is_void;
 use super::statistics::{
     Accumulator, MeasuredBounds, MeasuredColumn, MeasuredKind, Statistics, StatisticsPlan, joined,
 };
-use crate::codec::parquet_file::FooterRules;
+use crate::codec::parquet_file::{FooterRules, LegacyColumns};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::actions::{Metadata, Protocol};
@@ -75,6 +75,10 @@ impl FooterStatistics {
         let shown = parquet_to_arrow_schema(file.schema_descr(), None).map_err(|cause| {
             Error::corrupt("data.footer", "the Parquet schema has no types").because(cause)
         })?;
+        let footer = &Footer {
+            metadata: footer,
+            legacy: LegacyColumns::of(file),
+        };
         let mut path = Vec::new();
         let mut columns = Vec::new();
         for column in &self.0.columns {
@@ -85,10 +89,16 @@ impl FooterStatistics {
     }
 }
 
+struct Footer<'a> {
+    metadata: &'a ParquetMetaData,
+    /// Which columns are counted by the legacy calendar.
+    legacy: Option<LegacyColumns>,
+}
+
 /// Recurses along structs, as deep as the table's schema.
 fn footer_column<'a>(
     column: &'a MeasuredColumn,
-    footer: &ParquetMetaData,
+    footer: &Footer<'_>,
     siblings: &Fields,
     path: &mut Vec<&'a str>,
 ) -> Result<Accumulator> {
@@ -111,7 +121,7 @@ fn footer_column<'a>(
 
 fn leaf(
     bounded: bool,
-    footer: &ParquetMetaData,
+    footer: &Footer<'_>,
     path: &[&str],
     field: Option<&FieldRef>,
 ) -> Result<Accumulator> {
@@ -137,11 +147,11 @@ struct LeafStatistics {
 }
 
 impl LeafStatistics {
-    fn of(footer: &ParquetMetaData, path: &[&str], field: &FieldRef) -> Option<Self> {
-        let parquet = footer.file_metadata().schema_descr();
+    fn of(footer: &Footer<'_>, path: &[&str], field: &FieldRef) -> Option<Self> {
+        let parquet = footer.metadata.file_metadata().schema_descr();
         let mut leaves = parquet.columns().iter();
         let leaf = leaves.position(|leaf| leaf.path().parts() == path)?;
-        let groups = footer.row_groups();
+        let groups = footer.metadata.row_groups();
         let converter = StatisticsConverter::from_column_index(leaf, field, parquet).ok()?;
         let converter = converter.with_missing_null_counts_as_zero(false);
         let counts = converter.row_group_null_counts(groups).ok()?;
@@ -155,10 +165,19 @@ impl LeafStatistics {
                 with_values.push(i64::try_from(at).ok()?);
             }
         }
-        let ordered = parquet.columns().get(leaf)?.physical_type() != PhysicalType::INT96;
+        let physical_type = parquet.columns().get(leaf)?.physical_type();
+        let ordered = physical_type != PhysicalType::INT96;
+        let legacy = footer.legacy.as_ref();
+        let calendar = legacy.and_then(|legacy| legacy.calendar(physical_type));
         let bounds = || {
             let places = Int64Array::from(with_values);
-            let of_groups = |values: ArrayRef| take(&values, &places, None).ok();
+            let of_groups = |values: ArrayRef| {
+                let values = take(&values, &places, None).ok()?;
+                match calendar {
+                    Some(calendar) => calendar.rebase_bounds(&values).ok(),
+                    None => Some(values),
+                }
+            };
             let least = of_groups(converter.row_group_mins(groups).ok()?)?;
             let greatest = of_groups(converter.row_group_maxes(groups).ok()?)?;
             let known = !places.is_empty() && least.null_count() + greatest.null_count() == 0;

@@ -1,0 +1,87 @@
+//! Typed statistics of checkpoints that Spark has written in its legacy calendar.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, StructArray};
+use arrow_schema::{ArrowError, Field};
+use parquet::schema::types::{Type, TypePtr};
+
+use super::{CheckpointFile, FileAction, arrow_error};
+use crate::codec::file_columns::STATS;
+use crate::codec::parquet_file::LegacyColumns;
+use crate::error::Result;
+
+/// How the typed statistics of one action are rebased.
+pub(super) struct LegacyStats {
+    columns: LegacyColumns,
+    stats: TypePtr,
+}
+
+impl CheckpointFile {
+    /// `None` where the file's calendar is that of today, or has no typed statistics.
+    pub(super) fn legacy_stats(&self, action: FileAction) -> Option<LegacyStats> {
+        let file = self.metadata().file_metadata();
+        let columns = LegacyColumns::of(file)?;
+        let action = part(file.schema_descr().root_schema(), action.name())?;
+        let stats = Arc::clone(part(action, STATS)?);
+        Some(LegacyStats { columns, stats })
+    }
+}
+
+impl LegacyStats {
+    /// Rows of the action with statistics counted as today. Bounds that cannot be told are null.
+    pub(super) fn rebase(&self, rows: &StructArray) -> Result<StructArray> {
+        let columns = rows.fields().iter().zip(rows.columns());
+        let columns = columns.map(|(field, column)| {
+            if field.name() == STATS {
+                self.part(column, &self.stats)
+            } else {
+                Ok(Arc::clone(column))
+            }
+        });
+        let columns = columns.collect::<Result<Vec<_>, _>>();
+        columns
+            .and_then(|columns| with_columns(rows, columns))
+            .map_err(arrow_error)
+    }
+
+    /// Recurses along structs, as deep as the footer, which the decoder of footers bounds.
+    fn part(&self, column: &ArrayRef, parquet: &Type) -> Result<ArrayRef, ArrowError> {
+        if parquet.is_primitive() {
+            return match self.columns.calendar(parquet.get_physical_type()) {
+                Some(calendar) => calendar.rebase_known(column),
+                None => Ok(Arc::clone(column)),
+            };
+        }
+        let Some(rows) = column.as_struct_opt() else {
+            return Ok(Arc::clone(column));
+        };
+        let fields = rows.fields().iter().zip(rows.columns());
+        let columns = fields.map(|(field, column)| match part(parquet, field.name()) {
+            Some(parquet) => self.part(column, parquet),
+            None => Ok(Arc::clone(column)),
+        });
+        Ok(Arc::new(with_columns(
+            rows,
+            columns.collect::<Result<_, _>>()?,
+        )?))
+    }
+}
+
+fn part<'a>(parent: &'a Type, name: &str) -> Option<&'a TypePtr> {
+    let mut parts = parent.is_group().then(|| parent.get_fields().iter())?;
+    parts.find(|part| part.name() == name)
+}
+
+/// The same struct with other columns of the same types, any of which may be null.
+fn with_columns(rows: &StructArray, columns: Vec<ArrayRef>) -> Result<StructArray, ArrowError> {
+    let fields = rows.fields().iter().zip(&columns);
+    let fields = fields.map(|(field, column)| {
+        let nullable = field.is_nullable() || column.null_count() > 0;
+        Field::new(field.name(), column.data_type().clone(), nullable)
+            .with_metadata(field.metadata().clone())
+    });
+    let fields = fields.collect();
+    StructArray::try_new_with_length(fields, columns, rows.nulls().cloned(), rows.len())
+}

@@ -1,0 +1,194 @@
+//! Files whose dates and instants Spark has counted by the hybrid calendar, as their footers say.
+//!
+//! Which files those are, and which zone their instants were counted in, is decided as Spark decides it when it
+//! reads them: files of Spark before 3.0 (96-bit timestamps: before 3.1), and later ones with a mark. Files of
+//! other writers are never meant, whatever marks they have.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, TimestampMicrosecondType, TimestampMillisecondType};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, make_array};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+use parquet::basic::Type as PhysicalType;
+use parquet::file::metadata::FileMetaData;
+
+use crate::spec::legacy_calendar::{
+    GREATEST_LATE_ERROR, GREGORIAN_DAY, LegacyZone, MODERN_SECOND, ZoneMissing, rebase_day,
+};
+
+const VERSION: &str = "org.apache.spark.version";
+const ZONE: &str = "org.apache.spark.timeZone";
+const DATETIME: &str = "org.apache.spark.legacyDateTime";
+const INT96: &str = "org.apache.spark.legacyINT96";
+
+/// The zone of files that do not name one.
+const ZONE_OF_UNNAMED: &str = "DELTAREPLAY_LEGACY_TIME_ZONE";
+
+/// The hybrid calendar, in the zone in which instants were counted. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LegacyCalendar(Arc<LegacyZone>);
+
+/// Which columns of a file are counted by it.
+#[derive(Clone, Debug)]
+pub(crate) struct LegacyColumns {
+    calendar: LegacyCalendar,
+    /// Dates, and timestamps of 64 bits.
+    datetime: bool,
+    /// Timestamps of 96 bits.
+    int96: bool,
+}
+
+impl LegacyColumns {
+    /// What the footer says; `None` for files of the calendar of today.
+    pub(crate) fn of(file: &FileMetaData) -> Option<Self> {
+        // a key that stands twice has its last value
+        let value = |key: &str| {
+            let mut entries = file.key_value_metadata()?.iter().rev();
+            entries.find(|entry| entry.key == key)?.value.as_deref()
+        };
+        let version = value(VERSION)?;
+        let datetime = version < "3.0.0" || value(DATETIME).is_some();
+        let int96 = version < "3.1.0" || value(INT96).is_some();
+        if !datetime && !int96 {
+            return None;
+        }
+        let named = value(ZONE).map_or(LegacyZone::Unnamed, LegacyZone::named);
+        let zone = match (named, std::env::var(ZONE_OF_UNNAMED)) {
+            (LegacyZone::Known(zone), _) => LegacyZone::Known(zone),
+            (_, Ok(name)) => LegacyZone::named(&name),
+            (named, Err(_)) => named,
+        };
+        Some(Self {
+            calendar: LegacyCalendar(Arc::new(zone)),
+            datetime,
+            int96,
+        })
+    }
+
+    /// The calendar of a leaf that holds dates or instants.
+    pub(crate) fn calendar(&self, leaf: PhysicalType) -> Option<&LegacyCalendar> {
+        let legacy = if leaf == PhysicalType::INT96 {
+            self.int96
+        } else {
+            self.datetime
+        };
+        legacy.then_some(&self.calendar)
+    }
+}
+
+/// What becomes of an instant that cannot be told.
+#[derive(Clone, Copy)]
+enum Unsure {
+    Refuse,
+    Null,
+}
+
+impl LegacyCalendar {
+    /// The same dates and times of the day, counted as today; in all parts of nested values. Timestamps
+    /// without a zone are no instants, and stay.
+    ///
+    /// # Errors
+    ///
+    /// External, a [`ZoneMissing`]: an instant before 1900 of an unknown zone.
+    pub(crate) fn rebase(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        match array.data_type() {
+            DataType::Date32 | DataType::Timestamp(..) => self.leaf(array, Unsure::Refuse),
+            _ => {
+                let data = array.to_data();
+                if data.child_data().is_empty() {
+                    return Ok(Arc::clone(array));
+                }
+                let children = data.child_data().iter();
+                let children = children
+                    .map(|child| Ok(self.rebase(&make_array(child.clone()))?.to_data()))
+                    .collect::<Result<_, ArrowError>>()?;
+                let data = data.into_builder().child_data(children).build()?;
+                Ok(make_array(data))
+            }
+        }
+    }
+
+    /// The same for values of which none has to be known: those that cannot be told are null.
+    pub(crate) fn rebase_known(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        self.leaf(array, Unsure::Null)
+    }
+
+    /// Bounds of values that are in the calendar: those that are not certain to be bounds of the rebased
+    /// values are null. Dates keep their order; instants may not, where a day or an hour is left out.
+    pub(crate) fn rebase_bounds(&self, bounds: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let certain = MODERN_SECOND + GREATEST_LATE_ERROR;
+        match bounds.data_type() {
+            DataType::Timestamp(TimeUnit::Microsecond, _) => {
+                at_least::<TimestampMicrosecondType>(bounds, certain * 1_000_000)
+            }
+            DataType::Timestamp(TimeUnit::Millisecond, _) => {
+                at_least::<TimestampMillisecondType>(bounds, certain * 1_000)
+            }
+            _ => self.leaf(bounds, Unsure::Null),
+        }
+    }
+
+    fn leaf(&self, array: &ArrayRef, unsure: Unsure) -> Result<ArrayRef, ArrowError> {
+        match array.data_type() {
+            DataType::Date32 => {
+                let days = typed::<Date32Type>(array)?;
+                if days.values().iter().all(|day| *day >= GREGORIAN_DAY) {
+                    return Ok(Arc::clone(array));
+                }
+                Ok(Arc::new(days.unary::<_, Date32Type>(rebase_day)))
+            }
+            DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => {
+                self.instants::<TimestampMicrosecondType>(array, 1_000_000, unsure)
+            }
+            DataType::Timestamp(TimeUnit::Millisecond, Some(_)) => {
+                self.instants::<TimestampMillisecondType>(array, 1_000, unsure)
+            }
+            _ => Ok(Arc::clone(array)),
+        }
+    }
+
+    /// `ticks`: how many make a second.
+    fn instants<T: ArrowPrimitiveType<Native = i64>>(
+        &self,
+        array: &ArrayRef,
+        ticks: i64,
+        unsure: Unsure,
+    ) -> Result<ArrayRef, ArrowError> {
+        let values = typed::<T>(array)?;
+        let modern = MODERN_SECOND * ticks;
+        if values.values().iter().all(|value| *value >= modern) {
+            return Ok(Arc::clone(array));
+        }
+        let rebase = |value: i64| -> Result<i64, ZoneMissing> {
+            let error = self.0.error_at(value.div_euclid(ticks))?;
+            Ok(value.saturating_add(error * ticks))
+        };
+        let rebased: PrimitiveArray<T> = match unsure {
+            Unsure::Null => values.unary_opt(|value| rebase(value).ok()),
+            Unsure::Refuse => values
+                .try_unary(rebase)
+                .map_err(|missing| ArrowError::ExternalError(Box::new(missing)))?,
+        };
+        Ok(Arc::new(rebased.with_data_type(array.data_type().clone())))
+    }
+}
+
+fn at_least<T: ArrowPrimitiveType<Native = i64>>(
+    array: &ArrayRef,
+    least: i64,
+) -> Result<ArrayRef, ArrowError> {
+    let values: PrimitiveArray<T> =
+        typed::<T>(array)?.unary_opt(|value| (value >= least).then_some(value));
+    Ok(Arc::new(values.with_data_type(array.data_type().clone())))
+}
+
+fn typed<T: ArrowPrimitiveType>(array: &ArrayRef) -> Result<&PrimitiveArray<T>, ArrowError> {
+    array.as_primitive_opt().ok_or_else(|| {
+        ArrowError::SchemaError("an array is not of the type that it says".to_owned())
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

@@ -1,0 +1,75 @@
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{Date32Array, ListArray};
+use arrow_array::{Int64Array, StructArray, TimestampMicrosecondArray, TimestampMillisecondArray};
+use arrow_schema::{DataType, Field};
+
+use super::*;
+
+fn utc() -> LegacyCalendar {
+    LegacyCalendar(Arc::new(LegacyZone::named("UTC")))
+}
+
+fn micros(values: Vec<Option<i64>>) -> ArrayRef {
+    Arc::new(TimestampMicrosecondArray::from(values).with_timezone("UTC"))
+}
+
+#[test]
+fn parts_of_any_value_are_rebased() {
+    let days: ArrayRef = Arc::new(Date32Array::from(vec![Some(-171_595), None]));
+    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![-171_595, 1]));
+    let local: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![i64::MIN, 0]));
+    let field =
+        |name: &str, data_type: &DataType| Arc::new(Field::new(name, data_type.clone(), true));
+    let of = |days: &ArrayRef| -> ArrayRef {
+        let parts = StructArray::from(vec![
+            (field("d", days.data_type()), Arc::clone(days)),
+            (field("n", numbers.data_type()), Arc::clone(&numbers)),
+            (field("l", local.data_type()), Arc::clone(&local)),
+        ]);
+        let lists =
+            ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1)]), Some([None])]);
+        let (_, offsets, _, nulls) = lists.into_parts();
+        let item = field("item", parts.data_type());
+        Arc::new(ListArray::try_new(item, offsets, Arc::new(parts), nulls).unwrap())
+    };
+    let expected: ArrayRef = Arc::new(Date32Array::from(vec![Some(-171_605), None]));
+
+    assert_eq!(&utc().rebase(&of(&days)).unwrap(), &of(&expected));
+}
+
+#[test]
+fn values_of_today_are_not_copied() {
+    let today = micros(vec![Some(0), None, Some(i64::MAX)]);
+
+    let rebased = utc().rebase(&today).unwrap();
+
+    assert!(Arc::ptr_eq(&rebased, &today));
+}
+
+#[test]
+fn what_cannot_be_told_is_refused_or_null() {
+    let unnamed = LegacyCalendar(Arc::new(LegacyZone::Unnamed));
+    let old = micros(vec![Some(i64::MIN), Some(0)]);
+
+    let error = unnamed.rebase(&old).unwrap_err();
+
+    let ArrowError::ExternalError(missing) = error else {
+        panic!("{error}");
+    };
+    assert!(missing.downcast_ref::<ZoneMissing>().is_some());
+    assert_eq!(
+        &unnamed.rebase_known(&old).unwrap(),
+        &micros(vec![None, Some(0)])
+    );
+}
+
+#[test]
+fn bounds_of_instants_stay_where_they_are_sure() {
+    let sure = (MODERN_SECOND + GREATEST_LATE_ERROR) * 1_000;
+    let bounds: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![sure - 1, sure]));
+    let expected: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![None, Some(sure)]));
+
+    assert_eq!(&utc().rebase_bounds(&bounds).unwrap(), &expected);
+}

@@ -1,0 +1,176 @@
+//! Days and instants of the hybrid calendar, Julian before 1582-10-15, in the proleptic Gregorian one.
+//!
+//! Spark 2 counted days and instants by the calendar of `java.util`, and Spark 3 still does where a session
+//! asks for it. The same count then stands for another date, or for another time of the day: `java.util`
+//! knows only the standard time of each zone before 1900, while local mean times differ from it by minutes.
+//! A value keeps its date and time of the day in its zone and gets the count that they have today, as
+//! Spark does when it reads such files.
+
+use std::fmt;
+
+use super::interval::MICROS_PER_DAY;
+
+/// Zones as `standard local switch error ... | names`: the zone's standard time and the error of an instant
+/// before the first switch, then instants at which the error changes, all in seconds. The names of zones
+/// that have all of it in common end the line. `zones.py` makes it of Spark's own tables.
+const ZONES: &str = include_str!("legacy_calendar/zones.txt");
+
+/// 1582-10-15: the calendars agree from here on.
+pub(crate) const GREGORIAN_DAY: i32 = -141_427;
+
+/// 1900-01-01, in seconds: all zones agree from here on.
+pub(crate) const MODERN_SECOND: i64 = -2_208_988_800;
+
+/// More than any zone is wrong by just before [`MODERN_SECOND`], in seconds. Where the date line has moved, that
+/// is a day and some minutes.
+pub(crate) const GREATEST_LATE_ERROR: i64 = 2 * SECONDS_PER_DAY;
+
+/// No name of a zone is longer.
+const SHOWN: usize = 60;
+
+const SECONDS_PER_DAY: i64 = MICROS_PER_DAY / 1_000_000;
+
+/// The time zone in which instants were counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LegacyZone {
+    Known(KnownZone),
+    /// There is no such zone.
+    Unknown(String),
+    /// Nobody says which.
+    Unnamed,
+}
+
+/// A zone whose past is known, in seconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KnownZone {
+    /// Its standard time, east of UTC.
+    standard: i64,
+    /// The error before the first switch.
+    error: i64,
+    /// When the error changes, and to what.
+    switches: Vec<(i64, i64)>,
+}
+
+/// An instant that cannot be told without its zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ZoneMissing(LegacyZone);
+
+impl LegacyZone {
+    /// The zone of a name, as Spark understands it.
+    pub(crate) fn named(name: &str) -> Self {
+        zone_of_table(name)
+            .or_else(|| fixed_offset(name))
+            .map_or_else(
+                || Self::Unknown(name.chars().take(SHOWN).collect()),
+                Self::Known,
+            )
+    }
+
+    /// How many seconds later the same date and time of the day is counted today.
+    ///
+    /// # Errors
+    ///
+    /// The instant is before 1900, and the zone is not known.
+    pub(crate) fn error_at(&self, second: i64) -> Result<i64, ZoneMissing> {
+        if second >= MODERN_SECOND {
+            return Ok(0);
+        }
+        let Self::Known(zone) = self else {
+            return Err(ZoneMissing(self.clone()));
+        };
+        let day = second
+            .saturating_add(zone.standard)
+            .div_euclid(SECONDS_PER_DAY);
+        let mut switches = zone.switches.iter().rev();
+        let switch = switches.find(|(switch, _)| *switch <= second);
+        let error = switch.map_or(zone.error, |(_, error)| *error);
+        Ok(julian_error(day) * SECONDS_PER_DAY + error)
+    }
+}
+
+/// The day of the same date in the proleptic Gregorian calendar; one that has none, such as 1500-02-29, is
+/// the day after the last of its month.
+pub(crate) fn rebase_day(day: i32) -> i32 {
+    let rebased = i64::from(day) + julian_error(day.into());
+    i32::try_from(rebased).unwrap_or(day) // days are added where there are fewest
+}
+
+/// How many days later the date of a day is counted in the proleptic Gregorian calendar.
+fn julian_error(day: i64) -> i64 {
+    if day >= i64::from(GREGORIAN_DAY) {
+        return 0;
+    }
+    // days since March 1st of the year 0, by the Julian calendar: 1,461 make four years
+    let since_march = day + 719_470;
+    let year = (4 * since_march + 3).div_euclid(1461);
+    // leap days that the Julian calendar has and the Gregorian one has not
+    2 - (year.div_euclid(100) - year.div_euclid(400))
+}
+
+fn zone_of_table(name: &str) -> Option<KnownZone> {
+    let zones = ZONES.lines().filter_map(|line| line.split_once(" | "));
+    let mut named = zones.filter(|(_, names)| names.split(' ').any(|known| known == name));
+    let (numbers, _) = named.next()?;
+    let mut numbers = numbers
+        .split(' ')
+        .map_while(|number| number.parse::<i64>().ok());
+    let (standard, error) = (numbers.next()?, numbers.next()?);
+    let mut switches = Vec::new();
+    while let (Some(switch), Some(error)) = (numbers.next(), numbers.next()) {
+        switches.push((switch, error));
+    }
+    Some(KnownZone {
+        standard,
+        error,
+        switches,
+    })
+}
+
+/// `GMT+5` and `GMT+05:30` are what they say. `java.util` takes other spellings of offsets for UTC, and Spark
+/// writes and reads by it.
+fn fixed_offset(name: &str) -> Option<KnownZone> {
+    let known = |standard| KnownZone {
+        standard,
+        ..KnownZone::default()
+    };
+    if name == "Z" {
+        return Some(known(0));
+    }
+    let prefixes = ["GMT", "UTC", "UT", ""];
+    let prefix = prefixes
+        .into_iter()
+        .find(|prefix| name.starts_with(prefix))?;
+    let offset = name.strip_prefix(prefix)?;
+    let (sign, offset) = match offset.strip_prefix('-') {
+        Some(offset) => (-1, offset),
+        None => (1, offset.strip_prefix('+')?),
+    };
+    let (hours, minutes) = match (offset.split_once(':'), offset.split_at_checked(2)) {
+        (Some((hours, minutes)), _) if minutes.len() == 2 => (hours, minutes),
+        (None, Some((hours, minutes))) if minutes.len() == 2 => (hours, minutes),
+        (None, _) => (offset, "0"),
+        _ => return None,
+    };
+    let number = |text: &str, most: i64| {
+        let digits = matches!(text.len(), 1 | 2) && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse::<i64>().ok().filter(|number| *number <= most)?;
+        digits.then_some(number)
+    };
+    let seconds = number(hours, 23)? * 3600 + number(minutes, 59)? * 60;
+    Some(known(if prefix == "GMT" { sign * seconds } else { 0 }))
+}
+
+impl fmt::Display for ZoneMissing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            LegacyZone::Unknown(name) => write!(f, "the time zone {name:?}, which is not known"),
+            _ => write!(f, "a time zone that the file does not name"),
+        }
+    }
+}
+
+impl std::error::Error for ZoneMissing {}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
