@@ -48,15 +48,10 @@ CHECKS = [
     "id > 0 AND (s IS NOT NULL OR `a-b` = 'x')",
     "id BETWEEN 1 AND 1000",
     "s RLIKE '^[a-z]+$'",
-    "s RLIKE r'^\\w+$'",
     "ts > TIMESTAMP '2000-01-01 00:00:00' AND ts < current_timestamp()",
     "d <= current_date() + INTERVAL 1 DAY",
     "m['k'] = 1 AND tags[0] = 'a'",
-    "exists(tags, t -> t = 'a')",
-    "forall(tags, t -> length(t) < 5)",
-    "aggregate(tags, 0, (acc, t) -> acc + length(t)) < 100",
-    "size(filter(tags, t -> t LIKE 'a%')) = 1",
-    "n = cast(1.5 AS DECIMAL(10, 2)) OR n::int = 2",
+    "n = cast(1.5 AS DECIMAL(10, 2)) OR CAST(n AS INT) = 2",
     "if(id = 1, true, id > 1)",
     "length(s) <=> 3 OR extract(YEAR FROM ts) = 2020",
     "NOT (id = 3 OR s IN ('x', 'y'))",
@@ -83,6 +78,16 @@ def test_expressions_as_delta_spark(spark: Any, tmp_path: Path) -> None:
     assert found == expected
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.write(rows.withColumn("id", rows["id"] + 2), ours)
+    assert caught.value.code == "write.constraint"
+
+
+def test_lambda_functions(spark: Any, tmp_path: Path) -> None:
+    """delta-spark itself stores them as ``t - > t``, which it cannot read back."""
+    holds = "exists(array(s, 'x'), t -> t = 'a') AND aggregate(array(id), 0L, (a, b) -> a + b) < 5"
+    path = table(tmp_path / "t", field(), delta__constraints__c=holds)
+    dr_spark.write(spark.range(1).selectExpr("id", "'a' AS s"), path)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.write(spark.range(1).selectExpr("id", "'b' AS s"), path)
     assert caught.value.code == "write.constraint"
 
 
