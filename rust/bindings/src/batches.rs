@@ -1,17 +1,17 @@
-//! Export of Arrow data by the C data interface: nothing is copied, and reading a stream needs no
-//! interpreter lock.
+//! Export and import of Arrow data by the C data interface: nothing is copied, and reading a stream needs
+//! no interpreter lock.
 
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, SchemaRef};
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::table::FileTable;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -251,4 +251,17 @@ impl RecordBatchReader for Reader {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
+}
+
+/// Returns the batches that an owner passes by the Arrow C stream interface; reads nothing yet.
+pub(crate) fn stream(owner: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+    let capsule = owner.call_method0("__arrow_c_stream__")?;
+    let capsule = capsule.cast::<PyCapsule>()?;
+    let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
+    #[allow(unsafe_code)]
+    // SAFETY: the capsule has the name that the interface gives to this struct; it is moved out of it,
+    // which marks it as released.
+    let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr().cast()) };
+    let reader = reader.map_err(|cause| PyTypeError::new_err(cause.to_string()))?;
+    Ok(Box::new(reader))
 }

@@ -4,10 +4,9 @@ use deltareplay_core::changes;
 use deltareplay_core::snapshot::plain_value::PlainValue;
 use pyo3::prelude::*;
 
-use crate::batches::{ArrowSchema, BatchIterator};
+use crate::batches::{ArrowSchema, BatchIterator, stream};
 use crate::convert;
 use crate::gate::detached;
-use crate::rows::stream;
 
 /// The changes of a range of versions.
 #[pyclass(module = "deltareplay._native", frozen)]

@@ -9,8 +9,8 @@ use deltareplay_core::maintenance::verify::{self, orphans, orphans_before};
 use deltareplay_core::storage::FileMeta;
 use pyo3::prelude::*;
 
+use crate::batches::stream;
 use crate::gate::detached;
-use crate::rows::stream;
 use crate::scan::Split;
 use crate::snapshot::Snapshot;
 use crate::table::Table;

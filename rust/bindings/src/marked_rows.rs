@@ -7,10 +7,9 @@ use deltareplay_core::transaction::rows::write_vectors;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::batches::BatchIterator;
+use crate::batches::{BatchIterator, stream};
 use crate::deletion_vector::fields;
 use crate::gate::detached;
-use crate::rows::stream;
 use crate::table::Table;
 
 /// A descriptor: storage type, path or text, offset, size, cardinality.

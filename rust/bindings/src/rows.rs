@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use arrow_array::RecordBatchReader;
-use arrow_array::ffi_stream::RecordBatchStreamReader;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::spec::actions::{Metadata, Protocol};
@@ -11,10 +9,9 @@ use deltareplay_core::spec::variant_name::variant_named;
 use deltareplay_core::table::{self, Replaced, RowsOptions, RowsWritten, SchemaMode};
 use deltareplay_core::transaction::TransactionOptions;
 use deltareplay_core::transaction::rows::{Clause, MergeDefinition, Then, WriteOptions};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
 
+use crate::batches::stream;
 use crate::convert;
 use crate::filter;
 use crate::gate::detached;
@@ -292,17 +289,4 @@ pub(crate) fn move_staged(
 pub(crate) fn outcome(done: RowsWritten) -> Outcome {
     let afterwards = done.afterwards.map(|error| error.to_string());
     (done.version, done.metrics, afterwards)
-}
-
-/// The batches that their owner passes by the Arrow C stream interface; nothing is read yet.
-pub(crate) fn stream(owner: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
-    let capsule = owner.call_method0("__arrow_c_stream__")?;
-    let capsule = capsule.cast::<PyCapsule>()?;
-    let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
-    #[allow(unsafe_code)]
-    // SAFETY: the capsule has the name that the interface gives to this struct; it is moved out of it,
-    // which marks it as released.
-    let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr().cast()) };
-    let reader = reader.map_err(|cause| PyTypeError::new_err(cause.to_string()))?;
-    Ok(Box::new(reader))
 }

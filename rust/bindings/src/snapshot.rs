@@ -10,12 +10,11 @@ use deltareplay_core::transaction::rows::{Partitions, each_step};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::batches::{ArrowBatch, ArrowSchema, ArrowTable, BatchIterator};
+use crate::batches::{ArrowBatch, ArrowSchema, ArrowTable, BatchIterator, stream};
 use crate::convert;
 use crate::filter;
 use crate::gate::detached;
 use crate::pieces::{ReplayPiece, ReplayTail};
-use crate::rows::stream;
 use crate::scan::Scan;
 
 /// A difference in the definition: what, name, before, after.
