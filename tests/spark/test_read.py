@@ -17,7 +17,7 @@ from spark.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import by_file_index, filters, session
+from deltareplay.spark import driver_classes, filters, session
 
 pytestmark = pytest.mark.spark
 CASES = rows_cases.cases()
@@ -95,8 +95,16 @@ def test_rows_and_types_are_those_of_delta_spark(spark: Any, tables: Any, name: 
             ours = dr_spark.read(spark, path, version=version)
             found = arrow(ours)
         theirs = spark.read.format("delta").option("versionAsOf", version).load(str(path))
-        assert without_nullability(ours.schema) == without_nullability(theirs.schema)
+        assert without_nullability(ours.schema) == without_defaults(theirs.schema)
         assert lines(found) == lines(read_by_spark(spark, path, version))
+
+
+def without_defaults(schema: Any) -> str:
+    """Return a schema as JSON where everything may be null, without the SQL of defaults.
+
+    delta-spark leaves that in the metadata; here the SQL of one table does not reach another.
+    """
+    return re.sub(r'"CURRENT_DEFAULT":"[^"]*"', "", without_nullability(schema))
 
 
 def without_nullability(schema: Any) -> str:
@@ -208,7 +216,7 @@ def test_a_spark_with_other_insides_reads_by_paths(
     spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = lines(dr_spark.read(spark, tables("plain")).toArrow())
-    monkeypatch.setattr(by_file_index, "_class", lambda spark: spark._jvm.no.such.Index)
+    monkeypatch.setattr(driver_classes, "compiled", lambda spark, name: spark._jvm.no.such.Index)
     with pytest.warns(dr.DeltaReplayWarning, match="look at each path by itself"):
         found = dr_spark.read(spark, tables("plain"))
     assert lines(found.toArrow()) == expected

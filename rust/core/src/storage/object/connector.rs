@@ -65,12 +65,19 @@ impl HttpConnector for SameOrigin {
 
 type Boxed = Box<dyn Error + Send + Sync>;
 
+/// Reads a truth value as `object_store` does; the environment has it as it was written there.
+fn truth(value: &str) -> Result<bool, Boxed> {
+    match &*value.to_ascii_lowercase() {
+        "1" | "true" | "on" | "yes" | "y" => Ok(true),
+        "0" | "false" | "off" | "no" | "n" => Ok(false),
+        _ => Err(format!("{value:?} is neither true nor false").into()),
+    }
+}
+
 /// The options that a store's keys, or the environment, can set.
 fn builder(options: &ClientOptions) -> Result<ClientBuilder, Boxed> {
     let text = |key: Key| options.get_config_value(&key);
-    // values of the environment come as they were written there
-    let yes = ["1", "true", "on", "yes", "y"];
-    let is = |key: Key| text(key).is_some_and(|text| yes.contains(&&*text.to_ascii_lowercase()));
+    let is = |key: Key| text(key).map_or(Ok(false), |value| truth(&value));
     let time = |key: Key| -> Result<Option<Duration>, Boxed> {
         let Some(value) = text(key) else {
             return Ok(None);
@@ -83,7 +90,7 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, Boxed> {
             text(Key::UserAgent)
                 .unwrap_or_else(|| concat!("deltareplay/", env!("CARGO_PKG_VERSION")).to_owned()),
         )
-        .https_only(!is(Key::AllowHttp))
+        .https_only(!is(Key::AllowHttp)?)
         // sizes of objects are those of the bytes that come
         .no_gzip()
         .no_brotli()
@@ -100,10 +107,10 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, Boxed> {
         }
         builder = builder.proxy(proxy);
     }
-    if is(Key::NoSystemCertificates) {
+    if is(Key::NoSystemCertificates)? {
         builder = builder.tls_certs_only([]);
     }
-    if is(Key::AllowInvalidCertificates) {
+    if is(Key::AllowInvalidCertificates)? {
         builder = builder.danger_accept_invalid_certs(true);
     }
     if let Some(timeout) = time(Key::Timeout)? {
@@ -127,16 +134,16 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, Boxed> {
     if let Some(timeout) = time(Key::Http2KeepAliveTimeout)? {
         builder = builder.http2_keep_alive_timeout(timeout);
     }
-    if is(Key::Http2KeepAliveWhileIdle) {
+    if is(Key::Http2KeepAliveWhileIdle)? {
         builder = builder.http2_keep_alive_while_idle(true);
     }
     if let Some(size) = text(Key::Http2MaxFrameSize) {
         builder = builder.http2_max_frame_size(Some(size.parse()?));
     }
-    if is(Key::Http1Only) {
+    if is(Key::Http1Only)? {
         builder = builder.http1_only();
     }
-    if is(Key::Http2Only) {
+    if is(Key::Http2Only)? {
         builder = builder.http2_prior_knowledge();
     }
     Ok(builder)

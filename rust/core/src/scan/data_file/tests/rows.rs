@@ -205,12 +205,16 @@ fn partition_values_and_paths_are_constant_columns() {
         ("N", r#""long""#),
         ("city", r#""string""#),
         ("none", r#""string""#),
+        ("empty", r#""string""#),
         ("price", r#""decimal(5,2)""#),
     ]);
-    layout.partition_columns = ["day", "city", "none", "price"].map(str::to_owned).to_vec();
+    layout.partition_columns = ["day", "city", "none", "empty", "price"]
+        .map(str::to_owned)
+        .to_vec();
     file.partition_values = vec![
         ("city".to_owned(), Some("Köln".to_owned())),
-        ("none".to_owned(), Some(String::new())),
+        ("none".to_owned(), None),
+        ("empty".to_owned(), Some(String::new())),
         ("day".to_owned(), Some("1969-12-31".to_owned())),
         ("price".to_owned(), Some("1.5".to_owned())),
     ];
@@ -229,7 +233,16 @@ fn partition_values_and_paths_are_constant_columns() {
         .collect();
     assert_eq!(
         names,
-        ["s", "day", "N", "city", "none", "price", "_file_path"]
+        [
+            "s",
+            "day",
+            "N",
+            "city",
+            "none",
+            "empty",
+            "price",
+            "_file_path"
+        ]
     );
     assert_eq!(longs(&rows, "N").len(), ROWS as usize); // by another case than the file's
     let days = rows
@@ -245,13 +258,14 @@ fn partition_values_and_paths_are_constant_columns() {
     };
     assert!(text("city").iter().all(|city| city == Some("Köln")));
     assert_eq!(text("none").null_count(), ROWS as usize);
+    assert!(text("empty").iter().all(|empty| empty == Some("")));
     assert!(
         text("_file_path")
             .iter()
             .all(|path| path == Some("log/a.parquet"))
     );
 
-    file.partition_values[2].1 = Some("yesterday".to_owned());
+    file.partition_values[3].1 = Some("yesterday".to_owned());
     let error = files.read(&plan(layout), &file).unwrap_err();
     assert_eq!(
         (error.code(), error.path()),
