@@ -7,7 +7,6 @@ from numbers import Number
 from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltareplay import _native
 from deltareplay.exceptions import InvalidArgumentError
@@ -169,6 +168,8 @@ def _numbers(name: str, values: Any, type_: pa.DataType) -> pa.Array[Any]:
         return column
     own = _array(name, values, None)
     if pa.types.is_float64(own.type):
+        import pyarrow.compute as pc  # slow to import
+
         infinite = [pc.is_inf(numbers).true_count for numbers in (column, own)]
         return column if infinite[0] == infinite[1] else own
     return column

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deltareplay.spark.queries import references
+from deltareplay.spark.reader import Expression
 
 #: Queries, and the tables that they read.
 QUERIES = {
@@ -50,10 +51,11 @@ def test_a_version_belongs_to_the_table() -> None:
         "c TIMESTAMP AS OF now() JOIN d VERSION AS OF '7'"
     )
     found = references(text)
-    assert [one.name for one in found] == [("delta", "/a b"), ("b",), ("d",)]
+    assert [one.name for one in found] == [("delta", "/a b"), ("b",), ("c",), ("d",)]
     assert [(one.version, one.timestamp) for one in found] == [
         (3, None),
         (None, "2026-01-01"),
+        (None, Expression("now()")),
         (7, None),
     ]
     assert text[found[0].start : found[0].end] == "delta.`/a b` VERSION AS OF 3"

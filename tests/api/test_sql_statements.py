@@ -183,7 +183,6 @@ WRONG = {
     "VACUUM t USING INVENTORY u": "expected RETAIN, DRY RUN, LITE or FULL, not 'USING'",
     "DESCRIBE HISTORY t LIMIT x": "expected a whole number, not 'x', at line 1, column 26",
     "RESTORE t": "expected VERSION AS OF or TIMESTAMP AS OF, not 'the end'",
-    "RESTORE t TO TIMESTAMP AS OF 5": "expected a string, not '5', at line 1, column 30",
     "MERGE INTO t USING u ON a = b": "expected WHEN, not 'the end', at line 1, column 30",
     "MERGE INTO t USING u ON a WHEN MATCHED THEN INSERT *": "expected UPDATE, not 'INSERT'",
     "MERGE INTO t USING u ON a WHEN NOT MATCHED THEN INSERT (a, b) VALUES (1)": (

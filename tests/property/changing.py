@@ -218,7 +218,7 @@ class Writer:
         told = False
         if self.config.feed and events and (rewrites or not (whole or chance.random() < 0.5)):
             told = True
-            actions.append(self._change_file(events))
+            actions += self._change_files(events)
         self.log.commit(logs.commit_info("MERGE"), *actions)
         self._finish(Commit(events, told=told, rewrites=rewrites))
 
@@ -347,12 +347,24 @@ class Writer:
         self.files.append(File({"add": {**add["add"], "dataChange": True}}, list(rows)))
         return add
 
-    def _change_file(self, events: list[Event]) -> Action:
+    def _change_files(self, events: list[Event]) -> list[Action]:
+        """Writes a file of changes, or one for each partition."""
+        if not self.config.partitioned:
+            return [self._change_file(events, f"{self.version}.parquet", None)]
+        actions = []
+        for number, v in enumerate(dict.fromkeys(event.row.v for event in events)):
+            values = {"v": None if v is None else str(v)}
+            inside = [event for event in events if event.row.v == v]
+            actions.append(self._change_file(inside, f"{self.version}-{number}.parquet", values))
+        return actions
+
+    def _change_file(
+        self, events: list[Event], name: str, values: dict[str, str | None] | None
+    ) -> Action:
         rows = {
             "k": pa.array([event.row.k for event in events], pa.int64()),
+            # a partition column may stand in the file, too
             "v": pa.array([event.row.v for event in events], pa.int64()),
         }
         types = [event.change for event in events]
-        # a partition column may stand in the file, too
-        name = f"{self.version}.parquet"
-        return feed.change_file(self.log.table, name, rows, types)
+        return feed.change_file(self.log.table, name, rows, types, values)

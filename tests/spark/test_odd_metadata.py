@@ -41,7 +41,7 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
 ODD: dict[str, dict[str, Any]] = {
     "comment that is a list": {"comment": [1]},
     "of other libraries": {"spark.sql.catalyst": 1, "ml_attr": {"x": [1, "a"]}, "null": None},
-    "deep": {"x": json.loads("[" * 200 + "]" * 200)},
+    "deep": {"x": json.loads("[" * 90 + "]" * 90)},
     "a huge number": {"x": 10**300},
 }
 

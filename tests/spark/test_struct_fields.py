@@ -234,6 +234,6 @@ def test_a_struct_with_a_required_field_is_never_null(spark: Any, tmp_path: Path
         lambda: writer.mode("append").save(str(tmp_path / "t")),
     ]
     for call in calls:
-        with pytest.raises(Exception, match=r"[st](\.\w)+ (is null|may not be null)"):
+        with pytest.raises(Exception, match=r"[st](\.\w)+\"? (is null|may not be null)"):
             call()
     assert dr.Table(tmp_path / "t").snapshot().version == 1

@@ -140,17 +140,18 @@ def test_rules_of_the_table(spark: Any, tmp_path: Path) -> None:
     spark.sql(
         f"ALTER TABLE delta.`{path}` ADD CONSTRAINT small CHECK (id < 10 OR `the name` = 'big')"
     )
-    good = spark.sql("SELECT CAST(id AS INT) AS ID, 'x' AS `THE NAME` FROM range(3)")
+    s = "named_struct('a', 1L) AS s"
+    good = spark.sql(f"SELECT CAST(id AS INT) AS ID, 'x' AS `THE NAME`, {s} FROM range(3)")
     version = dr_spark.write(good, path).version
     theirs = same_rows(spark, path)
     assert sorted(row.g for row in theirs.collect()) == [0, 2, 4]
     assert {(row.c, row.e) for row in theirs.collect()} == {(None, "none")}
     before = directories(path)
     for sql, says in [
-        ("SELECT CAST(NULL AS LONG) AS id", "id is null"),
-        ("SELECT 20L AS id, 'x' AS `the name`", "CHECK constraint small"),
-        ("SELECT 1L AS id, 3L AS g", "generated column g is not id * 2"),
-        ("SELECT 1L AS id, 'abcd' AS c", r"longer than varchar(3); it is {1, null, "),
+        (f"SELECT CAST(NULL AS LONG) AS id, {s}", "id is null"),
+        (f"SELECT 20L AS id, 'x' AS `the name`, {s}", "CHECK constraint small"),
+        (f"SELECT 1L AS id, 3L AS g, {s}", "generated column g is not id * 2"),
+        (f"SELECT 1L AS id, 'abcd' AS c, {s}", r"longer than varchar(3); it is {1, null, "),
         ("SELECT 1L AS id, named_struct('a', CAST(NULL AS LONG)) AS s", "s.a is null"),
     ]:
         bad = spark.sql(sql).union(spark.sql(sql).limit(0))

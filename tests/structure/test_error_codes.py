@@ -27,6 +27,7 @@ SOMETHING_ELSE = {
     "report.html": "the name of a file",
     "report.js": "a file of the package",
     "txn.version": "the name of a field",
+    "dfs.client.failover.max.attempts": "an option of HDFS",
     "org.apache.spark.sql.parquet.row.metadata": "where Spark keeps its schema in a footer",
     "org.apache.spark.version": "where Spark keeps its version in a footer",
     "parquet.field.id": "what Spark calls the id of a field",

@@ -38,10 +38,17 @@ def with_vector(add: Action, deleted: Iterable[int]) -> Action:
     return {"add": {**body, **({"deletionVector": vectors.inline(rows)} if rows else {})}}
 
 
-def change_file(root: Path, name: str, rows: dict[str, Any], types: list[str]) -> Action:
+def change_file(
+    root: Path,
+    name: str,
+    rows: dict[str, Any],
+    types: list[str],
+    partition_values: dict[str, str | None] | None = None,
+) -> Action:
     """A change data file and its ``cdc`` action."""
     add = data.write(root, f"_change_data/{name}", pa.table({**rows, "_change_type": types}))
-    return logs.cdc(add["add"]["path"], size=add["add"]["size"])
+    path, size = add["add"]["path"], add["add"]["size"]
+    return logs.cdc(path, size=size, partition_values=partition_values)
 
 
 def seed(log: logs.LogBuilder, *, vectors: bool, feed: bool = False) -> None:

@@ -13,6 +13,9 @@ use crate::storage::Storage;
 /// longest part.
 const MOST_BYTES: u64 = 16 << 20;
 
+/// Errors of a hint's bytes, which the log does not need. A link out of the table is refused.
+const IGNORED: [&str; 2] = ["storage.file_too_large", "storage.truncated"];
+
 /// The path of the hint, relative to the table root.
 pub fn hint_path() -> String {
     format!("{LOG_DIRECTORY}/_last_checkpoint")
@@ -35,7 +38,7 @@ impl Hint {
         let path = hint_path();
         let bytes = match storage.read_at_most(&path, MOST_BYTES) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::Corrupt => {
+            Err(error) if IGNORED.contains(&error.code()) => {
                 return Ok(Self::ignored(path, &error));
             }
             Err(error) if error.code() == "storage.not_found" => return Ok(Self::Missing),
