@@ -54,6 +54,7 @@ __all__ = [
     "optimize",
     "optimize_log",
     "orphan_findings",
+    "overwritten_metadata",
     "pack_deletion_vectors",
     "pack_files",
     "protocol_can_upgrade_to",
