@@ -13,6 +13,7 @@ from deltareplay._change_split import ChangeSplit
 from deltareplay._scan import TARGET_SIZE
 from deltareplay._snapshot import Snapshot
 from deltareplay.spark import on_executors, session, shuffled, whole_files
+from deltareplay.spark.rows import check_types
 from deltareplay.spark.schema import CHANGE_FIELDS, Column, columns_of, plain_fields, struct_type
 from deltareplay.spark.sent_changes import SentChanges
 from deltareplay.spark.source import TableLike, resolved, table_of
@@ -170,5 +171,5 @@ def _shown(
         shown = [one for one in every.values() if not one.is_void]
     else:
         shown = [every[name] for name in found.schema.names[: -len(CHANGE_FIELDS)]]
-    session.check_types(spark, shown)
+    check_types(spark, shown)
     return shown

@@ -11,7 +11,7 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import filters, identifiers, names, session
 from deltareplay.spark.moments import moment
 from deltareplay.spark.projection import Wanted
-from deltareplay.spark.rows import frame, listed_columns
+from deltareplay.spark.rows import check_types, frame, listed_columns
 from deltareplay.spark.schema import Column, columns_of
 from deltareplay.spark.source import TableLike, resolved, snapshot_of, table_of
 
@@ -128,7 +128,7 @@ def rows_of(
         with_row_index=wanted.row_index,
     )
     every = _chosen(columns_of(snapshot), columns)
-    session.check_types(spark, every)
+    check_types(spark, every)
     listed = scan.files(listed_columns(every, wanted))
     return frame(spark, snapshot, listed, every, wanted, root)
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltareplay.spark import names, session
+from deltareplay.spark import names
 from deltareplay.spark.projection import Wanted
-from deltareplay.spark.rows import frame
+from deltareplay.spark.rows import check_types, frame
 from deltareplay.spark.schema import Column, columns_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Candidates:
         files = snapshot.scan(filter=filter).files(_COLUMNS)
         files = files.append_column(names.FILE, pa.array(range(files.num_rows), pa.int32()))
         columns = [one for one in columns_of(snapshot) if not one.is_void]
-        session.check_types(spark, columns)
+        check_types(spark, columns)
         return cls(spark, snapshot, files, columns, root)
 
     @property

@@ -119,3 +119,25 @@ def materialized_columns(snapshot: Snapshot) -> tuple[str, str]:
             code="spark.row_tracking",
             version=snapshot.version,
         ) from None
+
+
+def check_types(spark: SparkSession, columns: list[Column]) -> None:
+    """Refuses columns that only Spark 4 reads.
+
+    Raises:
+        UnsupportedFeatureError: Variants, or types that were widened, on an older Spark.
+    """
+    if session.version(spark) >= (4, 0):
+        return
+    for one in columns:
+        what = None
+        if "variant" in str(one.logical_type):
+            what = "is of type variant"
+        elif one.is_widened:
+            what = "had a narrower type in older files (type widening)"
+        if what:
+            raise UnsupportedFeatureError(
+                f"the column {one.name} {what}, which requires Spark 4.0, and this is "
+                f"{spark.version}: leave it out with columns=, or use Snapshot.scan",
+                code="spark.too_old",
+            )

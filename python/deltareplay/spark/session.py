@@ -16,8 +16,6 @@ from deltareplay.exceptions import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay.spark.schema import Column
-
 #: The newest Spark that the tests run.
 NEWEST = (4, 3)
 
@@ -97,28 +95,6 @@ def version(spark: SparkSession) -> tuple[int, int]:
     """
     major, minor = spark.version.split(".")[:2]
     return int(major), int(minor)
-
-
-def check_types(spark: SparkSession, columns: list[Column]) -> None:
-    """Refuses columns that only Spark 4 reads.
-
-    Raises:
-        UnsupportedFeatureError: Variants, or types that were widened, on an older Spark.
-    """
-    if version(spark) >= (4, 0):
-        return
-    for one in columns:
-        what = None
-        if "variant" in str(one.logical_type):
-            what = "is of type variant"
-        elif one.is_widened:
-            what = "had a narrower type in older files (type widening)"
-        if what:
-            raise UnsupportedFeatureError(
-                f"the column {one.name} {what}, which requires Spark 4.0, and this is "
-                f"{spark.version}: leave it out with columns=, or use Snapshot.scan",
-                code="spark.too_old",
-            )
 
 
 def is_classic(spark: SparkSession) -> bool:
