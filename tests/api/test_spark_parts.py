@@ -19,7 +19,7 @@ from deltareplay.spark.located_files import _PLAIN, Files, located
 from deltareplay.spark.opened_by import OpenedBy
 from deltareplay.spark.partition_values import constants
 from deltareplay.spark.roots import hadoop_root
-from deltareplay.spark.rows import materialized_columns
+from deltareplay.spark.rows import check_types, materialized_columns
 from deltareplay.spark.schema import Column, columns_of
 
 NO_SESSION: Any = None
@@ -202,11 +202,11 @@ def test_what_takes_spark_4_is_refused_before() -> None:
         ({"name": "v", "type": "variant"}, "v is of"),
     ):
         columns = columns_of(snapshot_of(field))
-        session.check_types(types.SimpleNamespace(version="4.0.1"), columns)  # type: ignore[arg-type]
+        check_types(types.SimpleNamespace(version="4.0.1"), columns)  # type: ignore[arg-type]
         error = raises(
             "spark.too_old",
             dr.UnsupportedFeatureError,
-            lambda columns=columns: session.check_types(old, columns),
+            lambda columns=columns: check_types(old, columns),
         )
         assert told in str(error)
 

@@ -22,6 +22,7 @@ from deltareplay.spark._update import update
 from deltareplay.spark._vacuum import vacuum
 from deltareplay.spark.expressions import assignments, of_table
 from deltareplay.spark.expressions import condition as checked_condition
+from deltareplay.spark.frames import nothing
 from deltareplay.spark.moments import moment
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class DeltaTable:
         retention = None if retentionHours is None else timedelta(hours=float(retentionHours))
         force = not delta_settings.checks_retention(self._spark)
         vacuum(self._spark, self._table, retention=retention, dry_run=False, force=force)
-        return results.nothing(self._spark)
+        return nothing(self._spark)
 
     def history(self, limit: int | None = None) -> DataFrame:
         """List the commits, newest first, with the columns of ``DESCRIBE HISTORY``.

@@ -42,6 +42,7 @@ from deltareplay.spark._merge import merge
 from deltareplay.spark._update import update
 from deltareplay.spark._vacuum import vacuum
 from deltareplay.spark.expressions import of_table
+from deltareplay.spark.frames import nothing
 from deltareplay.spark.moments import moment
 from deltareplay.spark.reader import Name, Reader
 from deltareplay.spark.statement import Statement
@@ -212,7 +213,7 @@ def _source(spark: SparkSession, asked: statements.Merge) -> DataFrame:
 
 def _insert(spark: SparkSession, asked: statements.Insert) -> DataFrame:
     insert.run(spark, _table(spark, asked.table), insert.parse(asked.text), asked.before)
-    return results.nothing(spark)
+    return nothing(spark)
 
 
 def _update(spark: SparkSession, asked: statements.Update) -> DataFrame:
@@ -233,7 +234,7 @@ def _truncate(spark: SparkSession, asked: statements.Truncate) -> DataFrame:
     reader.name()
     reader.ends()  # delta-spark takes no partitions, either
     replaced.truncate(Statement.of(spark, _table(spark, asked.table), None))
-    return results.nothing(spark)
+    return nothing(spark)
 
 
 def _optimize(spark: SparkSession, asked: statements.Optimize) -> DataFrame:
@@ -275,12 +276,12 @@ def _restore(spark: SparkSession, asked: statements.Restore) -> DataFrame:
 
 def _convert(spark: SparkSession, asked: statements.Convert) -> DataFrame:
     DeltaTable.convertToDelta(spark, _text(asked.table), asked.partition_schema)
-    return results.nothing(spark)
+    return nothing(spark)
 
 
 def _generate(spark: SparkSession, asked: statements.Generate) -> DataFrame:
     DeltaTable.forName(spark, _text(asked.table)).generate(asked.mode)
-    return results.nothing(spark)
+    return nothing(spark)
 
 
 def _clone(spark: SparkSession, asked: statements.Clone) -> DataFrame:
@@ -317,7 +318,7 @@ def _create(spark: SparkSession, asked: statements.Create) -> DataFrame:
         return spark.sql(asked.text)
     session.check_writing(spark, "CREATE TABLE")
     create_table.run(spark, form)
-    return results.nothing(spark)
+    return nothing(spark)
 
 
 def _alter(spark: SparkSession, asked: statements.Alter) -> DataFrame:
@@ -325,7 +326,7 @@ def _alter(spark: SparkSession, asked: statements.Alter) -> DataFrame:
     if not isinstance(form, alter_forms.ChangeEntry):
         session.check_writing(spark, "ALTER TABLE")
         alter_table.run(_table(spark, asked.table), form)
-        return results.nothing(spark)
+        return nothing(spark)
     if identifiers.path_of(asked.table) is not None:
         raise alter_forms.unsupported(form.what, "a path has no entry in the catalog")
     if form.what == "SET LOCATION" and not session.has_delta(spark):
@@ -339,7 +340,7 @@ def _alter(spark: SparkSession, asked: statements.Alter) -> DataFrame:
 
 def _comment(spark: SparkSession, asked: statements.Comment) -> DataFrame:
     _table(spark, asked.table).set_comment(asked.comment)
-    return results.nothing(spark)
+    return nothing(spark)
 
 
 def _show(spark: SparkSession, asked: statements.Show) -> DataFrame:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from deltareplay.spark import identifiers, names, queries, results
+from deltareplay.spark import identifiers, names, queries
+from deltareplay.spark.frames import nothing
 from deltareplay.spark.reader import QUERY, Name, Reader
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def run(spark: SparkSession, asked: Cached) -> DataFrame:
     table = opened[0]
     if asked.what == "REFRESH":
         table.snapshot()
-        return results.nothing(spark)
+        return nothing(spark)
     rows = _cached.setdefault(spark, {}).pop(table.uri, None)
     if rows is not None:
         rows.unpersist()
@@ -84,7 +85,7 @@ def run(spark: SparkSession, asked: Cached) -> DataFrame:
         if not asked.is_lazy:
             rows.count()
         _cached[spark][table.uri] = rows
-    return results.nothing(spark)
+    return nothing(spark)
 
 
 def _levels(name: str | None) -> list[Any]:

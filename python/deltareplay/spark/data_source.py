@@ -181,10 +181,10 @@ class Writes:
     def staged(self, batches: Iterable[pa.RecordBatch]) -> Message:
         """Writes files that no commit speaks of yet."""
         try:
-            from deltareplay.spark import task
+            from deltareplay.spark import sink
         except ImportError as missing:
             raise lacking(missing) from None
-        return Message(pickle.dumps(task.stage(pickle.loads(self.sink), batches)))
+        return Message(pickle.dumps(sink.stage(pickle.loads(self.sink), batches)))
 
     def done(self, messages: Iterable[Any], batch: int | None) -> None:
         """Commits what all tasks have written."""

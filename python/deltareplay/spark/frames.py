@@ -34,3 +34,10 @@ def from_arrow(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataF
         for row in rows.to_pylist()
     ]
     return spark.createDataFrame(values, schema or spark_schema(rows.schema))
+
+
+def nothing(spark: SparkSession) -> DataFrame:
+    """No rows, no columns."""
+    from pyspark.sql.types import StructType
+
+    return spark.createDataFrame([], StructType([]))

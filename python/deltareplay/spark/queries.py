@@ -14,11 +14,11 @@ from deltareplay.spark import (
     metadata_column,
     names,
     pruning,
-    results,
     session,
     target_views,
 )
 from deltareplay.spark._read import rows_of
+from deltareplay.spark.frames import nothing
 from deltareplay.spark.moments import moment
 from deltareplay.spark.projection import Wanted
 from deltareplay.spark.reader import QUERY, Expression, Name, Reader
@@ -112,7 +112,7 @@ def read_here(spark: SparkSession, text: str) -> DataFrame:
     getattr(rows, view.method)(view.name[0])
     if "Global" not in view.method:
         target_views.remember(spark, view.name[0], view.query, rows)
-    return results.nothing(spark)
+    return nothing(spark)
 
 
 def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFrame]]:

@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from deltareplay._table import Table
 
 
-def nothing(spark: SparkSession) -> DataFrame:
-    """No rows, no columns."""
-    from pyspark.sql.types import StructType
-
-    return spark.createDataFrame([], StructType([]))
-
-
 def affected(spark: SparkSession, metrics: Mapping[str, int], metric: str) -> DataFrame:
     """What ``DELETE`` and ``UPDATE`` return.
 

@@ -236,3 +236,18 @@ class Sink:
         paths = [path for one in written for path in one.paths]
         with contextlib.suppress(DeltaReplayError):
             _native.discard_staged(self.table._native, paths)
+
+
+def stage(sink: Sink, batches: Iterable[pa.RecordBatch]) -> StagedRows:
+    """Writes the rows of a task into files that no commit speaks of yet.
+
+    Args:
+        sink: Where to.
+        batches: The rows, as Spark gives them.
+    """
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    # the query of this batch: Spark does not pass it to Python sinks
+    query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
+    return sink.stage(batches, query)

@@ -16,8 +16,6 @@ from deltareplay._replay_piece import ReplayPiece
 from deltareplay._replay_tail import ReplayTail
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.spark.arrow import as_spark_takes
-from deltareplay.spark.sent_changes import SentChanges
-from deltareplay.spark.sink import Sink, StagedRows
 
 if TYPE_CHECKING:
     from deltareplay._table import Table
@@ -70,7 +68,6 @@ def read_changes(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
         payload: The pickle of ``SentChanges`` and of Spark's schema.
         numbers: Which splits, as integers in the first column.
     """
-    sent: SentChanges
     sent, schema = pickle.loads(payload)
     for number in _numbers(numbers):
         yield from as_spark_takes(sent.split(number).to_batches(), schema)
@@ -344,21 +341,6 @@ def write_ordered(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]
         return _native.write_ordered(table._native, facts, orders[order], file, spilled[order])
 
     yield from _answers(numbers, added)
-
-
-def stage(sink: Sink, batches: Iterable[pa.RecordBatch]) -> StagedRows:
-    """Writes the rows of a task into files that no commit speaks of yet.
-
-    Args:
-        sink: Where to.
-        batches: The rows, as Spark gives them.
-    """
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    # the query of this batch: Spark does not pass it to Python sinks
-    query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
-    return sink.stage(batches, query)
 
 
 def _cores() -> int:
