@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark import identifiers, session
+from deltareplay.spark import identifiers, names, session
 
 
 def test_settings_of_s3_become_those_of_the_store() -> None:
@@ -65,7 +65,7 @@ def test_a_local_path_needs_no_settings(tmp_path: Path) -> None:
     ],
 )
 def test_a_name_that_is_a_path(name: str, path: str | None) -> None:
-    assert identifiers.path_of(identifiers.parts_of(name)) == path
+    assert names.path_of(names.parts_of(name)) == path
 
 
 def test_needs_a_session() -> None:

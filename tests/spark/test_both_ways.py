@@ -18,7 +18,8 @@ from spark.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import by_file_index, driver_classes, names
+from deltareplay.spark import by_file_index, driver_classes
+from deltareplay.spark import hidden_columns as names
 from deltareplay.spark.opened_by import OpenedBy
 
 pytestmark = pytest.mark.spark

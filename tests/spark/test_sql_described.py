@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark import described, identifiers
+from deltareplay.spark import described, names
 
 pytestmark = pytest.mark.spark
 
@@ -58,7 +58,7 @@ def test_rows_are_those_of_delta_spark(
     spark: Any, tables: dict[str, str], text: str, table: str
 ) -> None:
     text = text.format(tables[table])
-    ours = described.run(spark, identifiers.parts_of(tables[table]), text)
+    ours = described.run(spark, names.parts_of(tables[table]), text)
     theirs = spark.sql(text)
     assert ours.dtypes == theirs.dtypes
     differs = () if table == "name" else ("Type", "Location")  # of a path
@@ -78,7 +78,7 @@ def test_rows_are_those_of_delta_spark(
     ],
 )
 def test_bad_input(spark: Any, tables: dict[str, str], text: str, code: str) -> None:
-    name = identifiers.parts_of(tables["path"])
+    name = names.parts_of(tables["path"])
     with pytest.raises(dr.InvalidArgumentError) as caught:
         described.run(spark, name, text.format(tables["path"]))
     assert caught.value.code == code

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from deltareplay._arguments import checked
 from deltareplay._written import Written
-from deltareplay.spark import names, subqueries
+from deltareplay.spark import hidden_columns as names
+from deltareplay.spark import subqueries
 from deltareplay.spark.marked import Marked
 from deltareplay.spark.pruning import not_true
 from deltareplay.spark.rewrite import Rewrite, with_change

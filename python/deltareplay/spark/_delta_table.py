@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay._table import Table
 from deltareplay._uris import without_secrets
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
-from deltareplay.spark import clones, delta_settings, identifiers, results, session
+from deltareplay.spark import clones, delta_settings, identifiers, names, results, session
 from deltareplay.spark._convert import convert
 from deltareplay.spark._delete import delete
 from deltareplay.spark._delta_merge_builder import DeltaMergeBuilder
@@ -221,7 +221,7 @@ class DeltaTable:
 
         >>> DeltaTable.convertToDelta(spark, "parquet.`/tmp/orders`", "day date")  # doctest: +SKIP
         """
-        path = identifiers.path_of(identifiers.parts_of(identifier), "parquet")
+        path = names.path_of(names.parts_of(identifier), "parquet")
         if path is None:
             raise InvalidArgumentError(
                 f"{identifier!r} is not a directory of Parquet files: write parquet.`/path`",
@@ -274,7 +274,7 @@ class DeltaTable:
         >>> DeltaTable.forName(spark, "orders").toDF().show()  # doctest: +SKIP
         """
         session.check(sparkSession)
-        parts = identifiers.parts_of(tableOrViewName)
+        parts = names.parts_of(tableOrViewName)
         table, entry = identifiers.table_named(sparkSession, parts)
         _check_exists(table)
         return cls(sparkSession, table, None, None if entry is None else entry.name)
@@ -527,11 +527,11 @@ class DeltaTable:
             for key, value in properties.items():
                 _check_type(key, str, f"the property {key!r}", "a string")
                 _check_type(value, str, f"the value of the property {key!r}", "a string")
-        is_path = identifiers.is_absolute(target)
+        is_path = names.is_absolute(target)
         place, name, _ = clones.run(
             self._spark,
             self._table,
-            ("delta", target) if is_path else identifiers.parts_of(target),
+            ("delta", target) if is_path else names.parts_of(target),
             mode="create_or_replace" if replace else "create",
             shallow=is_shallow,
             properties=properties,

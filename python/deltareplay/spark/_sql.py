@@ -25,6 +25,7 @@ from deltareplay.spark import (
     identifiers,
     immediate,
     insert,
+    names,
     optimize_metrics,
     queries,
     replaced,
@@ -307,7 +308,7 @@ def _clone(spark: SparkSession, asked: statements.Clone) -> DataFrame:
 
 def _create(spark: SparkSession, asked: statements.Create) -> DataFrame:
     provider = asked.provider
-    if provider is None and identifiers.path_of(asked.table) is not None:
+    if provider is None and names.path_of(asked.table) is not None:
         provider = asked.table[0]
     if provider is None:
         provider = str(spark.conf.get("spark.sql.sources.default"))
@@ -327,7 +328,7 @@ def _alter(spark: SparkSession, asked: statements.Alter) -> DataFrame:
         session.check_writing(spark, "ALTER TABLE")
         alter_table.run(_table(spark, asked.table), form)
         return nothing(spark)
-    if identifiers.path_of(asked.table) is not None:
+    if names.path_of(asked.table) is not None:
         raise alter_forms.unsupported(form.what, "a path has no entry in the catalog")
     if form.what == "SET LOCATION" and not session.has_delta(spark):
         raise alter_forms.unsupported(
@@ -356,7 +357,7 @@ def _table(spark: SparkSession, name: Name) -> Table:
 
 def _called(asked: statements.Merge | statements.Update | statements.Delete) -> str:
     """What expressions call the table: its alias, or else the last part of its name."""
-    is_path = identifiers.path_of(asked.table) is not None
+    is_path = names.path_of(asked.table) is not None
     return asked.alias or ("target" if is_path else asked.table[-1])
 
 

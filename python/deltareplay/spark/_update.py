@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from deltareplay._arguments import checked
 from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import feed, names, session, subqueries
+from deltareplay.spark import feed, session, subqueries
+from deltareplay.spark import hidden_columns as names
 from deltareplay.spark.assignments import Assignments
 from deltareplay.spark.marked import Marked
 from deltareplay.spark.outgoing import table_rows

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark import identifiers, names
+from deltareplay.spark import names
 from deltareplay.spark.tokens import Token, position, tokens
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _with_names(spark: SparkSession, text: str) -> str:
                 f"IDENTIFIER at {position(text, token.start)} is NULL, and no name",
                 code="name.syntax",
             )
-        name = ".".join(map(names.quoted, identifiers.parts_of(row[0])))
+        name = ".".join(map(names.quoted, names.parts_of(row[0])))
         pieces += text[after : token.start] + name
         after = found[end].end
     return pieces + text[after:]

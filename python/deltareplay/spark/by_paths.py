@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.frames import from_arrow
+from deltareplay.spark.hidden_columns import ROW_NUMBER
 from deltareplay.spark.located_files import Files
-from deltareplay.spark.names import ROW_NUMBER, quoted
+from deltareplay.spark.names import quoted
 from deltareplay.spark.projection import of_file
 from deltareplay.spark.roots import exactly
 from deltareplay.spark.schema import READ_OPTIONS, Json, field, struct_type

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltareplay.spark import names
+from deltareplay.spark import hidden_columns as names
 from deltareplay.spark.projection import Wanted
 from deltareplay.spark.rows import check_types, frame
 from deltareplay.spark.schema import Column, columns_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import identifiers
+from deltareplay.spark import identifiers, names
 from deltareplay.spark._changes import changes
 from deltareplay.spark.moments import instant, moment
 
@@ -45,7 +45,7 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
     [row] = spark.sql(f"SELECT {given}").collect()
     table = str(row[1])
     if function.lower() == BY_NAME:
-        found = identifiers.delta_table(spark, identifiers.parts_of(table))
+        found = identifiers.delta_table(spark, names.parts_of(table))
         if found is None:
             return None
         opened = found[0]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
-from deltareplay.spark import catalog, identifiers
+from deltareplay.spark import catalog, identifiers, names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +48,7 @@ def run(
     """
     from deltareplay.spark import clone
 
-    path, entry = identifiers.path_of(target), None
+    path, entry = names.path_of(target), None
     if path is None:
         entry = identifiers.in_catalog(spark, target)
         if entry is not None:

@@ -6,7 +6,8 @@ import datetime
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark import log_expressions, names
+from deltareplay.spark import hidden_columns as names
+from deltareplay.spark import log_expressions
 from deltareplay.spark.outgoing import fits
 from deltareplay.spark.repeatable import at
 from deltareplay.spark.schema import Json, fields_of, spark_type, struct_type

@@ -7,7 +7,7 @@ from typing import Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.definitions import Mode
-from deltareplay.spark.identifiers import name_at
+from deltareplay.spark.names import name_at
 from deltareplay.spark.reader import QUERY, Name, Reader
 
 

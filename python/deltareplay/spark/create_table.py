@@ -35,7 +35,7 @@ def run(spark: SparkSession, asked: CreateTable) -> None:
         TableNotFoundError: There is nothing to replace.
     """
     entry = None
-    if identifiers.path_of(asked.table) is None:
+    if names.path_of(asked.table) is None:
         entry = identifiers.in_catalog(spark, asked.table)
     if asked.mode == "create_if_not_exists" and entry is not None and entry.provider is not None:
         return
@@ -86,7 +86,7 @@ def run(spark: SparkSession, asked: CreateTable) -> None:
 def _at_location(asked: CreateTable) -> Table | None:
     """The table that is there, for which the statement has a new name."""
     creates = asked.mode in ("create", "create_if_not_exists")
-    if asked.location is None or not creates or identifiers.path_of(asked.table) is not None:
+    if asked.location is None or not creates or names.path_of(asked.table) is not None:
         return None
     table = identifiers.at_path(asked.location)
     return table if table._native.exists() else None

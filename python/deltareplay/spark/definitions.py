@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltareplay._table import Place
 from deltareplay._uris import is_name
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
-from deltareplay.spark import as_select, catalog, identifiers
+from deltareplay.spark import as_select, catalog, identifiers, names
 from deltareplay.spark.schema import Json, struct
 from deltareplay.spark.target_table import refuse_collation
 
@@ -134,9 +134,9 @@ def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
         TableNotFoundError: There is nothing to replace.
     """
     name, location = asked.name, asked.location
-    parts = None if name is None else identifiers.parts_of(name)
+    parts = None if name is None else names.parts_of(name)
     if parts is not None:
-        path = identifiers.path_of(parts)
+        path = names.path_of(parts)
         if path is not None:
             parts, location = None, _same(location, path)
     if parts is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark import identifiers
+from deltareplay.spark import identifiers, names
 from deltareplay.spark._detail import location
 from deltareplay.spark.frames import from_arrow
 from deltareplay.spark.names import quoted
@@ -36,7 +36,7 @@ def run(spark: SparkSession, name: Name, text: str) -> DataFrame:
         TableNotFoundError: There is no Delta table of that name.
     """
     table, entry = identifiers.table_named(spark, name)
-    own = name if entry is None else identifiers.parts_of(entry.name)
+    own = name if entry is None else names.parts_of(entry.name)
     snapshot = table.snapshot()
     reader = Reader(text)
     if reader.takes("SHOW", "CREATE"):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from deltareplay import _native
 from deltareplay._table import Table
-from deltareplay.spark import catalog, identifiers, session
-from deltareplay.spark.identifiers import name_at
+from deltareplay.spark import catalog, identifiers, names, session
+from deltareplay.spark.names import name_at
 from deltareplay.spark.reader import Name, Reader
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def run(spark: SparkSession, asked: DropTable) -> DataFrame:
     The log goes first: what is left when this is interrupted is no table.
     """
     entry = None
-    if identifiers.path_of(asked.table) is None and not session.has_delta(spark):
+    if names.path_of(asked.table) is None and not session.has_delta(spark):
         entry = identifiers.in_catalog(spark, asked.table)
     table = None if entry is None else _own(spark, entry)
     done = spark.sql(asked.text)
@@ -60,6 +60,6 @@ def _own(spark: SparkSession, entry: CatalogEntry) -> Table | None:
     if not (entry.is_delta and entry.owns_files and entry.location is not None):
         return None
     table = identifiers.at_path(entry.location)
-    place = catalog.new_location(spark, identifiers.parts_of(entry.name), None)
+    place = catalog.new_location(spark, names.parts_of(entry.name), None)
     parent = identifiers.at_path(place).uri.rstrip("/").rpartition("/")[0]
     return table if table.uri.rstrip("/").rpartition("/")[0] == parent else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from deltareplay.spark import names
+from deltareplay.spark import hidden_columns, names
 from deltareplay.spark.schema import Json
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def before(fields: Sequence[Json], alias: str) -> Column:
     from pyspark.sql import functions as sf
 
     columns = [(one["name"], sf.col(of(alias, one["name"]))) for one in fields]
-    return sf.struct(*[column.alias(name) for name, column in columns]).alias(names.BEFORE)
+    return sf.struct(*[column.alias(name) for name, column in columns]).alias(hidden_columns.BEFORE)
 
 
 def of(alias: str, name: str) -> str:
@@ -46,15 +46,19 @@ def with_images(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
     """
     from pyspark.sql import functions as sf
 
-    ids = [one for one in (names.OLD_ROW_ID, names.OLD_VERSION) if one in rows.columns]
+    ids = [
+        one
+        for one in (hidden_columns.OLD_ROW_ID, hidden_columns.OLD_VERSION)
+        if one in rows.columns
+    ]
 
     def row(change: str | None, *, old: bool) -> Column:
         columns = []
         for one in fields:
             new = sf.col(names.quoted(one["name"]))
-            column = sf.col(names.BEFORE).getField(one["name"]) if old else new
+            column = sf.col(hidden_columns.BEFORE).getField(one["name"]) if old else new
             columns.append(column.alias(one["name"]))
-        columns.append(sf.lit(change).cast("string").alias(names.CHANGE))
+        columns.append(sf.lit(change).cast("string").alias(hidden_columns.CHANGE))
         none = sf.lit(None).cast("bigint")
         columns += [(sf.col(one) if change is None else none).alias(one) for one in ids]
         return sf.struct(*columns)
@@ -62,7 +66,7 @@ def with_images(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
     data = row(None, old=False)
     update = sf.array(data, row("update_preimage", old=True), row("update_postimage", old=False))
     insert = sf.array(data, row("insert", old=False))
-    kind = sf.col(names.KIND)
+    kind = sf.col(hidden_columns.KIND)
     written = sf.when(kind == UPDATE, update).when(kind == INSERT, insert)
     return rows.select(sf.inline(written.otherwise(sf.array(row("delete", old=True)))))
 
@@ -78,7 +82,11 @@ def inserted(rows: DataFrame, fields: Sequence[Json], *, tracked: bool) -> DataF
     from pyspark.sql import functions as sf
 
     none = sf.lit(None).cast("bigint")
-    ids = [none.alias(names.OLD_ROW_ID), none.alias(names.OLD_VERSION)] if tracked else []
+    ids = (
+        [none.alias(hidden_columns.OLD_ROW_ID), none.alias(hidden_columns.OLD_VERSION)]
+        if tracked
+        else []
+    )
     columns = [sf.col(names.quoted(one["name"])).alias(one["name"]) for one in fields]
-    before = sf.struct(*columns).alias(names.BEFORE)  # of its type; nobody reads it
-    return rows.select(*columns, *ids, before, sf.lit(INSERT).alias(names.KIND))
+    before = sf.struct(*columns).alias(hidden_columns.BEFORE)  # of its type; nobody reads it
+    return rows.select(*columns, *ids, before, sf.lit(INSERT).alias(hidden_columns.KIND))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from deltareplay.spark import driver_classes, names, session
+from deltareplay.spark import driver_classes, session
+from deltareplay.spark import hidden_columns as names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,13 +14,9 @@ from deltareplay.exceptions import (
     UnsupportedFeatureError,
 )
 from deltareplay.spark import names
-from deltareplay.spark.tokens import Token, position, tokens
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-#: Absolute paths and URIs: what a name that follows ``delta.`` must be to be a path.
-_PATH = re.compile(r"^(/|[A-Za-z][A-Za-z0-9+.-]*:)")
 
 #: What comes before the name of the account.
 _AZURE_KEY = "fs.azure.account.key"
@@ -59,54 +55,6 @@ class CatalogEntry:
     def is_delta(self) -> bool:
         """Whether it is a Delta table."""
         return self.provider is not None and self.provider.lower() == "delta"
-
-
-def parts_of(name: str) -> tuple[str, ...]:
-    """The parts of a name.
-
-    Raises:
-        InvalidArgumentError: ``name.syntax``: it is not a name.
-
-    >>> parts_of("delta.`/tmp/orders`")
-    ('delta', '/tmp/orders')
-    """
-    found = tokens(name)
-    taken, after = name_at(found, 0)
-    if not taken or found[after].kind != "end":
-        raise InvalidArgumentError(
-            f"{name!r} is not the name of a table, as in orders, sales.orders or delta.`/path`: "
-            f"see {position(name, found[after].start)}",
-            code="name.syntax",
-        )
-    return taken
-
-
-def name_at(found: Sequence[Token], index: int) -> tuple[tuple[str, ...], int]:
-    """The parts of a name that begins at a token, and the index of the token after it.
-
-    >>> name_at(tokens("a.`b` WHERE"), 0)
-    (('a', 'b'), 3)
-    """
-    taken: list[str] = []
-    while found[index].kind in ("word", "quoted"):
-        taken.append(found[index].name)
-        index += 1
-        if found[index].text != "." or found[index + 1].kind not in ("word", "quoted"):
-            break
-        index += 1
-    return tuple(taken), index
-
-
-def is_absolute(path: str) -> bool:
-    """Whether a text is an absolute path or a URI."""
-    return _PATH.match(path) is not None
-
-
-def path_of(parts: Sequence[str], provider: str = "delta") -> str | None:
-    """The path that a name such as ``delta.`/path``` is; None if it is a name in the catalog."""
-    if len(parts) == 2 and parts[0].lower() == provider and is_absolute(parts[1]):
-        return parts[1]
-    return None
 
 
 #: A path with the version to read, or its time in the zone of the session.
@@ -178,7 +126,7 @@ def in_catalog(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry | None
 
 def is_delta(spark: SparkSession, parts: Sequence[str]) -> bool:
     """Whether a name is a path, or the catalog's name of a Delta table."""
-    if path_of(parts) is not None:
+    if names.path_of(parts) is not None:
         return True
     entry = in_catalog(spark, parts)
     return entry is not None and entry.is_delta
@@ -188,7 +136,7 @@ def delta_table(
     spark: SparkSession, parts: Sequence[str]
 ) -> tuple[Table, CatalogEntry | None] | None:
     """The table that a name stands for; None if it is not that of a Delta table."""
-    path = path_of(parts)
+    path = names.path_of(parts)
     if path is not None:
         return at_path(path), None
     entry = in_catalog(spark, parts)
@@ -254,7 +202,7 @@ def _storage_options(path: str, settings: Mapping[str, str]) -> dict[str, str]:
             f"{', '.join(other)}",
             code="argument.hadoop",
         )
-    scheme = path.partition(":")[0] if _PATH.match(path) and path[0] != "/" else "file"
+    scheme = path.partition(":")[0] if names.is_absolute(path) and path[0] != "/" else "file"
     if scheme in ("hdfs", "viewfs"):
         return dict(settings)
     if scheme == "file":

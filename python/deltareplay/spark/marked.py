@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay import _native
-from deltareplay.spark import names, vectors
+from deltareplay.spark import hidden_columns, names, vectors
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -75,13 +75,13 @@ class Marked:
         from pyspark.sql import functions as sf
 
         joined = self._joined(rows, "left")
-        marked = sf.col(vectors.KEY).isNotNull().alias(names.MARKED)
+        marked = sf.col(vectors.KEY).isNotNull().alias(hidden_columns.MARKED)
         return joined.select(*[sf.col(names.quoted(one)) for one in rows.columns], marked)
 
     def _joined(self, rows: DataFrame, how: str) -> DataFrame:
         bits = vectors.chunk_bits(len(self))
         bitmaps = vectors.sent(self._spark, self._native.bitmaps(bits))
-        return vectors.joined(rows, bitmaps, names.FILE, bits, how)
+        return vectors.joined(rows, bitmaps, hidden_columns.FILE, bits, how)
 
     def write_vectors(
         self, table: _native.Table, files: pa.Table
@@ -95,7 +95,7 @@ class Marked:
         Returns:
             The descriptors, by the path of the data file.
         """
-        numbers: list[Any] = files[names.FILE].to_pylist()
+        numbers: list[Any] = files[hidden_columns.FILE].to_pylist()
         old = [one and vectors.descriptor(one) for one in files["deletionVector"].to_pylist()]
         written = self._native.write_vectors(table, list(zip(numbers, old, strict=True)))
         paths: list[Any] = files["path"].to_pylist()
@@ -106,7 +106,7 @@ def bit() -> Column:
     """The bit of a row in its word."""
     from pyspark.sql import functions as sf
 
-    place = sf.col(names.ROW_NUMBER).bitwiseAND(sf.lit(63)).cast("int")
+    place = sf.col(hidden_columns.ROW_NUMBER).bitwiseAND(sf.lit(63)).cast("int")
     return sf.call_function("shiftleft", sf.lit(1).cast("bigint"), place)
 
 
@@ -130,9 +130,9 @@ def words(
     """
     from pyspark.sql import functions as sf
 
-    word = sf.shiftright(sf.col(names.ROW_NUMBER), 6).alias("word")
+    word = sf.shiftright(sf.col(hidden_columns.ROW_NUMBER), 6).alias("word")
     united = [sf.bit_or(one).alias(name) for name, one in bits.items()]
-    grouped = rows.groupBy(sf.col(names.FILE).alias("file"), word)
+    grouped = rows.groupBy(sf.col(hidden_columns.FILE).alias("file"), word)
     aggregated = grouped.agg(*united, *others)
     if beside is not None:
         beside = beside.withColumn("file", sf.lit(BESIDE))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import feed, identities, log_expressions, names
+from deltareplay.spark import feed, hidden_columns, identities, log_expressions, names
 from deltareplay.spark.assignments import Assignments
 from deltareplay.spark.by_name import MERGING, arranged, is_struct, lacking
 from deltareplay.spark.outgoing import default
@@ -118,7 +118,7 @@ class Sides:
             return rows
         pairs = self.source if when == "not_matched" else self.known
         shown = [sf.col(copy).alias(one["name"]) for one, copy in pairs]
-        kept = [sf.col(name) for name in rows.columns if name.startswith(names.OWN)]
+        kept = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
         return rows.select(*shown, *kept).alias(alias)
 
     def _seen_names(self, when: When) -> list[str]:
@@ -212,11 +212,11 @@ def numbered(
     for when in (one for one in KINDS if one in whens):
         rows = sides.seen(rows, when)
         rows = rows.withColumn(_own_number(when), _number(clauses, when, whens[when]))
-    return rows.withColumn(names.CLAUSE, _united(whens))
+    return rows.withColumn(hidden_columns.CLAUSE, _united(whens))
 
 
 def _own_number(when: When) -> str:
-    return f"{names.CLAUSE}_{when}"
+    return f"{hidden_columns.CLAUSE}_{when}"
 
 
 def _united(whens: Mapping[When, Column]) -> Column:
@@ -269,13 +269,13 @@ def changed(
                     value = given.value(one, old)
                     values[_value(at, which)] = sf.when(number == at, value)
         rows = rows.withColumns(values) if values else rows
-    rows = rows.withColumn(names.CLAUSE, _united(whens))
-    rows = rows.where(sf.col(names.CLAUSE) >= 0)
+    rows = rows.withColumn(hidden_columns.CLAUSE, _united(whens))
+    rows = rows.where(sf.col(hidden_columns.CLAUSE) >= 0)
     return _set(rows, clauses, sides, set_by)
 
 
 def _value(clause: int, which: int) -> str:
-    return f"{names.OWN}value_{clause}_{which}"
+    return f"{hidden_columns.OWN}value_{clause}_{which}"
 
 
 def _set(
@@ -284,7 +284,7 @@ def _set(
     """The columns of the table, of what clauses have computed."""
     from pyspark.sql import functions as sf
 
-    number = sf.col(names.CLAUSE)
+    number = sf.col(hidden_columns.CLAUSE)
     columns, partly = [], []
     for which, one in enumerate(sides.fields):
         setting = [at for at, each in set_by.items() if each.sets(one["name"])]
@@ -300,7 +300,7 @@ def _set(
             filled = default(rows.sparkSession, one)
             value = sf.when(number.isin(lacking), filled).otherwise(value)
         columns.append(value.alias(one["name"]))
-    own = [sf.col(name) for name in rows.columns if name.startswith(names.OWN)]
+    own = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
     found = rows.select(*columns, *own)
     known = [one["name"] for one in sides.fields]
     for one, setting in partly:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import names, session
+from deltareplay.spark import hidden_columns, names, session
 from deltareplay.spark.directory import Directory
 from deltareplay.spark.roots import exactly
 from deltareplay.spark.schema import Json, fields_of
@@ -95,7 +95,7 @@ class MergeSource:
         from pyspark.sql import functions as sf
 
         copies = {copy: sf.col(names.quoted(one["name"])) for one, copy in self.columns}
-        return frame.withColumns({**copies, names.FROM_SOURCE: sf.lit(True)})
+        return frame.withColumns({**copies, hidden_columns.FROM_SOURCE: sf.lit(True)})
 
     @contextmanager
     def stable(self, target: TargetTable, root: str | None) -> Iterator[DataFrame]:
@@ -125,7 +125,7 @@ class MergeSource:
             directory.discard()
 
 
-_COLUMN = f"{names.OWN}source_"
+_COLUMN = f"{hidden_columns.OWN}source_"
 
 
 def _aliases(frame: DataFrame) -> set[str]:

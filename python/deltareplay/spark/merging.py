@@ -14,7 +14,14 @@ import pyarrow.compute as pc
 
 from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import assignments, feed, merge_clauses, names, subqueries
+from deltareplay.spark import (
+    assignments,
+    feed,
+    hidden_columns,
+    merge_clauses,
+    names,
+    subqueries,
+)
 from deltareplay.spark.by_name import MERGING, is_struct, untyped
 from deltareplay.spark.marked import BESIDE, Marked, bit, words
 from deltareplay.spark.merge_clauses import Clause, Sides, When
@@ -36,7 +43,7 @@ if TYPE_CHECKING:
 _MATCHED: When = "matched"
 _INSERTED: When = "not_matched"
 _ALONE: When = "not_matched_by_source"
-_COLUMN = f"{names.OWN}target_"
+_COLUMN = f"{hidden_columns.OWN}target_"
 
 
 @dataclass(frozen=True)
@@ -241,7 +248,7 @@ class _Run:
             return _Found.none(spark, source.count())
         target = candidates.rows().alias(self.merging.target_alias)
         joined = self._joined(target, source, "left" if alone else "inner")
-        matched = sf.col(names.FROM_SOURCE).isNotNull()
+        matched = sf.col(hidden_columns.FROM_SOURCE).isNotNull()
         whens: dict[When, Column] = {_MATCHED: matched, _ALONE: ~matched}
         numbered = merge_clauses.numbered(joined, self.clauses, whens, self.sides)
         bits = {"matched": _bits(matched)}
@@ -249,7 +256,7 @@ class _Run:
             which = [
                 at for at, one in enumerate(self.clauses) if (one.when, one.then) == (when, kind)
             ]
-            bits[f"{when} {kind}"] = _bits(sf.col(names.CLAUSE).isin(which))
+            bits[f"{when} {kind}"] = _bits(sf.col(hidden_columns.CLAUSE).isin(which))
         pairs = sf.count_if(matched).alias(_PAIRS)
         marks = words(numbered, bits, pairs, beside=source.agg(sf.count(sf.lit(1)).alias(_PAIRS)))
         found = _Found.of(spark, marks)
@@ -261,11 +268,11 @@ class _Run:
     def _refuse_several(self, joined: DataFrame) -> None:
         from pyspark.sql import functions as sf
 
-        keys = [names.FILE, names.ROW_NUMBER]
+        keys = [hidden_columns.FILE, hidden_columns.ROW_NUMBER]
         row = sf.struct(
             *[self.sides.old(one).alias(one["name"]) for one in self.statement.known_fields]
         )
-        pairs = joined.where(sf.col(names.FROM_SOURCE)).groupBy(*keys)
+        pairs = joined.where(sf.col(hidden_columns.FROM_SOURCE)).groupBy(*keys)
         several = pairs.agg(
             sf.count(sf.lit(1)).alias("n"), sf.first(row.cast("string")).alias("row")
         )
@@ -306,7 +313,7 @@ class _Run:
         rows = table_rows(changed, self.statement.target, kept)
         if has_feed:
             return feed.with_images(rows, self.sides.fields)
-        return rows.drop(names.KIND)
+        return rows.drop(hidden_columns.KIND)
 
     def _of_target(
         self, marked: Marked, candidates: Candidates, source: DataFrame, when: When
@@ -336,8 +343,8 @@ class _Run:
         """
         from pyspark.sql import functions as sf
 
-        from_source = sf.col(names.FROM_SOURCE).isNotNull()
-        from_table = sf.col(names.FILE).isNotNull()
+        from_source = sf.col(hidden_columns.FROM_SOURCE).isNotNull()
+        from_table = sf.col(hidden_columns.FILE).isNotNull()
         whens = {
             _MATCHED: from_source & from_table,
             _INSERTED: from_source & ~from_table,
@@ -355,17 +362,17 @@ class _Run:
         )
         kind = None
         for at, one in kinds.items():
-            is_this = sf.col(names.CLAUSE) == at
+            is_this = sf.col(hidden_columns.CLAUSE) == at
             kind = sf.when(is_this, one) if kind is None else kind.when(is_this, one)
         assert kind is not None  # a merge has clauses
-        beside = [kind.alias(names.KIND)]
-        if names.OLD_ROW_ID in found.columns:
-            beside.append(sf.col(names.OLD_ROW_ID))
-            beside.append(sf.lit(None).cast("bigint").alias(names.OLD_VERSION))
+        beside = [kind.alias(hidden_columns.KIND)]
+        if hidden_columns.OLD_ROW_ID in found.columns:
+            beside.append(sf.col(hidden_columns.OLD_ROW_ID))
+            beside.append(sf.lit(None).cast("bigint").alias(hidden_columns.OLD_VERSION))
         if feed_too:
             before = [self.sides.old(one).alias(one["name"]) for one in self.sides.fields]
-            beside.append(sf.struct(*before).alias(names.BEFORE))
-        own = [one for one in found.columns if not one.startswith(names.OWN)]
+            beside.append(sf.struct(*before).alias(hidden_columns.BEFORE))
+        own = [one for one in found.columns if not one.startswith(hidden_columns.OWN)]
         return found.select(*[sf.col(names.quoted(one)) for one in own], *beside)
 
 
@@ -423,7 +430,12 @@ def _bits(condition: Column) -> Column:
     return sf.when(condition, bit()).otherwise(sf.lit(0).cast("bigint"))
 
 
-_BESIDE = (names.OLD_ROW_ID, names.OLD_VERSION, names.BEFORE, names.KIND)
+_BESIDE = (
+    hidden_columns.OLD_ROW_ID,
+    hidden_columns.OLD_VERSION,
+    hidden_columns.BEFORE,
+    hidden_columns.KIND,
+)
 
 
 def _metrics(rewrite: Rewrite, found: _Found) -> dict[str, int]:

@@ -1,41 +1,63 @@
-"""Names of the columns that a scan adds."""
+"""Names of tables and columns, and strings, as SQL writes them."""
 
-FILE_PATH = "_file_path"
-ROW_INDEX = "_row_index"
-ROW_ID = "_row_id"
-ROW_COMMIT_VERSION = "_row_commit_version"
+from __future__ import annotations
 
-#: How the names of columns begin that no result has.
-OWN = "__deltareplay_"
+import re
+from collections.abc import Sequence
 
-#: Columns that no result has: the position of a row in its file, and constants of files.
-ROW_NUMBER = "__deltareplay_row_number"
-VECTOR = "__deltareplay_vector"
-BASE_ROW_ID = "__deltareplay_base_row_id"
-DEFAULT_VERSION = "__deltareplay_default_version"
-LOG_PATH = "__deltareplay_log_path"
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.tokens import Token, position, tokens
 
-#: What statements carry with each row of a table: the number of its file, and its id.
-FILE = "__deltareplay_file"
-OLD_ROW_ID = "__deltareplay_row_id"
-OLD_VERSION = "__deltareplay_row_commit_version"
+#: Absolute paths and URIs: what a name that follows ``delta.`` must be to be a path.
+_PATH = re.compile(r"^(/|[A-Za-z][A-Za-z0-9+.-]*:)")
 
-#: What a statement writes: the change that a row of the change data feed tells, null for a row of
-#: the table; and the partition that holds these two apart while they are staged.
-CHANGE = "__deltareplay_change"
-KIND = "__deltareplay_kind"
-BEFORE = "__deltareplay_before"
 
-#: What an update adds to the rows of files that it copies: whether a row changes.
-MARKED = "__deltareplay_marked"
+def parts_of(name: str) -> tuple[str, ...]:
+    """The parts of a name.
 
-#: What a merge adds to joined rows: whether a row of the source is there, and the clause.
-FROM_SOURCE = "__deltareplay_from_source"
-CLAUSE = "__deltareplay_clause"
-#: Names of directories must not begin with ``_``: VACUUM passes over them.
-IS_CHANGE = "deltareplay_is_change"
-#: What stands for the empty string in names of directories, where Spark puts that with the nulls.
-EMPTY = "deltareplay_empty"
+    Raises:
+        InvalidArgumentError: ``name.syntax``: it is not a name.
+
+    >>> parts_of("delta.`/tmp/orders`")
+    ('delta', '/tmp/orders')
+    """
+    found = tokens(name)
+    taken, after = name_at(found, 0)
+    if not taken or found[after].kind != "end":
+        raise InvalidArgumentError(
+            f"{name!r} is not the name of a table, as in orders, sales.orders or delta.`/path`: "
+            f"see {position(name, found[after].start)}",
+            code="name.syntax",
+        )
+    return taken
+
+
+def name_at(found: Sequence[Token], index: int) -> tuple[tuple[str, ...], int]:
+    """The parts of a name that begins at a token, and the index of the token after it.
+
+    >>> name_at(tokens("a.`b` WHERE"), 0)
+    (('a', 'b'), 3)
+    """
+    taken: list[str] = []
+    while found[index].kind in ("word", "quoted"):
+        taken.append(found[index].name)
+        index += 1
+        if found[index].text != "." or found[index + 1].kind not in ("word", "quoted"):
+            break
+        index += 1
+    return tuple(taken), index
+
+
+def is_absolute(path: str) -> bool:
+    """Whether a text is an absolute path or a URI."""
+    return _PATH.match(path) is not None
+
+
+def path_of(parts: Sequence[str], provider: str = "delta") -> str | None:
+    """The path that a name such as ``delta.`/path``` is; None if it is a name in the catalog."""
+    if len(parts) == 2 and parts[0].lower() == provider and is_absolute(parts[1]):
+        return parts[1]
+    return None
 
 
 def quoted(name: str) -> str:

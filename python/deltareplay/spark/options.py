@@ -16,7 +16,8 @@ from deltareplay.exceptions import (
     TableNotFoundError,
     VersionNotFoundError,
 )
-from deltareplay.spark import identifiers, names, stream_options
+from deltareplay.spark import hidden_columns as names
+from deltareplay.spark import identifiers, stream_options
 from deltareplay.spark.arrow import as_spark_takes
 from deltareplay.spark.option_values import in_zone, number, path
 from deltareplay.spark.schema import CHANGE_FIELDS, field, plain_fields, struct_type

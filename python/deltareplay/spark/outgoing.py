@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark import constraints, identities, log_expressions, names
+from deltareplay.spark import constraints, hidden_columns, identities, log_expressions, names
 from deltareplay.spark.by_name import WRITING, arranged, arranged_type, untyped
 from deltareplay.spark.schema import Json, fields_of, spark_type
 from deltareplay.spark.target_table import is_collated, nullable, refuse_collation
@@ -99,10 +99,12 @@ class Outgoing:
                 code="write.columns",
             )
         columns += [sf.col(own).alias(name) for name, own in (beside or {}).items()]
-        if names.CHANGE in rows.columns:
-            columns.append(sf.col(names.CHANGE).alias("_change_type"))
-            columns.append(sf.col(names.CHANGE).isNotNull().alias(names.IS_CHANGE))
-            ordered = (names.IS_CHANGE, *ordered)
+        if hidden_columns.CHANGE in rows.columns:
+            columns.append(sf.col(hidden_columns.CHANGE).alias("_change_type"))
+            columns.append(
+                sf.col(hidden_columns.CHANGE).isNotNull().alias(hidden_columns.IS_CHANGE)
+            )
+            ordered = (hidden_columns.IS_CHANGE, *ordered)
         return cls(rows.select(*columns), ordered, counted)
 
 
@@ -322,7 +324,7 @@ def _text(column: Column, one: Json) -> Column:
         )
     if type_ == "string":
         text = column.cast("string")
-        return sf.when(sf.length(text) == 0, sf.lit(names.EMPTY)).otherwise(text)
+        return sf.when(sf.length(text) == 0, sf.lit(hidden_columns.EMPTY)).otherwise(text)
     if type_ != "timestamp":
         return column.cast("string")
     # in UTC, whatever the session's time zone

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from deltareplay.spark import names
+from deltareplay.spark import hidden_columns, names
 from deltareplay.spark.schema import Column, spark_type
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ class Wanted:
         """Their names, in the order of ``Snapshot.scan``."""
         found = []
         if self.file_path:
-            found.append(names.FILE_PATH)
+            found.append(hidden_columns.FILE_PATH)
         if self.row_index:
-            found.append(names.ROW_INDEX)
+            found.append(hidden_columns.ROW_INDEX)
         if self.row_id:
-            found += [names.ROW_ID, names.ROW_COMMIT_VERSION]
+            found += [hidden_columns.ROW_ID, hidden_columns.ROW_COMMIT_VERSION]
         return found
 
 
@@ -81,15 +81,15 @@ def _extra(wanted: Wanted, materialized: tuple[str, str] | None) -> list[SparkCo
     from pyspark.sql import functions as sf
 
     found = []
-    row_index = sf.col(names.ROW_NUMBER)
+    row_index = sf.col(hidden_columns.ROW_NUMBER)
     if wanted.file_path:
-        found.append(sf.col(names.LOG_PATH).alias(names.FILE_PATH))
+        found.append(sf.col(hidden_columns.LOG_PATH).alias(hidden_columns.FILE_PATH))
     if wanted.row_index:
-        found.append(row_index.alias(names.ROW_INDEX))
-    ids = names.ROW_ID, names.ROW_COMMIT_VERSION
+        found.append(row_index.alias(hidden_columns.ROW_INDEX))
+    ids = hidden_columns.ROW_ID, hidden_columns.ROW_COMMIT_VERSION
     if wanted.origin:
-        found += [sf.col(names.FILE), row_index]
-        ids = names.OLD_ROW_ID, names.OLD_VERSION
+        found += [sf.col(hidden_columns.FILE), row_index]
+        ids = hidden_columns.OLD_ROW_ID, hidden_columns.OLD_VERSION
     if wanted.row_id and materialized is not None:
         found += [value.alias(name) for value, name in zip(row_ids(materialized), ids, strict=True)]
     return found
@@ -100,8 +100,8 @@ def row_ids(materialized: tuple[str, str]) -> tuple[SparkColumn, SparkColumn]:
     from pyspark.sql import functions as sf
 
     row_id, version = (sf.col(names.quoted(name)) for name in materialized)
-    fresh = sf.col(names.BASE_ROW_ID) + sf.col(names.ROW_NUMBER)
-    return sf.coalesce(row_id, fresh), sf.coalesce(version, sf.col(names.DEFAULT_VERSION))
+    fresh = sf.col(hidden_columns.BASE_ROW_ID) + sf.col(hidden_columns.ROW_NUMBER)
+    return sf.coalesce(row_id, fresh), sf.coalesce(version, sf.col(hidden_columns.DEFAULT_VERSION))
 
 
 def of_file(rows: DataFrame, name: str) -> Any:

@@ -170,8 +170,8 @@ def _may_add_metadata(snapshot: Snapshot) -> bool:
 
 def _snapshot(spark: SparkSession, one: Reference) -> Snapshot | None:
     """The version of a Delta table; None if it is something else."""
-    is_path = identifiers.path_of(one.name) is not None
-    if not is_path and len(one.name) > 1 and identifiers.is_absolute(one.name[-1]):
+    is_path = names.path_of(one.name) is not None
+    if not is_path and len(one.name) > 1 and names.is_absolute(one.name[-1]):
         return None  # files of another format
     version, timestamp = one.version, one.timestamp
     travelled = identifiers.travelled(one.name[-1]) if is_path else None
@@ -237,7 +237,7 @@ def _view(text: str) -> _View | None:
         return None
     does = "createOrReplace" if replaces else "create"
     method = f"{does}{'Global' if is_global else ''}TempView" if is_temporary else None
-    name, _ = identifiers.name_at(reader.found, reader.at)
+    name, _ = names.name_at(reader.found, reader.at)
     reader.at += 2 * len(name) - 1
     return _View(method, name, reader.query() if reader.takes("AS") else None)
 
@@ -407,7 +407,7 @@ def _table(reader: Reader, *, is_alone: bool) -> Reference | None:
     while reader.takes("TABLESAMPLE") or reader.takes("REPEATABLE"):
         reader.past_parentheses()
     alias_at = None if is_alone else reader.found[reader.at - 1].end
-    alias = None if identifiers.path_of(name) is not None else name[-1]
+    alias = None if names.path_of(name) is not None else name[-1]
     reader.takes("AS")
     token = reader.token
     if token.kind == "quoted" or (token.kind == "word" and not token.is_word(*_AFTER_TABLE)):

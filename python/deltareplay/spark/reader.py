@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.identifiers import name_at
+from deltareplay.spark.names import name_at
 from deltareplay.spark.tokens import Token, position, tokens
 
 #: The parts of the name of a table, or of the path to a column.

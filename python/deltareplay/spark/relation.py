@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deltareplay.spark import by_file_index, by_paths, names
+from deltareplay.spark import by_file_index, by_paths
+from deltareplay.spark import hidden_columns as names
 from deltareplay.spark.located_files import Files
 from deltareplay.spark.projection import of_file
 from deltareplay.spark.schema import Json

@@ -11,7 +11,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import connect_columns, names, session
+from deltareplay.spark import connect_columns, session
+from deltareplay.spark import hidden_columns as names
 from deltareplay.spark.statement import analyzed, as_column, shown
 from deltareplay.spark.tokens import Token, tokens
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from deltareplay.spark import feed, identities, names
+from deltareplay.spark import feed, identities
+from deltareplay.spark import hidden_columns as names
 from deltareplay.spark.marked import Marked
 from deltareplay.spark.outgoing import table_rows
 from deltareplay.spark.rewrite import Rewrite, with_change

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltareplay.spark import identities, names
+from deltareplay.spark import hidden_columns as names
+from deltareplay.spark import identities
 from deltareplay.spark.by_name import evolved
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.replaced import REMOVED

@@ -10,11 +10,13 @@ import pyarrow.compute as pc
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark import (
     file_metadata,
-    names,
     partition_values,
     projection,
     session,
     vectors,
+)
+from deltareplay.spark import (
+    hidden_columns as names,
 )
 from deltareplay.spark.located_files import Constant, located
 from deltareplay.spark.projection import Wanted

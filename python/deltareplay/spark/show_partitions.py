@@ -10,8 +10,7 @@ import pyarrow as pa
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import identifiers, partition_values, session
 from deltareplay.spark.frames import from_arrow
-from deltareplay.spark.identifiers import name_at
-from deltareplay.spark.names import quoted
+from deltareplay.spark.names import name_at, quoted
 from deltareplay.spark.reader import Name, Reader
 from deltareplay.spark.schema import columns_of, spark_type, struct_type
 

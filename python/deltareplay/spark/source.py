@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from deltareplay._snapshot import Snapshot
 from deltareplay._table import Place, Table
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import identifiers
+from deltareplay.spark import identifiers, names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,7 @@ def resolved(spark: SparkSession, table: TableLike) -> TableLike:
     parts = name_parts(table)
     if parts is None:
         return table
-    path = identifiers.path_of(parts)
+    path = names.path_of(parts)
     if path is not None:
         return identifiers.at_path(path)
     if identifiers.in_catalog(spark, parts) is None:
@@ -50,7 +50,7 @@ def name_parts(table: TableLike) -> tuple[str, ...] | None:
         return None
     if os.path.isdir(os.path.join(table, "_delta_log")):
         return None
-    return identifiers.parts_of(table)
+    return names.parts_of(table)
 
 
 def table_of(table: TableLike) -> Table:

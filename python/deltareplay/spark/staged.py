@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError, StorageError
-from deltareplay.spark import constraints, identities, names, session
+from deltareplay.spark import constraints, hidden_columns, identities, names, session
 from deltareplay.spark.directory import Directory
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.task import SAFE
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from deltareplay.spark.target_table import TargetTable
 
 #: Values that are not the names of their directories.
-_DIRECTORIES = {"__HIVE_DEFAULT_PARTITION__": None, names.EMPTY: ""}
+_DIRECTORIES = {"__HIVE_DEFAULT_PARTITION__": None, hidden_columns.EMPTY: ""}
 
 #: Settings of the written files that only a session can have.
 _SETTINGS = {
@@ -165,8 +165,8 @@ class Staged:
             directories = row["path"].split("/")[1 : 1 + len(partitions)]
             values = [tuple(map(unquote, one.split("=", 1))) for one in directories]
             known = [(key, _DIRECTORIES.get(value, value)) for key, value in values]
-            is_change = dict(known).get(names.IS_CHANGE) == "true"
-            known = [one for one in known if one[0] != names.IS_CHANGE]
+            is_change = dict(known).get(hidden_columns.IS_CHANGE) == "true"
+            known = [one for one in known if one[0] != hidden_columns.IS_CHANGE]
             if is_change:
                 changes.append({**row, "partitionValues": known})
                 changed += count

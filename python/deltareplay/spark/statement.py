@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay._snapshot import Snapshot
 from deltareplay.exceptions import DeltaReplayError, InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark import names, session
+from deltareplay.spark import hidden_columns as names
+from deltareplay.spark import session
 from deltareplay.spark.candidates import Candidates
 from deltareplay.spark.pruning import target_filter
 from deltareplay.spark.schema import Json, struct_type

@@ -10,7 +10,7 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.before_statements import Before
 from deltareplay.spark.create_forms import head
 from deltareplay.spark.definitions import Mode
-from deltareplay.spark.identifiers import name_at
+from deltareplay.spark.names import name_at
 from deltareplay.spark.reader import Expression, Name, Reader
 
 

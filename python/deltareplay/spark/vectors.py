@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from deltareplay._readers import reader
 from deltareplay.exceptions import DeltaReplayError, UnsupportedFeatureError
-from deltareplay.spark.names import ROW_NUMBER, VECTOR
+from deltareplay.spark.hidden_columns import ROW_NUMBER, VECTOR
 from deltareplay.spark.session import version
 
 if TYPE_CHECKING:
