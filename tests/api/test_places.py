@@ -10,8 +10,8 @@ import pytest
 
 import deltareplay as dr
 from deltareplay._uris import without_secrets
-from deltareplay.spark import options, sink_options
-from deltareplay.spark.roots import root_in_spark
+from deltareplay.spark.format import options, sink_options
+from deltareplay.spark.storage.hadoop_path import root_in_spark
 
 SCHEMA = pa.schema({"id": pa.int64()})
 UNKNOWN = ("dbfs:/x", "viewfs://host/t", "wasb://c@a.blob.core.windows.net/t", "foo:bar", "a:b/c")

@@ -150,7 +150,7 @@ def written_once(where: pytest.TempPathFactory, folder: str, write: Callable[...
 @pytest.fixture(scope="session")
 def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Tables that delta-spark writes, by their names; nobody changes them."""
-    from spark import written_rows
+    from spark.support import written_rows
 
     def write(name: str, path: Path) -> None:
         written_rows.ROWS[name](spark, path)
@@ -161,7 +161,7 @@ def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture(scope="session")
 def changed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Tables with a change feed, by their names; nobody changes them."""
-    from spark import written_changes
+    from spark.support import written_changes
 
     def write(name: str, path: Path) -> None:
         written_changes.written(spark, path, name)
@@ -172,7 +172,7 @@ def changed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture
 def table(spark: Any, tmp_path: Path) -> Any:
     """A ``DeltaTable`` of four rows."""
-    from spark.delta_tables import written
+    from spark.support.delta_tables import written
 
     return written(spark, tmp_path / "t")
 

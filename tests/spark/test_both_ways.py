@@ -11,16 +11,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark import rows_cases, written_rows
+from spark.support import rows_cases, written_rows
+from spark.support.written import conf
 from spark.test_read import FILTERS, arrow, plan
 from spark.test_rows import lines, versions
-from spark.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import by_file_index, driver_classes
-from deltareplay.spark import hidden_columns as names
-from deltareplay.spark.opened_by import OpenedBy
+from deltareplay.spark.scan import by_file_index, driver_classes
+from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.storage.credentials import OpenedBy
 
 pytestmark = pytest.mark.spark
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def by_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where the driver's JVM is out of reach."""
-    monkeypatch.setattr("deltareplay.spark.relation.is_classic", lambda _: False)
+    monkeypatch.setattr("deltareplay.spark.scan.relation.is_classic", lambda _: False)
 
 
 @pytest.mark.usefixtures("by_paths")
@@ -50,7 +50,7 @@ def test_rows_and_types(
     with conf(spark, spark__sql__readSideCharPadding="false"):
         one = dr_spark.read(spark, path, version=version)
         expected = lines(arrow(one))
-        monkeypatch.setattr("deltareplay.spark.relation.is_classic", lambda _: False)
+        monkeypatch.setattr("deltareplay.spark.scan.relation.is_classic", lambda _: False)
         other = dr_spark.read(spark, path, version=version)
         assert one.schema == other.schema
         assert lines(arrow(other)) == expected
@@ -134,7 +134,7 @@ def test_an_exchange_is_reused(spark: Any, tables: Any) -> None:
 
 
 def test_lists_of_files_are_equal_by_what_they_say(spark: Any) -> None:
-    from deltareplay.spark.located_files import Constant, Files
+    from deltareplay.spark.scan.files import Constant, Files
 
     def index(
         *, root: str = "file:/t", path: str = "a", size: int = 1, time: int = 1, n: int = 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark import written_changes
+from spark.support import written_changes
 
 import deltareplay as dr
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark.written import properties
+from spark.support.written import properties
 from support.writing import bodies
 
 import deltareplay as dr

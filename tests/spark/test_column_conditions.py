@@ -12,7 +12,7 @@ import pytest
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark.pruning import not_true, target_filter
+from deltareplay.spark.scan.skipping import not_true, target_filter
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,7 @@ import pytest
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import create_forms, create_table
+from deltareplay.spark.statements import create_forms, create_table
 
 pytestmark = pytest.mark.spark
 

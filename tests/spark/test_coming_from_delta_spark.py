@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.delta_tables import rows_of
+from spark.support.delta_tables import rows_of
 from support.calls import Row, rows, run
 
 import deltareplay as dr

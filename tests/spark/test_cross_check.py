@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark import written
+from spark.support import written
 
 import deltareplay as dr
 

@@ -10,14 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark import rows_cases
+from spark.support import rows_cases
+from spark.support.written import conf
 from spark.test_read import arrow
 from spark.test_rows import lines
-from spark.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import options, pushed
+from deltareplay.spark.format import options
+from deltareplay.spark.format import pushdown as pushed
 
 pytestmark = pytest.mark.spark
 CASES = rows_cases.some_cases()
@@ -166,7 +167,7 @@ def test_an_executor_without_the_wheel_says_so(spark: Any, tmp_path: Path) -> No
     from pyspark import cloudpickle
     from pyspark.sql.types import StructType
 
-    from deltareplay.spark.data_source import DeltaReplayDataSource
+    from deltareplay.spark.format.data_source import DeltaReplayDataSource
 
     spark.range(3).write.format("delta").save(str(tmp_path / "t"))
     source = DeltaReplayDataSource({"path": str(tmp_path / "t")})

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.delta_tables import rows_of
+from spark.support.delta_tables import rows_of
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -248,7 +248,7 @@ def test_geography_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
 
 def test_a_name_needs_the_format(spark: Any, name: str) -> None:
     """A session without the jar in which nobody has called ``register(spark, "delta")``."""
-    from deltareplay.spark import catalog
+    from deltareplay.spark.catalog import registration as catalog
 
     class Reader:
         def format(self, _: str) -> Reader:

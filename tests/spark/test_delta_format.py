@@ -184,7 +184,7 @@ def test_changes_between_times(delta: Any, path: str) -> None:
     ids=["no start", "no changes", "two starts", "of a stream", "no number"],
 )
 def test_refuses_a_wrong_range(path: str, given: dict[str, str], code: str) -> None:
-    from deltareplay.spark.data_source import DeltaReplayDataSource
+    from deltareplay.spark.format.data_source import DeltaReplayDataSource
 
     source = DeltaReplayDataSource({"path": path, **given})
     with pytest.raises(dr.InvalidArgumentError) as caught:

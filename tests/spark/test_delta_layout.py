@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.delta_tables import ROWS, rows_of, written
+from spark.support.delta_tables import ROWS, rows_of, written
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

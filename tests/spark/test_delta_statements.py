@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.delta_tables import ROWS, rows_of, written
+from spark.support.delta_tables import ROWS, rows_of, written
 
 from deltareplay import InvalidArgumentError
 from deltareplay import spark as dr_spark

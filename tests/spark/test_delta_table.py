@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from spark.delta_tables import ROWS, rows_of, written
+from spark.support.delta_tables import ROWS, rows_of, written
 
 import deltareplay as dr
 from deltareplay import exceptions

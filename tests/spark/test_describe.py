@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark import written
+from spark.support import written
 from spark.test_cross_check import present
 from spark.test_read import without_nullability
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark import written_changes
+from spark.support import written_changes
 from spark.test_changes import rows
 
 import deltareplay as dr
@@ -30,7 +30,7 @@ def told(frame: Any) -> Counter[str]:
 
 def test_the_function_is_public() -> None:
     assert callable(dr_spark.changes)
-    assert dr_spark.changes.__module__ == "deltareplay.spark._changes"
+    assert dr_spark.changes.__module__ == "deltareplay.spark.row_changes.changes"
 
 
 @pytest.mark.parametrize("name", written_changes.CHANGED)
@@ -186,7 +186,7 @@ def test_options_do_not_show_in_a_plan(spark: Any, changed: Any) -> None:
 
 
 def test_what_splits_share_is_sent_once(changed: Any) -> None:
-    from deltareplay.spark.sent_changes import SentChanges
+    from deltareplay.spark.row_changes.splits import SentChanges
 
     table = dr.Table(changed("cow_tracked"))
     for kind in ("full-delta", "min-delta"):

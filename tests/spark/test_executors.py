@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark import java_classes
+from spark.support import java_classes
 
 pytestmark = pytest.mark.spark
 
@@ -43,7 +43,7 @@ def told(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str,
     home = spark._jvm.System.getProperty("java.home")
     jar = java_classes.jar("LosingCommitter", root, home)
     spark_home = str(Path(pyspark.__file__).parent)
-    return run("-m", "spark.losing", jar, str(root), SPARK_HOME=spark_home)
+    return run("-m", "spark.support.losing", jar, str(root), SPARK_HOME=spark_home)
 
 
 @pytest.mark.slow

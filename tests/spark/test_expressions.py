@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.written import conf
+from spark.support.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

@@ -52,7 +52,7 @@ def assert_same(spark: Any, snapshot: dr.Snapshot, **options: Any) -> Any:
 
 def test_the_function_is_public() -> None:
     assert callable(dr_spark.files)
-    assert dr_spark.files.__module__ == "deltareplay.spark._files"
+    assert dr_spark.files.__module__ == "deltareplay.spark.executors.replay"
 
 
 @pytest.mark.parametrize("case", SOME, ids=str)
@@ -148,7 +148,7 @@ def test_by_itself_a_long_tail_goes_to_the_executors(
 ) -> None:
     log = samples.events(tmp_path)
     for bytes_, shuffled in [(256 << 20, False), (10, True)]:
-        monkeypatch.setattr("deltareplay.spark._files.DRIVER_BYTES", bytes_)
+        monkeypatch.setattr("deltareplay.spark.executors.replay.DRIVER_BYTES", bytes_)
         frame = dr_spark.files(spark, log.uri)
         assert ("max_by" in frame._jdf.queryExecution().toString()) == shuffled
         assert frame.count() == 2
@@ -200,16 +200,18 @@ def test_an_error_comes_back_from_an_executor(spark: Any, tmp_path: Path) -> Non
 
 
 def test_an_executor_without_the_package_says_so(spark: Any, tmp_path: Path) -> None:
-    from deltareplay.spark.on_executors import task as made
+    from deltareplay.spark.executors.run import task as made
 
     task = made("read_pieces", None, b"")
 
     def elsewhere(batches: Any) -> Any:
-        sys.modules["deltareplay.spark.task"] = None  # what an import makes of it: ImportError
+        sys.modules["deltareplay.spark.executors.task"] = (
+            None  # what an import makes of it: ImportError
+        )
         try:
             yield from task(batches)
         finally:
-            del sys.modules["deltareplay.spark.task"]
+            del sys.modules["deltareplay.spark.executors.task"]
 
     with pytest.raises(Exception, match="install the same release on every executor"):
         spark.range(1).mapInArrow(elsewhere, "id long").collect()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark import options
+from deltareplay.spark.format import options
 
 pytestmark = pytest.mark.spark
 
@@ -73,7 +73,7 @@ def calls(given: dict[str, str]) -> dict[str, Any]:
     """Each thing that Spark's worker asks of the format, by what the user called."""
     types = pytest.importorskip("pyspark.sql.types")
     schema = types.StructType([types.StructField("id", types.LongType())])
-    from deltareplay.spark.data_source import DeltaReplayDataSource
+    from deltareplay.spark.format.data_source import DeltaReplayDataSource
 
     source = DeltaReplayDataSource(given)
     return {

@@ -24,7 +24,7 @@ def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A metastore with the tables of ``hive_tables``."""
     directory = tmp_path_factory.mktemp("hive")
     with hive_metastore(directory / "metastore") as address:
-        script = Path(__file__).with_name("hive_tables.py")
+        script = Path(__file__).parent / "support" / "hive_tables.py"
         command = [sys.executable, str(script), address, str(directory / "tables")]
         done = subprocess.run(
             command,

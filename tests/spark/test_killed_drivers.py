@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.killed_driver import POINTS, WRITING, statement
-from spark.leftovers import leftovers
+from spark.support.killed_driver import POINTS, WRITING, statement
+from spark.support.leftovers import leftovers
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -57,7 +57,7 @@ class Drivers:
         parameters = spark.sparkContext._gateway.gateway_parameters
         paths = [str(TESTS.parent / "python"), str(TESTS), os.environ.get("PYTHONPATH", "")]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "spark.killed_driver"],
+            [sys.executable, "-m", "spark.support.killed_driver"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -15,7 +15,8 @@ import pytest
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import described, log_expressions
+from deltareplay.spark.statements import describe as described
+from deltareplay.spark.writing import log_expressions
 
 pytestmark = pytest.mark.spark
 

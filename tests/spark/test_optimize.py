@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.written import conf, properties
+from spark.support.written import conf, properties
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

@@ -13,7 +13,7 @@ import pytest
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark.sink import Sink
+from deltareplay.spark.format.sink import Sink
 
 pytestmark = pytest.mark.spark
 

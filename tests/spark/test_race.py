@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from concurrency import mixed, plans, verdict
-from spark import java_classes
+from spark.support import java_classes
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -40,7 +40,7 @@ class DeltaSpark:
 
     def __init__(self, jars: str, errors: Any) -> None:
         self.errors = errors
-        self.process: Any = mixed.started("spark.delta_writer", jars, errors=errors)
+        self.process: Any = mixed.started("spark.support.delta_writer", jars, errors=errors)
 
     def ask(self, job: dict[str, Any]) -> None:
         print(json.dumps(job), file=self.process.stdin, flush=True)

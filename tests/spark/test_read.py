@@ -11,13 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark import rows_cases, written_rows
+from spark.support import rows_cases, written_rows
+from spark.support.written import conf
 from spark.test_rows import lines, read_by_spark, versions
-from spark.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import driver_classes, filters, session
+from deltareplay.spark.scan import driver_classes, filters
+from deltareplay.spark.session import capabilities as session
 
 pytestmark = pytest.mark.spark
 CASES = rows_cases.cases()
@@ -323,7 +324,7 @@ def test_the_public_way_knows_its_files(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on Spark Connect: paths through the public API, constants by a join."""
-    monkeypatch.setattr("deltareplay.spark.relation.is_classic", lambda _: False)
+    monkeypatch.setattr("deltareplay.spark.scan.relation.is_classic", lambda _: False)
     path = tmp_path / "a b%20ä=[1]+"
     values = ["a b", "a%20b", "x=1", "ä/ö", "[1]", "{a,b}", "c:d", "1+1", "*?", "'#\"", "~^`|"]
     frame = spark.createDataFrame(
@@ -337,7 +338,7 @@ def test_the_public_way_knows_its_files(
     ours = dr_spark.read(spark, snapshot, with_file_path=True, with_row_index=True)
     scan = snapshot.scan(with_file_path=True, with_row_index=True)
     assert lines(ours.toArrow()) == lines(scan.to_arrow())
-    monkeypatch.setattr("deltareplay.spark.by_paths.spelled", lambda path: path + "?")
+    monkeypatch.setattr("deltareplay.spark.scan.by_paths.spelled", lambda path: path + "?")
     with pytest.raises(Exception, match="does not recognise the file"):
         dr_spark.read(spark, snapshot).collect()
 
@@ -443,7 +444,7 @@ def test_bad_arguments(spark: Any, tables: Any) -> None:
 def test_vectors_too_large_to_broadcast(
     spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deltareplay.spark.vectors._MOST", 100)
+    monkeypatch.setattr("deltareplay.spark.scan.deletion_vectors._MOST", 100)
     with pytest.raises(dr.UnsupportedFeatureError, match="OPTIMIZE") as caught:
         dr_spark.read(spark, tables("changed_with_vectors"), version=3)
     assert caught.value.code == "spark.vectors"
@@ -453,7 +454,7 @@ def test_vectors_too_large_to_broadcast(
 def test_chunks_of_any_size(
     spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch, bits: int
 ) -> None:
-    monkeypatch.setattr("deltareplay.spark.vectors._CHUNKS", (bits,))
+    monkeypatch.setattr("deltareplay.spark.scan.deletion_vectors._CHUNKS", (bits,))
     snapshot = dr.Table(tables("changed_with_vectors")).snapshot(version=3)
     assert lines(dr_spark.read(spark, snapshot).toArrow()) == lines(snapshot.scan().to_arrow())
 

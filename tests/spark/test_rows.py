@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark import written_rows
-from spark.written import TABLES, conf
+from spark.support import written_rows
+from spark.support.written import TABLES, conf
 
 import deltareplay as dr
 

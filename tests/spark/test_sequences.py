@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 import pytest
-from spark.sequences import Ours, Sequence, Step, Theirs
+from spark.support.sequences import Ours, Sequence, Step, Theirs
 from spark.test_write import lines
 
 import deltareplay as dr

@@ -15,13 +15,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark.written import properties
+from spark.support.written import properties
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import sink_options
-from deltareplay.spark.sink import Sink, StagedRows
-from deltareplay.spark.target_table import TargetTable
+from deltareplay.spark.format import sink_options
+from deltareplay.spark.format.sink import Sink, StagedRows
+from deltareplay.spark.writing.target_table import TargetTable
 
 pytestmark = pytest.mark.spark
 

@@ -1,6 +1,6 @@
 """``sql``: Delta's statements on paths and names; behaviours of delta-spark's own tests of SQL.
 
-``tests/api/test_sql_statements.py`` has how texts are split. ``test_without_jar.py`` runs this file
+``tests/spark_units`` has how texts are split. ``test_without_jar.py`` runs this file
 again in sessions without delta-spark's jar.
 """
 
@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.delta_tables import ROWS, rows_of, written
+from spark.support.delta_tables import ROWS, rows_of, written
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import DeltaTable, session
+from deltareplay.spark import DeltaTable
+from deltareplay.spark.session import capabilities as session
 
 pytestmark = pytest.mark.spark
 
@@ -314,7 +315,7 @@ def test_renames_the_entry_in_the_catalog(
         assert caught.value.code == "sql.alter"
         return
     with monkeypatch.context() as patch, pytest.raises(dr.UnsupportedFeatureError) as caught:
-        patch.setattr("deltareplay.spark.session.has_delta", lambda _: False)
+        patch.setattr("deltareplay.spark.session.capabilities.has_delta", lambda _: False)
         dr_spark.sql(spark, f"ALTER TABLE {target} SET LOCATION '{tmp_path / 'elsewhere'}'")
     assert caught.value.code == "sql.alter"
     dr_spark.sql(spark, f"ALTER TABLE {target} RENAME TO {target}_renamed")
@@ -342,7 +343,7 @@ def test_tells_what_a_table_is(spark: Any, target: str) -> None:
 def test_refuses_show_create_table(
     spark: Any, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deltareplay.spark.session.has_delta", lambda _: False)
+    monkeypatch.setattr("deltareplay.spark.session.capabilities.has_delta", lambda _: False)
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         dr_spark.sql(spark, f"SHOW CREATE TABLE {target}")
     assert caught.value.code == "sql.catalog"

@@ -1,6 +1,6 @@
 """``ALTER TABLE`` by ``sql`` and by delta-spark, on two copies of one table: both become the same.
 
-``tests/api/test_alter_forms.py`` has how texts are split. ``test_sql.py`` alters tables by name,
+``tests/spark_units`` has how texts are split. ``test_sql.py`` alters tables by name,
 and without delta-spark's jar.
 """
 

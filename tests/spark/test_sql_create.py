@@ -1,6 +1,6 @@
 """``CREATE TABLE`` by ``sql`` without delta-spark's jar, and by delta-spark: the same tables.
 
-``tests/api/test_create_forms.py`` has how texts are split. ``test_without_jar.py`` runs this file
+``tests/spark_units`` has how texts are split. ``test_without_jar.py`` runs this file
 again in sessions without delta-spark's jar.
 """
 
@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 from spark.conftest import SESSION
-from spark.delta_tables import rows_of
+from spark.support.delta_tables import rows_of
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import DeltaTable, catalog
+from deltareplay.spark import DeltaTable
+from deltareplay.spark.catalog import registration as catalog
 
 pytestmark = pytest.mark.spark
 
@@ -140,7 +141,7 @@ REFUSED = [
 @pytest.fixture(autouse=True)
 def _without_jar(monkeypatch: pytest.MonkeyPatch) -> None:
     """What ``sql`` does in a session that has no jar of delta-spark."""
-    monkeypatch.setattr("deltareplay.spark.session.has_delta", lambda _: False)
+    monkeypatch.setattr("deltareplay.spark.session.capabilities.has_delta", lambda _: False)
     if SESSION == "delta-spark":  # whose catalog takes no options of ours
         add = catalog.add
         monkeypatch.setattr(
@@ -347,7 +348,7 @@ def test_queries_of_tables_that_are_there_do_not_run(
 ) -> None:
     table = f"delta.`{tmp_path / 't'}`"
     dr_spark.sql(spark, f"CREATE TABLE {table} (id INT) USING delta")
-    monkeypatch.setattr("deltareplay.spark.added_rows.commit", None)
+    monkeypatch.setattr("deltareplay.spark.writing.commit.commit", None)
     dr_spark.sql(spark, f"CREATE TABLE IF NOT EXISTS {table} USING delta AS SELECT 1 AS id")
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.sql(spark, f"CREATE TABLE {table} USING delta AS SELECT 1 AS id")
@@ -358,7 +359,7 @@ def test_queries_of_tables_that_are_there_do_not_run(
 def test_another_writer_is_first(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deltareplay.spark.staged import Staged
+    from deltareplay.spark.writing.staged_files import Staged
 
     path = tmp_path / "t"
     text = f"TABLE delta.`{path}` USING delta AS SELECT 1L AS id"

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark import described, names
+from deltareplay.spark.statements import describe as described
+from deltareplay.spark.syntax import names
 
 pytestmark = pytest.mark.spark
 

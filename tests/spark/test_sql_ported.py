@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from spark.conftest import SESSION
-from spark.delta_tables import ROWS, rows_of, written
+from spark.support.delta_tables import ROWS, rows_of, written
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

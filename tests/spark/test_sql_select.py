@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.delta_tables import ROWS, rows_of, written
+from spark.support.delta_tables import ROWS, rows_of, written
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import session
+from deltareplay.spark.session import capabilities as session
 
 pytestmark = pytest.mark.spark
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark import written_changes
+from spark.support import written_changes
 from support import data, logs
 
 import deltareplay as dr

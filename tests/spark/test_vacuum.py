@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from spark.written import conf, properties
+from spark.support.written import conf, properties
 from support.writing import bodies
 
 import deltareplay as dr

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.vended import KEY, OF_CATALOG, SECRET, TOKEN
+from spark.support.vended import KEY, OF_CATALOG, SECRET, TOKEN
 
 pytest.importorskip("pyspark", reason="pip install deltareplay[spark-tests]")
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -25,7 +25,7 @@ def run(kind: str, directory: Path) -> tuple[dict[str, Any], list[str]]:
     paths = [str(HERE.parent), str(HERE.parents[1] / "python"), os.environ.get("PYTHONPATH", "")]
     env = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     env |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(paths)}
-    command = [sys.executable, str(HERE / "vended.py"), kind, str(directory)]
+    command = [sys.executable, str(HERE / "support" / "vended.py"), kind, str(directory)]
     done = subprocess.run(
         command, cwd=directory, env=env, capture_output=True, text=True, timeout=600, check=False
     )

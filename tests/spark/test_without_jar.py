@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from spark.without_jar import check
+from spark.support.without_jar import check
 
 pytestmark = pytest.mark.spark
 

@@ -18,7 +18,7 @@ from support import logs
 import deltareplay as dr
 from deltareplay import _native
 from deltareplay import spark as dr_spark
-from deltareplay.spark import task
+from deltareplay.spark.executors import task
 
 pytestmark = pytest.mark.spark
 
@@ -109,7 +109,7 @@ class Here:
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("deltareplay.spark.on_executors.rows", Here.rows)
+    monkeypatch.setattr("deltareplay.spark.executors.run.rows", Here.rows)
     return Here()
 
 

@@ -40,7 +40,7 @@ def modules() -> list[ModuleType]:
     names = {info.name for info in pkgutil.walk_packages(dr.__path__, "deltareplay.")}
     names.remove("deltareplay._native")
     if importlib.util.find_spec("pyspark") is None:
-        names.remove("deltareplay.spark.data_source")
+        names.remove("deltareplay.spark.format.data_source")
     return [dr, *(importlib.import_module(name) for name in sorted(names))]
 
 

@@ -10,29 +10,29 @@ vectorised Parquet reader. Requires PySpark 4 (3.5 for functions that only read,
 [Row(name='three')]
 """
 
-from deltareplay.spark._changes import changes
-from deltareplay.spark._clone import clone
-from deltareplay.spark._convert import convert
-from deltareplay.spark._count import count
-from deltareplay.spark._create_view import create_view
-from deltareplay.spark._delete import delete
-from deltareplay.spark._delta_merge_builder import DeltaMergeBuilder
-from deltareplay.spark._delta_optimize_builder import DeltaOptimizeBuilder
-from deltareplay.spark._delta_table import DeltaTable
-from deltareplay.spark._delta_table_builder import DeltaTableBuilder, IdentityGenerator
-from deltareplay.spark._detail import detail
-from deltareplay.spark._files import files
-from deltareplay.spark._history import history
-from deltareplay.spark._merge import merge
-from deltareplay.spark._optimize import optimize
-from deltareplay.spark._read import read
-from deltareplay.spark._register import register
-from deltareplay.spark._sql import sql
-from deltareplay.spark._update import update
-from deltareplay.spark._vacuum import vacuum
-from deltareplay.spark._verify import verify
-from deltareplay.spark._write import write
-from deltareplay.spark._write_checkpoint import write_checkpoint
+from deltareplay.spark.delta_table.delta_table import DeltaTable
+from deltareplay.spark.delta_table.merge_builder import DeltaMergeBuilder
+from deltareplay.spark.delta_table.optimize_builder import DeltaOptimizeBuilder
+from deltareplay.spark.delta_table.table_builder import DeltaTableBuilder, IdentityGenerator
+from deltareplay.spark.dml.delete import delete
+from deltareplay.spark.dml.merge.builder import merge
+from deltareplay.spark.dml.update import update
+from deltareplay.spark.dml.write import write
+from deltareplay.spark.executors.replay import files
+from deltareplay.spark.format.register import register
+from deltareplay.spark.maintenance.checkpoint import write_checkpoint
+from deltareplay.spark.maintenance.clone import clone
+from deltareplay.spark.maintenance.convert import convert
+from deltareplay.spark.maintenance.detail import detail
+from deltareplay.spark.maintenance.history import history
+from deltareplay.spark.maintenance.optimize import optimize
+from deltareplay.spark.maintenance.vacuum import vacuum
+from deltareplay.spark.maintenance.verify import verify
+from deltareplay.spark.row_changes.changes import changes
+from deltareplay.spark.scan.count import count
+from deltareplay.spark.scan.create_view import create_view
+from deltareplay.spark.scan.read import read
+from deltareplay.spark.statements.sql import sql
 
 __all__ = [
     "DeltaMergeBuilder",

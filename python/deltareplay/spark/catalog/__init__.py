@@ -1,0 +1,1 @@
+"""Tables from the ``table`` argument and from names, and names for tables."""

@@ -1,0 +1,223 @@
+"""Names of tables, as Spark's catalog and Delta's SQL have them, and where these tables are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltareplay._table import Table
+from deltareplay.exceptions import (
+    InvalidArgumentError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: What comes before the name of the account.
+_AZURE_KEY = "fs.azure.account.key"
+
+#: Hadoop's names of settings, with those of the object stores.
+_SETTINGS = {
+    "fs.s3a.access.key": "aws_access_key_id",
+    "fs.s3a.secret.key": "aws_secret_access_key",
+    "fs.s3a.session.token": "aws_session_token",
+    "fs.s3a.endpoint": "aws_endpoint",
+    "fs.s3a.endpoint.region": "aws_region",
+    _AZURE_KEY: "azure_storage_account_key",
+    "fs.gs.auth.service.account.json.keyfile": "google_service_account",
+}
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """What the catalog knows of a table.
+
+    Attributes:
+        name: The name, with catalog and namespace, as SQL writes it.
+        provider: The format, such as ``delta``; None for views.
+        location: The Hadoop path.
+        allowed_roots: Where files may lie besides, of shallow clones.
+        owns_files: Whether the table was made with this name, where the catalog put it.
+    """
+
+    name: str
+    provider: str | None
+    location: str | None
+    allowed_roots: tuple[str, ...] = ()
+    owns_files: bool = False
+
+    @property
+    def is_delta(self) -> bool:
+        """Whether it is a Delta table."""
+        return self.provider is not None and self.provider.lower() == "delta"
+
+
+#: A path with the version to read, or its time in the zone of the session.
+_TRAVELS = re.compile(r"(?P<path>.+)@(?:[vV](?P<version>\d+)|(?P<stamp>\d{17}))")
+
+
+def travelled(path: str) -> tuple[str, int | None, str | None] | None:
+    """A path that ends with a version or a time, as ``/path@v7`` and ``/path@20260131235959000``.
+
+    Returns:
+        The path of the table, the version, and the time as SQL has it; None if it does not end so.
+
+    >>> travelled("/tmp/t@20260131235959000")
+    ('/tmp/t', None, '2026-01-31 23:59:59.000')
+    """
+    found = _TRAVELS.fullmatch(path)
+    if found is None:
+        return None
+    version, stamp = found["version"], found["stamp"]
+    if version is not None:
+        return found["path"], int(version), None
+    date, time = (
+        "-".join((stamp[:4], stamp[4:6], stamp[6:8])),
+        ":".join((stamp[8:10], stamp[10:12], stamp[12:14])),
+    )
+    return found["path"], None, f"{date} {time}.{stamp[14:]}"
+
+
+def at_path(
+    path: str, settings: Mapping[str, str] | None = None, allowed_roots: Sequence[str] = ()
+) -> Table:
+    """The table at a Hadoop path.
+
+    Args:
+        path: As Hadoop writes it: nothing is encoded.
+        settings: Hadoop's settings of the file system.
+        allowed_roots: As for ``Table``.
+
+    Raises:
+        InvalidArgumentError: A setting is not one of a file system.
+        UnsupportedFeatureError: A setting of an object store has no counterpart here.
+    """
+    options = _storage_options(path, settings or {})
+    has_scheme = re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", path)
+    uri = path.replace("%", "%25") if has_scheme else path
+    return Table(uri, options, allowed_roots or None)
+
+
+def in_catalog(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry | None:
+    """What the session's catalog knows of a name; None if it does not know the name.
+
+    Works without Delta's jar, because Spark lists tables without loading them.
+    """
+    from pyspark.errors import AnalysisException
+
+    *space, last = parts
+    within = f"IN {'.'.join(map(names.quoted, space))} " if space else ""
+    try:
+        rows = spark.sql(f"SHOW TABLE EXTENDED {within}LIKE {names.string(last)}").collect()
+    except AnalysisException:  # no such namespace
+        return None
+    for row in sorted(rows, key=lambda row: not row["isTemporary"]):
+        if row["tableName"].lower() == last.lower():
+            if row["isTemporary"]:
+                return CatalogEntry(names.quoted(last), None, None)
+            return _entry(row["information"])
+    return None
+
+
+def is_delta(spark: SparkSession, parts: Sequence[str]) -> bool:
+    """Whether a name is a path, or the catalog's name of a Delta table."""
+    if names.path_of(parts) is not None:
+        return True
+    entry = in_catalog(spark, parts)
+    return entry is not None and entry.is_delta
+
+
+def delta_table(
+    spark: SparkSession, parts: Sequence[str]
+) -> tuple[Table, CatalogEntry | None] | None:
+    """The table that a name stands for; None if it is not that of a Delta table."""
+    path = names.path_of(parts)
+    if path is not None:
+        return at_path(path), None
+    entry = in_catalog(spark, parts)
+    if entry is None or not entry.is_delta or entry.location is None:
+        return None
+    return at_path(entry.location, allowed_roots=entry.allowed_roots), entry
+
+
+def table_named(spark: SparkSession, parts: Sequence[str]) -> tuple[Table, CatalogEntry | None]:
+    """The table that a name stands for.
+
+    Raises:
+        TableNotFoundError: ``name.not_delta``: the catalog has no Delta table of that name.
+    """
+    found = delta_table(spark, parts)
+    if found is not None:
+        return found
+    entry = in_catalog(spark, parts)
+    what = "does not exist in the catalog"
+    if entry is not None:
+        kind = "a view" if entry.provider is None else f"a table of the format {entry.provider}"
+        what = f"is {kind}, and not a Delta table"
+    shown = ".".join(map(names.quoted, parts))
+    raise TableNotFoundError(f"{shown} {what}", code="name.not_delta")
+
+
+def _entry(information: str) -> CatalogEntry:
+    """Reads the output of ``SHOW TABLE EXTENDED``, line by line.
+
+    A comment may have lines of any form, and stands after the provider, before the location.
+    """
+
+    def values(key: str) -> list[str]:
+        return re.findall(rf"^{key}: (.*)$", information, re.MULTILINE)
+
+    name = [one for key in ("Catalog", "Database", "Table") for one in values(key)[:1]]
+    provider = values("Provider")[0] if values("Type")[:1] != ["VIEW"] else None
+    location = values("Location")[-1] if values("Location") else None
+    owns = _OWNS.search(information.rpartition("\nLocation: ")[2]) is not None
+    return CatalogEntry(".".join(name), provider, location, _allowed_roots(information), owns)
+
+
+#: The option ``ownsFiles`` among others.
+_OWNS = re.compile(r"^Storage Properties: \[(?:.*, )?ownsFiles=true(?:, .*)?\]$", re.MULTILINE)
+
+
+#: The option ``allowedRoots`` among others.
+_ROOTS = re.compile(
+    r"^Storage Properties: \[(?:.*, )?allowedRoots=(.*?)(?:, [\w.]+=.*)?\]$", re.MULTILINE
+)
+
+
+def _allowed_roots(information: str) -> tuple[str, ...]:
+    found = _ROOTS.search(information.rpartition("\nLocation: ")[2])
+    return tuple(found[1].split(",")) if found else ()
+
+
+def _storage_options(path: str, settings: Mapping[str, str]) -> dict[str, str]:
+    other = sorted(key for key in settings if not key.startswith(("fs.", "dfs.")))
+    if other:
+        raise InvalidArgumentError(
+            f"hadoopConf takes settings of file systems, which begin with fs. or dfs., not "
+            f"{', '.join(other)}",
+            code="argument.hadoop",
+        )
+    scheme = path.partition(":")[0] if names.is_absolute(path) and path[0] != "/" else "file"
+    if scheme in ("hdfs", "viewfs"):
+        return dict(settings)
+    if scheme == "file":
+        return {}
+    options: dict[str, str] = {}
+    for key, value in settings.items():
+        known = _AZURE_KEY if key.startswith(_AZURE_KEY) else key
+        if key == "fs.s3a.path.style.access":
+            options["aws_virtual_hosted_style_request"] = str(value.lower() != "true").lower()
+        elif known in _SETTINGS:
+            options[_SETTINGS[known]] = value
+        else:
+            raise UnsupportedFeatureError(
+                f"the setting {key} has no counterpart here: pass a deltareplay.Table with "
+                "storage_options instead of the path",
+                code="spark.hadoop",
+            )
+    return options

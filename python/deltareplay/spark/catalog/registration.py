@@ -1,0 +1,120 @@
+"""Names that tables get in the session's catalog, without Delta's jar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from deltareplay.exceptions import (
+    InvalidArgumentError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
+from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.storage.hadoop_path import root_in_spark
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay._table import Table
+
+
+def check_takes_delta(spark: SparkSession) -> None:
+    """Refuses names of Delta tables where Spark does not know the format.
+
+    Raises:
+        UnsupportedFeatureError: ``spark.no_delta``.
+    """
+    unknown = spark.read.format("delta").schema("id int")
+    try:
+        unknown.load("/").schema.fieldNames()  # analysed, and nothing is read
+    except Exception as error:  # classic sessions do not convert this one
+        if "DATA_SOURCE_NOT_FOUND" not in str(error):
+            return  # the format says it itself
+    else:
+        return
+    raise UnsupportedFeatureError(
+        "Spark does not know the format delta, so its catalog takes no names of Delta tables: "
+        "call deltareplay.spark.register(spark, 'delta') first, or leave the name out",
+        code="spark.no_delta",
+    )
+
+
+def new_location(spark: SparkSession, parts: Sequence[str], given: str | None) -> str:
+    """Where a new table of that name lies: at a given path, or where the catalog puts it.
+
+    Raises:
+        TableNotFoundError: ``name.schema``: there is no such schema; or it has no location, and no
+            path is given.
+    """
+    from pyspark.errors import PySparkException
+
+    space = ".".join(map(names.quoted, parts[:-1])) or names.quoted(spark.catalog.currentDatabase())
+    try:
+        root = spark.catalog.getDatabase(space).locationUri
+    except PySparkException as error:
+        raise TableNotFoundError(f"there is no schema {space}", code="name.schema") from error
+    if given is not None:
+        return given
+    if not root:
+        raise TableNotFoundError(
+            f"the schema {space} has no location: give the table one", code="name.schema"
+        )
+    return f"{root.rstrip('/')}/{parts[-1].lower()}"
+
+
+def new_table(spark: SparkSession, parts: Sequence[str]) -> Table:
+    """Return the table that a name of a catalog without that name is about to get.
+
+    Raises:
+        InvalidArgumentError: ``table.exists``: the catalog's path for the name has a table already.
+        TableNotFoundError: ``name.schema``: there is no such schema, or it has no location.
+        UnsupportedFeatureError: ``spark.no_delta``.
+    """
+    check_takes_delta(spark)
+    table = identifiers.at_path(new_location(spark, parts, None))
+    if table._native.exists():
+        name = ".".join(map(names.quoted, parts))
+        raise InvalidArgumentError(
+            f"the catalog has no table {name}, and there is one at {table.uri}, where it would be: "
+            f"name that one by CREATE TABLE {name} USING delta LOCATION ..., or delete its files",
+            code="table.exists",
+        )
+    return table
+
+
+def add(
+    spark: SparkSession, parts: Sequence[str], table: Table, *, owns_files: bool = False
+) -> str:
+    """Adds a name for a table.
+
+    Without Delta's jar, the name also says where the files of a shallow clone may lie, and whether
+    ``DROP TABLE`` by ``sql`` deletes the table's files. The jar needs no such options, and refuses
+    them.
+
+    Args:
+        spark: The session.
+        parts: The name.
+        table: The table.
+        owns_files: Whether it was made with this name, where the catalog put it.
+
+    Returns:
+        The name with catalog and schema.
+    """
+    shown = ".".join(map(names.quoted, parts))
+    given = {}
+    if not session.has_delta(spark):
+        if table._allowed_roots:
+            roots = [root.replace(",", "%2C") for root in table._allowed_roots]
+            given["allowedRoots"] = ",".join(roots)
+        if owns_files:
+            given["ownsFiles"] = "true"
+    listed = ", ".join(f"{key} {names.string(value)}" for key, value in given.items())
+    options = f"OPTIONS ({listed}) " if listed else ""
+    place = names.string(root_in_spark(table.uri, None))
+    spark.sql(f"CREATE TABLE {shown} USING delta {options}LOCATION {place}")
+    entry = identifiers.in_catalog(spark, parts)
+    assert entry is not None  # it was just added
+    return entry.name

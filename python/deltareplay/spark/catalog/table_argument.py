@@ -1,0 +1,87 @@
+"""The ``table`` argument of the functions for Spark, as a snapshot."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+from typing import TYPE_CHECKING
+
+from deltareplay._snapshot import Snapshot
+from deltareplay._table import Place, Table
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: A table, a snapshot of it, its path or URI, or its name in the session's catalog.
+TableLike = Table | Snapshot | str | os.PathLike[str]
+
+#: A text that may be the name of a table: no path has this form but a relative one of one part.
+_NAME = re.compile(r"[^/\\:~.]+(\.[^/\\:~.]+){0,2}|(.+\.)?`.+`(\..+)?")
+
+
+def resolved(spark: SparkSession, table: TableLike) -> TableLike:
+    """The table itself for its name in the session's catalog; anything else as it is.
+
+    A relative path at which there is a table is that table. Works without Delta's jar.
+
+    Raises:
+        TableNotFoundError: ``name.not_delta``: the name is that of something else.
+    """
+    parts = name_parts(table)
+    if parts is None:
+        return table
+    path = names.path_of(parts)
+    if path is not None:
+        return identifiers.at_path(path)
+    if identifiers.in_catalog(spark, parts) is None:
+        return table
+    return identifiers.table_named(spark, parts)[0]
+
+
+def name_parts(table: TableLike) -> tuple[str, ...] | None:
+    """Return the parts of a name in the session's catalog; None for everything else.
+
+    A relative path at which there is a table is no name.
+    """
+    if not isinstance(table, str) or not _NAME.fullmatch(table):
+        return None
+    if os.path.isdir(os.path.join(table, "_delta_log")):
+        return None
+    return names.parts_of(table)
+
+
+def table_of(table: TableLike) -> Table:
+    """The table itself."""
+    if isinstance(table, Snapshot):
+        assert isinstance(table._table, Table)  # which opened it
+        return table._table
+    return table if isinstance(table, Table) else Table(table)
+
+
+def place_of(table: TableLike) -> Place:
+    """Where the table is, or is about to be."""
+    return Place(table_of(table)) if isinstance(table, (Table, Snapshot)) else Place.of(table)
+
+
+def snapshot_of(
+    table: TableLike,
+    version: int | None = None,
+    timestamp: datetime.datetime | str | None = None,
+) -> Snapshot:
+    """The snapshot of a version or time; by default the one passed, or the latest.
+
+    Raises:
+        InvalidArgumentError: A snapshot was passed together with a version or time.
+    """
+    if isinstance(table, Snapshot):
+        if version is not None or timestamp is not None:
+            raise InvalidArgumentError(
+                "a snapshot already has a version: pass the table to choose another one",
+                code="argument.version",
+            )
+        return table
+    return table_of(table).snapshot(version, timestamp)

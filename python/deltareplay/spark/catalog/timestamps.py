@@ -1,0 +1,52 @@
+"""Timestamps in SQL text, as the session reads them."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.syntax.parser import Expression
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def moment(spark: SparkSession, time: str | Expression) -> datetime.datetime:
+    """A time, in the session's time zone where it names none.
+
+    Args:
+        spark: The session.
+        time: A text, or an expression of SQL without columns.
+
+    Raises:
+        InvalidArgumentError: ``argument.moment``: Spark cannot read it, or it is null.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as sf
+
+    if isinstance(time, Expression):
+        try:
+            [row] = spark.sql(f"SELECT unix_micros(CAST(({time.text}) AS TIMESTAMP))").collect()
+        except PySparkException as cause:
+            raise InvalidArgumentError(
+                f"{time.text} is not a timestamp: {str(cause).splitlines()[0]}",
+                code="argument.moment",
+            ) from cause
+    else:
+        micros = sf.unix_micros(sf.try_to_timestamp(sf.lit(time)))
+        [row] = spark.range(1).select(micros).collect()
+    if row[0] is None:
+        text = time.text if isinstance(time, Expression) else repr(time)
+        raise InvalidArgumentError(
+            f"{text} is not a timestamp: write it as 2026-01-31 or 2026-01-31 12:30:00",
+            code="argument.moment",
+        )
+    return instant(row[0])
+
+
+def instant(micros: int) -> datetime.datetime:
+    """A time by its microseconds since 1970."""
+    return _EPOCH + datetime.timedelta(microseconds=micros)

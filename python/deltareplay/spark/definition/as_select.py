@@ -1,0 +1,88 @@
+"""``CREATE TABLE ... AS SELECT``: a definition and the rows of a query, in one commit."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from deltareplay._metadata import Metadata
+from deltareplay._protocol import Protocol
+from deltareplay._transaction import Transaction
+from deltareplay.spark.query import queries
+from deltareplay.spark.schema.fields import fields_of, struct
+from deltareplay.spark.writing import commit as added_rows
+from deltareplay.spark.writing.table_rows import Outgoing
+from deltareplay.spark.writing.target_table import TargetTable, new_field, partitions_among
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from deltareplay._snapshot import Snapshot
+    from deltareplay._table import Place
+
+
+def create(
+    spark: SparkSession,
+    place: Place,
+    query: str,
+    *,
+    partition_by: Sequence[str],
+    cluster_by: Sequence[str],
+    properties: Mapping[str, str],
+    comment: str | None,
+    mode: str,
+) -> None:
+    """Creates or replaces a table with the rows of a query; all columns are nullable.
+
+    Args:
+        spark: The session.
+        place: Where the table is to be.
+        query: What gives the columns and the rows.
+        partition_by: The partition columns.
+        cluster_by: The clustering columns.
+        properties: Table properties.
+        comment: The comment of the table.
+        mode: What happens where there is a table, or none, as the core calls it.
+
+    Raises:
+        InvalidArgumentError: As by ``create_table``, before Spark runs the query; or as by
+            ``write``.
+    """
+    rows = queries.run(spark, query)
+    partition_by = partitions_among(rows.columns, partition_by)
+    columns = struct([new_field(field) for field in fields_of(rows.schema)])
+    native = place.table._native.define(
+        columns,
+        partition_by,
+        cluster_by,
+        place.properties(columns, partition_by, properties),
+        comment,
+        mode,
+    )
+    if native is None:
+        return
+    body, facts, parameters = native.definition()
+    metadata = Metadata._of_json(body)
+    # read after the transaction began: what another writer commits in between is a conflict
+    old = place.table.snapshot() if place.table._native.exists() else None
+    described = Transaction._description_of()
+    described["parameters"] = json.loads(parameters)
+    transaction = Transaction._begun(place.table, old, native, described)
+    target = TargetTable(place.table, None, metadata, Protocol(*facts))
+    target.check_features()
+    removed = {}
+    if mode in ("replace", "or_replace"):
+        native.read(None)  # what it replaces, if only that there is nothing
+        removed = _removed(old)
+    outgoing = Outgoing.of(rows, target, None)
+    added_rows.commit(spark, outgoing, place, target, transaction, lambda _: removed)
+
+
+def _removed(old: Snapshot | None) -> dict[str, int]:
+    """The metrics of the files that the table had."""
+    return {
+        "numRemovedFiles": 0 if old is None else old.num_files,
+        "numRemovedBytes": 0 if old is None else old.size_in_bytes,
+    }

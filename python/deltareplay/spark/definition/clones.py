@@ -1,0 +1,89 @@
+"""Clones of tables at a path, or under a name in the session's catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
+from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog import registration as catalog
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay._table import Table
+    from deltareplay.spark.definition.definition import Mode
+
+
+def run(
+    spark: SparkSession,
+    source: Table,
+    target: tuple[str, ...],
+    *,
+    mode: Mode,
+    shallow: bool,
+    location: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    **at: Any,
+) -> tuple[Table, str | None, Mapping[str, int]]:
+    """Clones a table.
+
+    Args:
+        spark: The session.
+        source: The table.
+        target: The name of the clone, or ``("delta", path)``.
+        mode: What happens where there is a table, or none.
+        shallow: Whether the clone only refers to the data files.
+        location: The path of a clone with a name.
+        properties: Properties of the clone.
+        at: ``version`` or ``timestamp`` of the source.
+
+    Returns:
+        The clone, its name in the catalog, and the metrics of the commit; none of them where there
+        was a clone already.
+
+    Raises:
+        InvalidArgumentError: There is a table already.
+        TableNotFoundError: There is none to replace.
+    """
+    from deltareplay.spark import clone
+
+    path, entry = names.path_of(target), None
+    if path is None:
+        entry = identifiers.in_catalog(spark, target)
+        if entry is not None:
+            place, _ = identifiers.table_named(spark, target)
+        else:
+            catalog.check_takes_delta(spark)
+            place = identifiers.at_path(catalog.new_location(spark, target, location))
+    else:
+        place = identifiers.at_path(path)
+    exists = entry is not None or place._native.exists()
+    if exists and mode == "create_if_not_exists":
+        return place, None if entry is None else entry.name, {}
+    if exists and mode == "create":
+        raise InvalidArgumentError(
+            f"there is a table already at {place.uri}: replace it, or choose another place",
+            code="table.exists",
+        )
+    if not exists and mode == "replace":
+        raise TableNotFoundError(f"there is no table at {place.uri}", code="table.not_found")
+    done = clone(
+        spark,
+        source,
+        place.uri,
+        shallow=shallow,
+        or_replace=exists,
+        properties=properties,
+        **at,
+    )
+    recorded = done.history(limit=1)["operationMetrics"][0].as_py()
+    metrics = {key: int(value) for key, value in recorded}
+    if path is not None:
+        return done, None, metrics
+    if entry is not None:
+        return done, entry.name, metrics
+    name = catalog.add(spark, target, done, owns_files=location is None and not exists)
+    return done, name, metrics

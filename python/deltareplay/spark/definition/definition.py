@@ -1,0 +1,223 @@
+"""Definitions of tables: columns with all that Delta knows of them, and what creates the table."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltareplay._table import Place
+from deltareplay._uris import is_name
+from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
+from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog import registration as catalog
+from deltareplay.spark.definition import as_select
+from deltareplay.spark.schema.fields import Json, struct
+from deltareplay.spark.syntax import names
+from deltareplay.spark.writing.target_table import refuse_collation
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import DataType, StructField
+
+    from deltareplay._table import Table
+
+#: What happens where there is a table, or none.
+Mode = Literal["create", "create_if_not_exists", "replace", "create_or_replace"]
+
+#: The same, as the core calls it.
+_MODES = {
+    "create": "new",
+    "create_if_not_exists": "if_not_exists",
+    "replace": "replace",
+    "create_or_replace": "or_replace",
+}
+
+_LENGTH_TYPES = re.compile(r"\b(?:var)?char\(\d+\)")
+
+
+@dataclass
+class Definition:
+    """What a table is to be.
+
+    Attributes:
+        mode: What happens where there is a table, or none.
+        name: The name in the catalog.
+        location: The Hadoop path.
+        comment: The comment of the table.
+        columns: The columns, as JSON of the log.
+        partition_by: The partition columns.
+        cluster_by: The clustering columns.
+        properties: Table properties.
+        query: What gives the columns and the rows; None for a table without rows.
+    """
+
+    mode: Mode
+    name: str | None = None
+    location: str | None = None
+    comment: str | None = None
+    columns: list[Json] = field(default_factory=list)
+    partition_by: list[str] = field(default_factory=list)
+    cluster_by: list[str] = field(default_factory=list)
+    properties: dict[str, str] = field(default_factory=dict)
+    query: str | None = None
+
+
+def column(
+    name: str,
+    data_type: str | DataType,
+    *,
+    nullable: bool,
+    computed: str | None,
+    identity: tuple[int, int, bool] | None,
+    comment: str | None,
+    default: str | None = None,
+) -> Json:
+    """A column as the log has it.
+
+    Args:
+        name: Its name.
+        data_type: Its type, as DDL or as PySpark's.
+        nullable: Whether it may be null.
+        computed: SQL from which its values are computed.
+        identity: Start and step of generated values, and whether writers may give values.
+        comment: Any text.
+        default: SQL of the value that rows without one get.
+
+    Raises:
+        InvalidArgumentError: ``column.identity``: an identity column is not of type bigint.
+    """
+    from pyspark.sql.types import StructField, StructType
+
+    if isinstance(data_type, str):  # as a column: types of columns have more forms than types
+        data_type = StructType.fromDDL(f"c {data_type}")[0].dataType
+    made = column_of(StructField(name, data_type, nullable))
+    metadata = made["metadata"]
+    if identity is not None:
+        if made["type"] != "long":
+            raise InvalidArgumentError(
+                f"the identity column {name} must be of type bigint, not "
+                f"{data_type.simpleString()}",
+                code="column.identity",
+            )
+        start, step, by_default = identity
+        metadata["delta.identity.start"] = start
+        metadata["delta.identity.step"] = step
+        metadata["delta.identity.allowExplicitInsert"] = by_default
+    if computed is not None:
+        metadata["delta.generationExpression"] = computed
+    if comment is not None:
+        metadata["comment"] = comment
+    if default is not None:
+        metadata["CURRENT_DEFAULT"] = default
+    return made
+
+
+def column_of(given: StructField) -> Json:
+    """A field of a DataFrame's schema as the log has it: lengths of strings are metadata."""
+    made: Json = given.jsonValue()
+    refuse_collation(made)
+    metadata = made.setdefault("metadata", {})
+    if _LENGTH_TYPES.search(given.dataType.simpleString()):
+        metadata["__CHAR_VARCHAR_TYPE_STRING"] = given.dataType.simpleString()
+        made["type"] = _without_lengths(made["type"])
+    return made
+
+
+def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
+    """Creates or replaces the table, and gives it its name in the catalog.
+
+    Returns:
+        The table, and its name there, if it has one.
+
+    Raises:
+        InvalidArgumentError: There is neither a name nor a path (``definition.place``); or the name
+            belongs to another path; or there is a table where the catalog would put this one
+            (``table.exists``); or as by ``create_table``.
+        TableNotFoundError: There is nothing to replace.
+    """
+    name, location = asked.name, asked.location
+    parts = None if name is None else names.parts_of(name)
+    if parts is not None:
+        path = names.path_of(parts)
+        if path is not None:
+            parts, location = None, _same(location, path)
+    if parts is None:
+        if location is None:
+            raise InvalidArgumentError(
+                "a table needs a name or a path: call tableName or location",
+                code="definition.place",
+            )
+        if is_name(location, None):
+            return _created(spark, Place.of(location), asked), None
+        return _created(spark, Place(identifiers.at_path(location)), asked), None
+    entry = identifiers.in_catalog(spark, parts)
+    if entry is not None:
+        if asked.mode == "create":
+            raise InvalidArgumentError(f"the table {name} already exists", code="table.exists")
+        table, entry = identifiers.table_named(spark, parts)
+        assert entry is not None
+        if location is not None:
+            _same(identifiers.at_path(location).uri, table.uri)
+        return _created(spark, Place(table), asked), entry.name
+    if asked.mode == "replace":
+        raise TableNotFoundError(f"the table {name} cannot be found", code="name.not_delta")
+    catalog.check_takes_delta(spark)
+    table = identifiers.at_path(catalog.new_location(spark, parts, location))
+    is_new = location is None and not table._native.exists()
+    if location is None and not is_new and asked.mode == "create":
+        raise InvalidArgumentError(
+            f"the catalog does not know {name}, and there is a table at {table.uri}: give it the "
+            "name again by CREATE TABLE ... LOCATION, or replace it by CREATE OR REPLACE TABLE",
+            code="table.exists",
+        )
+    created = _created(spark, Place(table), asked)
+    return created, catalog.add(spark, parts, table, owns_files=is_new)
+
+
+def _created(spark: SparkSession, place: Place, asked: Definition) -> Table:
+    if asked.query is not None:
+        as_select.create(
+            spark,
+            place,
+            asked.query,
+            partition_by=asked.partition_by,
+            cluster_by=asked.cluster_by,
+            properties=asked.properties,
+            comment=asked.comment,
+            mode=_MODES[asked.mode],
+        )
+        return place.table
+    columns = struct(asked.columns)
+    wanted = place.properties(columns, asked.partition_by, asked.properties)
+    place.table._native.create(
+        columns,
+        asked.partition_by,
+        wanted,
+        None,
+        asked.comment,
+        True,
+        _MODES[asked.mode],
+        asked.cluster_by,
+    )
+    return place.registered()
+
+
+def _same(one: str | None, other: str) -> str:
+    if one is not None and one.rstrip("/") != other.rstrip("/"):
+        raise InvalidArgumentError(
+            f"the table has two paths, {one} and {other}: leave one out", code="definition.place"
+        )
+    return other
+
+
+def _without_lengths(type_: Any) -> Any:
+    """A type with strings in place of ``char`` and ``varchar``."""
+    if isinstance(type_, str):
+        return "string" if _LENGTH_TYPES.fullmatch(type_) else type_
+    if isinstance(type_, list):
+        return [_without_lengths(one) for one in type_]
+    if isinstance(type_, dict):
+        parts = ("type", "fields", "elementType", "keyType", "valueType")
+        return {key: _without_lengths(one) if key in parts else one for key, one in type_.items()}
+    return type_

@@ -1,0 +1,1 @@
+"""delta-spark's ``DeltaTable``, its builders, and the results of statements."""

@@ -1,0 +1,560 @@
+"""``DeltaTable``: delta-spark's class of that name, without its jar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from deltareplay._table import Table
+from deltareplay._uris import without_secrets
+from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
+from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog.timestamps import moment
+from deltareplay.spark.definition import clones
+from deltareplay.spark.delta_table import results
+from deltareplay.spark.delta_table.merge_builder import DeltaMergeBuilder
+from deltareplay.spark.delta_table.optimize_builder import DeltaOptimizeBuilder
+from deltareplay.spark.delta_table.table_builder import DeltaTableBuilder
+from deltareplay.spark.dml.delete import delete
+from deltareplay.spark.dml.expressions import assignments, of_table
+from deltareplay.spark.dml.expressions import condition as checked_condition
+from deltareplay.spark.dml.update import update
+from deltareplay.spark.maintenance.convert import convert
+from deltareplay.spark.maintenance.detail import detail
+from deltareplay.spark.maintenance.history import history
+from deltareplay.spark.maintenance.vacuum import vacuum
+from deltareplay.spark.scan.read import read
+from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import settings as delta_settings
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from deltareplay.spark.dml.expressions import Expression
+
+
+class DeltaTable:
+    """A Delta table in a Spark session, with the methods of delta-spark's ``DeltaTable``.
+
+    ``forPath``, ``forName``, ``convertToDelta`` and the builders of ``create`` make instances.
+    Conditions and values are SQL text or columns, and Spark evaluates them. Each method takes the
+    newest version of the table at the time of the call.
+
+    >>> from deltareplay.spark import DeltaTable
+    >>> orders = DeltaTable.forPath(spark, "demo/orders")  # doctest: +SKIP
+    >>> orders.delete("status = 'cancelled'")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        table: Table,
+        alias: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Not for programs: see the class."""
+        self._spark = spark
+        self._table = table
+        self._alias = alias
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"DeltaTable({self._table!r})"
+
+    def toDF(self) -> DataFrame:
+        """Read the newest version; the DataFrame stays at that version.
+
+        >>> orders.toDF().groupBy("country").count().show()  # doctest: +SKIP
+        """
+        rows = read(self._spark, self._table)
+        return rows if self._alias is None else rows.alias(self._alias)
+
+    def alias(self, aliasName: str) -> DeltaTable:
+        """Name the table in conditions and values.
+
+        Args:
+            aliasName: The name, as in ``orders.alias("o").delete("o.id = 7")``.
+
+        >>> orders.alias("o").delete("o.id = 7")  # doctest: +SKIP
+        """
+        return DeltaTable(self._spark, self._table, aliasName, self._name)
+
+    def generate(self, mode: str) -> None:
+        """Write manifests of the live files, for engines that cannot read the log.
+
+        Args:
+            mode: ``symlink_format_manifest``, in any case.
+
+        Raises:
+            InvalidArgumentError: There is no such mode.
+
+        >>> orders.generate("symlink_format_manifest")  # doctest: +SKIP
+        """
+        self._table.generate(mode.lower())
+
+    def delete(self, condition: Expression | None = None) -> None:
+        """Delete rows, by the executors.
+
+        Args:
+            condition: Which rows; None deletes all.
+
+        Raises:
+            TypeError: The condition is neither SQL text nor a column.
+            InvalidArgumentError: It names a column that the table does not have.
+            CommitConflictError: Another writer's commit conflicts.
+
+        >>> orders.delete("day < '2026-01-01'")  # doctest: +SKIP
+        """
+        where = checked_condition(condition)
+        delete(self._spark, self._table, where, target_alias=self._called)
+
+    def update(
+        self,
+        condition: Expression | None = None,
+        set: Mapping[str, Expression] | None = None,
+    ) -> None:
+        """Set columns, by the executors.
+
+        Args:
+            condition: Which rows; None updates all.
+            set: Columns and their values; required.
+
+        Raises:
+            TypeError: An expression is neither SQL text nor a column.
+            InvalidArgumentError: ``set`` is missing, or names a column that does not exist.
+            CommitConflictError: Another writer's commit conflicts.
+
+        >>> orders.update("id = 7", {"status": "'paid'"})  # doctest: +SKIP
+        """
+        values = of_table(assignments(set, "'set'"), self._called)
+        where = checked_condition(condition)
+        update(self._spark, self._table, where, values, target_alias=self._called)
+
+    def merge(self, source: DataFrame, condition: Expression) -> DeltaMergeBuilder:
+        """Merge rows into the table, clause by clause.
+
+        Args:
+            source: The rows; with ``source.alias("s")``, clauses can say ``s.id``.
+            condition: Which row of the source belongs to which row of the table.
+
+        Returns:
+            A builder, to which clauses are added.
+
+        Raises:
+            TypeError: The source is not a DataFrame, or the condition not an expression.
+            InvalidArgumentError: One of them is None.
+
+        >>> merge = orders.alias("o").merge(new.alias("n"), "o.id = n.id")  # doctest: +SKIP
+        >>> merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()  # doctest: +SKIP
+        """
+        from pyspark.sql import DataFrame
+
+        for what, value in (("source", source), ("condition", condition)):
+            if value is None:
+                raise InvalidArgumentError(f"{what!r} cannot be None", code="argument.type")
+        if not isinstance(source, DataFrame):
+            kind = type(source).__name__
+            raise TypeError(f"'source' must be DataFrame, not {kind}")
+        return DeltaMergeBuilder(
+            self._spark, self._table, self._alias, source, checked_condition(condition)
+        )
+
+    def vacuum(self, retentionHours: float | None = None) -> DataFrame:
+        """Delete files that no version inside the retention period needs.
+
+        Args:
+            retentionHours: The period; by default ``delta.deletedFileRetentionDuration`` (a week).
+                A shorter one requires the session to have
+                ``spark.databricks.delta.retentionDurationCheck.enabled`` = ``false``.
+
+        Returns:
+            A DataFrame without rows and columns.
+
+        Raises:
+            InvalidArgumentError: The period is too short.
+
+        >>> orders.vacuum(168)  # doctest: +SKIP
+        """
+        retention = None if retentionHours is None else timedelta(hours=float(retentionHours))
+        force = not delta_settings.checks_retention(self._spark)
+        vacuum(self._spark, self._table, retention=retention, dry_run=False, force=force)
+        return nothing(self._spark)
+
+    def history(self, limit: int | None = None) -> DataFrame:
+        """List the commits, newest first, with the columns of ``DESCRIBE HISTORY``.
+
+        Args:
+            limit: How many; None lists all that are still in the log.
+
+        >>> orders.history(1).select("operation").show()  # doctest: +SKIP
+        """
+        return history(self._spark, self._table, limit=limit)
+
+    def detail(self) -> DataFrame:
+        """Describe the table in one row, with the columns of ``DESCRIBE DETAIL``.
+
+        >>> orders.detail().select("numFiles").show()  # doctest: +SKIP
+        """
+        rows = detail(self._spark, self._table)
+        if self._name is None:
+            return rows
+        from pyspark.sql import functions as sf
+
+        return rows.withColumn("name", sf.lit(self._name))
+
+    @classmethod
+    def convertToDelta(
+        cls,
+        sparkSession: SparkSession,
+        identifier: str,
+        partitionSchema: str | StructType | None = None,
+    ) -> DeltaTable:
+        """Make a Delta table of a directory of Parquet files, in place.
+
+        Args:
+            sparkSession: The session.
+            identifier: The directory, as ``parquet.`/path```.
+            partitionSchema: The partition columns, as DDL or as a ``StructType``.
+
+        Raises:
+            InvalidArgumentError: The identifier names no directory, or the directories do not
+                have these partition columns.
+
+        >>> DeltaTable.convertToDelta(spark, "parquet.`/tmp/orders`", "day date")  # doctest: +SKIP
+        """
+        path = names.path_of(names.parts_of(identifier), "parquet")
+        if path is None:
+            raise InvalidArgumentError(
+                f"{identifier!r} is not a directory of Parquet files: write parquet.`/path`",
+                code="name.parquet",
+            )
+        place = identifiers.at_path(path)
+        convert(sparkSession, place, partition_schema=partitionSchema)
+        return cls(sparkSession, place)
+
+    @classmethod
+    def forPath(
+        cls,
+        sparkSession: SparkSession,
+        path: str,
+        hadoopConf: Mapping[str, str] = dict(),  # noqa: C408 delta-spark's default
+    ) -> DeltaTable:
+        """Open the table at a path.
+
+        Args:
+            sparkSession: The session.
+            path: A path as Hadoop writes it; or a ``deltareplay.Table``, which has the
+                ``storage_options`` with which the driver reads the log.
+            hadoopConf: Settings of the file system (``fs.``, ``dfs.``), for the driver. Spark reads
+                data files with its own.
+
+        Raises:
+            TableNotFoundError: There is no Delta table.
+            InvalidArgumentError: A setting is not one of a file system.
+            UnsupportedFeatureError: A setting has no counterpart here.
+
+        >>> DeltaTable.forPath(spark, "demo/orders").toDF().show()  # doctest: +SKIP
+        """
+        session.check(sparkSession)
+        table = path if isinstance(path, Table) else identifiers.at_path(path, hadoopConf)
+        _check_exists(table)
+        return cls(sparkSession, table)
+
+    @classmethod
+    def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
+        """Open a table of the session's catalog.
+
+        Args:
+            sparkSession: The session.
+            tableOrViewName: A name such as ``sales.orders``, or ``delta.`/path```. Despite the
+                argument's name, views are refused, as by delta-spark.
+
+        Raises:
+            TableNotFoundError: There is no Delta table of that name.
+
+        >>> DeltaTable.forName(spark, "orders").toDF().show()  # doctest: +SKIP
+        """
+        session.check(sparkSession)
+        parts = names.parts_of(tableOrViewName)
+        table, entry = identifiers.table_named(sparkSession, parts)
+        _check_exists(table)
+        return cls(sparkSession, table, None, None if entry is None else entry.name)
+
+    @classmethod
+    def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:
+        """Begin a table; it is an error if there is one already.
+
+        Args:
+            sparkSession: The session; None takes the active one.
+
+        >>> new = DeltaTable.create(spark).location("/tmp/events")  # doctest: +SKIP
+        >>> new.addColumn("id", "bigint").execute()  # doctest: +SKIP
+        """
+        return DeltaTableBuilder(session.given_or_active(sparkSession), "create", cls)
+
+    @classmethod
+    def createIfNotExists(
+        cls, sparkSession: SparkSession | None = None
+    ) -> DeltaTableBuilder[DeltaTable]:
+        """Begin a table; if there is one, it stays as it is.
+
+        Args:
+            sparkSession: The session; None takes the active one.
+
+        >>> DeltaTable.createIfNotExists(spark).location("/tmp/events")  # doctest: +SKIP
+        """
+        return DeltaTableBuilder(session.given_or_active(sparkSession), "create_if_not_exists", cls)
+
+    @classmethod
+    def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:
+        """Replace a table, rows and definition; it is an error if there is none.
+
+        Args:
+            sparkSession: The session; None takes the active one.
+
+        >>> DeltaTable.replace(spark).location("/tmp/events")  # doctest: +SKIP
+        """
+        return DeltaTableBuilder(session.given_or_active(sparkSession), "replace", cls)
+
+    @classmethod
+    def createOrReplace(
+        cls, sparkSession: SparkSession | None = None
+    ) -> DeltaTableBuilder[DeltaTable]:
+        """Create a table, or replace the one that is there.
+
+        Args:
+            sparkSession: The session; None takes the active one.
+
+        >>> DeltaTable.createOrReplace(spark).location("/tmp/events")  # doctest: +SKIP
+        """
+        return DeltaTableBuilder(session.given_or_active(sparkSession), "create_or_replace", cls)
+
+    @classmethod
+    def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
+        """Return whether a path is the root of a Delta table.
+
+        Args:
+            sparkSession: The session.
+            identifier: The path.
+
+        >>> DeltaTable.isDeltaTable(spark, "demo/orders")  # doctest: +SKIP
+        True
+        """
+        session.check(sparkSession)
+        return identifiers.at_path(identifier)._native.exists()
+
+    def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
+        """Raise the versions of the protocol; lower ones change nothing.
+
+        Args:
+            readerVersion: What readers must support.
+            writerVersion: What writers must support.
+
+        Raises:
+            InvalidArgumentError: A version is not a whole number, or there is no such version.
+
+        >>> orders.upgradeTableProtocol(1, 4)  # doctest: +SKIP
+        """
+        _check_type(readerVersion, int, "readerVersion", "an integer")
+        _check_type(writerVersion, int, "writerVersion", "an integer")
+        self._table.set_properties(
+            {
+                "delta.minReaderVersion": str(readerVersion),
+                "delta.minWriterVersion": str(writerVersion),
+            }
+        )
+
+    def addFeatureSupport(self, featureName: str) -> None:
+        """Add a table feature.
+
+        Args:
+            featureName: The feature.
+
+        Raises:
+            InvalidArgumentError: There is no such feature.
+            UnsupportedFeatureError: This release cannot write it.
+
+        >>> orders.addFeatureSupport("deletionVectors")  # doctest: +SKIP
+        """
+        _check_type(featureName, str, "featureName", "a string")
+        self._table.add_feature(featureName)
+
+    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
+        """Drop a table feature, after its traces, as ``Table.drop_feature`` does.
+
+        Args:
+            featureName: The feature.
+            truncateHistory: Whether older versions are deleted instead of protected.
+
+        Raises:
+            InvalidArgumentError: The table does not have the feature, or still needs it.
+            UnsupportedFeatureError: This release cannot drop it.
+
+        >>> orders.dropFeatureSupport("deletionVectors")  # doctest: +SKIP
+        """
+        _check_type(featureName, str, "featureName", "a string")
+        if truncateHistory is not None:
+            _check_type(truncateHistory, bool, "truncateHistory", "a boolean")
+        self._table.drop_feature(featureName, truncate_history=bool(truncateHistory))
+
+    def restoreToVersion(self, version: int) -> DataFrame:
+        """Commit a version with the content of an older one.
+
+        Args:
+            version: The older version.
+
+        Returns:
+            One row of metrics.
+
+        Raises:
+            InvalidArgumentError: The version is not a whole number.
+            VersionNotFoundError: The log no longer has it, or files are missing.
+
+        >>> orders.restoreToVersion(3).show()  # doctest: +SKIP
+        """
+        _check_type(version, int, "version", "an int")
+        return results.restored(self._spark, self._table, self._table.restore(version))
+
+    def restoreToTimestamp(self, timestamp: str) -> DataFrame:
+        """Commit a version with the content that the table had at a time.
+
+        Args:
+            timestamp: Such as ``2026-01-31`` or ``2026-01-31 12:30:00``, in the session's time
+                zone.
+
+        Returns:
+            One row of metrics.
+
+        Raises:
+            InvalidArgumentError: It is not a timestamp.
+            VersionNotFoundError: The log has no version so early, or files are missing.
+
+        >>> orders.restoreToTimestamp("2026-01-31").show()  # doctest: +SKIP
+        """
+        _check_type(timestamp, str, "timestamp", "a string")
+        done = self._table.restore(timestamp=moment(self._spark, timestamp))
+        return results.restored(self._spark, self._table, done)
+
+    def optimize(self) -> DeltaOptimizeBuilder:
+        """Rewrite small files as large ones, or in an order that skips more of them.
+
+        >>> orders.optimize().where("day = '2026-01-31'").executeCompaction()  # doctest: +SKIP
+        """
+        return DeltaOptimizeBuilder(self._spark, self._table)
+
+    def clone(
+        self,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Copy the newest version of the table to another place.
+
+        Args:
+            target: The path of the copy; or if it is not absolute, its name in the catalog.
+            isShallow: Whether the copy only refers to the data files.
+            replace: Whether a table at the target is replaced; otherwise it is an error.
+            properties: Properties of the copy, beside those of the table.
+
+        Returns:
+            The copy.
+
+        Raises:
+            InvalidArgumentError: There is a table already, or an argument has the wrong type.
+
+        >>> orders.clone("/tmp/orders_backup", isShallow=True)  # doctest: +SKIP
+        """
+        return self._cloned(target, isShallow, replace, properties)
+
+    def cloneAtVersion(
+        self,
+        version: int,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Copy a version of the table to another place.
+
+        Args:
+            version: The version.
+            target: As for ``clone``.
+            isShallow: As for ``clone``.
+            replace: As for ``clone``.
+            properties: As for ``clone``.
+
+        >>> orders.cloneAtVersion(3, "/tmp/orders_3", isShallow=True)  # doctest: +SKIP
+        """
+        _check_type(version, int, "version", "an int")
+        return self._cloned(target, isShallow, replace, properties, version=version)
+
+    def cloneAtTimestamp(
+        self,
+        timestamp: str,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Copy the table as it was at a time to another place.
+
+        Args:
+            timestamp: As for ``restoreToTimestamp``.
+            target: As for ``clone``.
+            isShallow: As for ``clone``.
+            replace: As for ``clone``.
+            properties: As for ``clone``.
+
+        >>> orders.cloneAtTimestamp("2026-01-31", "/tmp/january")  # doctest: +SKIP
+        """
+        _check_type(timestamp, str, "timestamp", "a string")
+        at = moment(self._spark, timestamp)
+        return self._cloned(target, isShallow, replace, properties, timestamp=at)
+
+    @property
+    def _called(self) -> str:
+        """What expressions call the table."""
+        return "target" if self._alias is None else self._alias
+
+    def _cloned(
+        self, target: str, is_shallow: bool, replace: bool, properties: Any, **at: Any
+    ) -> DeltaTable:
+        _check_type(target, str, "target", "a string")
+        _check_type(is_shallow, bool, "isShallow", "a boolean")
+        _check_type(replace, bool, "replace", "a boolean")
+        if properties is not None:
+            _check_type(properties, dict, "properties", "a dict")
+            for key, value in properties.items():
+                _check_type(key, str, f"the property {key!r}", "a string")
+                _check_type(value, str, f"the value of the property {key!r}", "a string")
+        is_path = names.is_absolute(target)
+        place, name, _ = clones.run(
+            self._spark,
+            self._table,
+            ("delta", target) if is_path else names.parts_of(target),
+            mode="create_or_replace" if replace else "create",
+            shallow=is_shallow,
+            properties=properties,
+            **at,
+        )
+        return DeltaTable(self._spark, place, None, name)
+
+
+def _check_exists(table: Table) -> None:
+    if not table._native.exists():
+        raise TableNotFoundError(
+            f"there is no Delta table at {without_secrets(table.uri)}", code="table.not_found"
+        )
+
+
+def _check_type(value: object, kind: type, argument: str, wanted: str) -> None:
+    """A wrong type is a ``ValueError`` in delta-spark."""
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise InvalidArgumentError(
+            f"{argument} needs to be {wanted}, not {type(value).__name__}", code="argument.type"
+        )

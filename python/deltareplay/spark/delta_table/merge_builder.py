@@ -1,0 +1,191 @@
+"""``DeltaMergeBuilder``: the clauses of a merge, in delta-spark's spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from deltareplay._table import Table
+from deltareplay.spark.delta_table import results
+from deltareplay.spark.dml.expressions import assignments, of_table
+from deltareplay.spark.dml.expressions import condition as checked_condition
+from deltareplay.spark.dml.merge.builder import merge
+from deltareplay.spark.session import settings as delta_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay.spark.dml.expressions import Expression
+
+
+class DeltaMergeBuilder:
+    """What a merge does with matched and unmatched rows; ``DeltaTable.merge`` makes one.
+
+    Each method returns a new builder with one more clause. Among the clauses of one kind, the first
+    one whose condition is true applies; only the last may have none. Several rows of the source
+    that match one row of the table are an error, unless the only clause deletes without a
+    condition.
+
+    >>> merge = orders.alias("o").merge(new.alias("n"), "o.id = n.id")  # doctest: +SKIP
+    >>> merge = merge.whenMatchedUpdate(set={"total": "n.total + o.total"})  # doctest: +SKIP
+    >>> merge.whenNotMatchedInsertAll().execute().show()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        table: Table,
+        alias: str | None,
+        source: DataFrame,
+        on: Expression,
+        clauses: tuple[tuple[str, tuple[Any, ...]], ...] = (),
+        evolves: bool = False,
+    ) -> None:
+        """Not for programs: see the class."""
+        self._spark = spark
+        self._table = table
+        self._alias = alias
+        self._source = source
+        self._on = on
+        self._clauses = clauses
+        self._evolves = evolves
+
+    def whenMatchedUpdate(
+        self,
+        condition: Expression | None = None,
+        set: Mapping[str, Expression] | None = None,
+    ) -> DeltaMergeBuilder:
+        """Set columns of the rows of the table that match a row of the source.
+
+        Args:
+            condition: The clause applies where it is true; None means everywhere.
+            set: Columns and their values; required.
+
+        Raises:
+            TypeError: An expression is neither SQL text nor a column.
+            InvalidArgumentError: ``set`` is missing.
+        """
+        values = self._values(set, "'set' in whenMatchedUpdate")
+        return self._with("when_matched_update", values, checked_condition(condition))
+
+    def whenMatchedUpdateAll(self, condition: Expression | None = None) -> DeltaMergeBuilder:
+        """Set all columns of matched rows to those of the source.
+
+        Args:
+            condition: As for ``whenMatchedUpdate``.
+        """
+        return self._with("when_matched_update_all", checked_condition(condition))
+
+    def whenMatchedDelete(self, condition: Expression | None = None) -> DeltaMergeBuilder:
+        """Delete the rows of the table that match a row of the source.
+
+        Args:
+            condition: As for ``whenMatchedUpdate``.
+        """
+        return self._with("when_matched_delete", checked_condition(condition))
+
+    def whenNotMatchedInsert(
+        self,
+        condition: Expression | None = None,
+        values: Mapping[str, Expression] | None = None,
+    ) -> DeltaMergeBuilder:
+        """Insert the rows of the source that match no row of the table.
+
+        Args:
+            condition: As for ``whenMatchedUpdate``; it sees the source only.
+            values: Columns and their values; required. Other columns are null, computed, or get
+                their default.
+
+        Raises:
+            TypeError: An expression is neither SQL text nor a column.
+            InvalidArgumentError: ``values`` is missing.
+        """
+        given = self._values(values, "'values' in whenNotMatchedInsert")
+        return self._with("when_not_matched_insert", given, checked_condition(condition))
+
+    def whenNotMatchedInsertAll(self, condition: Expression | None = None) -> DeltaMergeBuilder:
+        """Insert the unmatched rows of the source with all their columns.
+
+        Args:
+            condition: As for ``whenNotMatchedInsert``.
+        """
+        return self._with("when_not_matched_insert_all", checked_condition(condition))
+
+    def whenNotMatchedBySourceUpdate(
+        self,
+        condition: Expression | None = None,
+        set: Mapping[str, Expression] | None = None,
+    ) -> DeltaMergeBuilder:
+        """Set columns of the rows of the table that match no row of the source.
+
+        Args:
+            condition: As for ``whenMatchedUpdate``; it sees the table only.
+            set: As for ``whenMatchedUpdate``.
+
+        Raises:
+            TypeError: An expression is neither SQL text nor a column.
+            InvalidArgumentError: ``set`` is missing.
+        """
+        values = self._values(set, "'set' in whenNotMatchedBySourceUpdate")
+        return self._with("when_not_matched_by_source_update", values, checked_condition(condition))
+
+    def whenNotMatchedBySourceDelete(
+        self, condition: Expression | None = None
+    ) -> DeltaMergeBuilder:
+        """Delete the rows of the table that match no row of the source.
+
+        Args:
+            condition: As for ``whenNotMatchedBySourceUpdate``.
+        """
+        return self._with("when_not_matched_by_source_delete", checked_condition(condition))
+
+    def withSchemaEvolution(self) -> DeltaMergeBuilder:
+        """Let the merge add columns that only the source has."""
+        return DeltaMergeBuilder(
+            self._spark, self._table, self._alias, self._source, self._on, self._clauses, True
+        )
+
+    def execute(self) -> DataFrame:
+        """Run the merge, by the executors, in one commit.
+
+        Returns:
+            One row: ``num_affected_rows``, ``num_updated_rows``, ``num_deleted_rows`` and
+            ``num_inserted_rows``.
+
+        Raises:
+            InvalidArgumentError: There is no clause, an expression names a column that does not
+                exist, or several rows of the source match one row of the table.
+            CommitConflictError: Another writer's commit conflicts.
+        """
+        evolves = self._evolves or delta_settings.merges_schemas(self._spark)
+        run = merge(
+            self._spark,
+            self._table,
+            self._source,
+            self._on,
+            schema_mode="merge" if evolves else None,
+            target_alias=self._called,
+        )
+        for method, arguments in self._clauses:
+            getattr(run, method)(*arguments)
+        return results.merged(self._spark, run.execute().metrics)
+
+    def _values(self, given: Any, argument: str) -> dict[str, Expression]:
+        return of_table(assignments(given, argument), self._called)
+
+    @property
+    def _called(self) -> str:
+        """What expressions call the table."""
+        return "target" if self._alias is None else self._alias
+
+    def _with(self, method: str, *arguments: Any) -> DeltaMergeBuilder:
+        clauses = (*self._clauses, (method, arguments))
+        return DeltaMergeBuilder(
+            self._spark,
+            self._table,
+            self._alias,
+            self._source,
+            self._on,
+            clauses,
+            self._evolves,
+        )

@@ -1,0 +1,65 @@
+"""``DeltaOptimizeBuilder``: what ``DeltaTable.optimize`` rewrites, and how."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deltareplay._table import Table
+from deltareplay.spark.delta_table import optimize_result as optimize_metrics
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class DeltaOptimizeBuilder:
+    """Rewrites data files, and no row changes; ``DeltaTable.optimize`` makes one.
+
+    >>> orders.optimize().where("day > '2026-01-01'").executeCompaction()  # doctest: +SKIP
+    >>> orders.optimize().executeZOrderBy("country", "status").show()  # doctest: +SKIP
+    """
+
+    def __init__(self, spark: SparkSession, table: Table, where: str | None = None) -> None:
+        """Not for programs: see the class."""
+        self._spark = spark
+        self._table = table
+        self._where = where
+
+    def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
+        """Choose the partitions.
+
+        Args:
+            partitionFilter: SQL on partition columns.
+        """
+        return DeltaOptimizeBuilder(self._spark, self._table, partitionFilter)
+
+    def executeCompaction(self) -> DataFrame:
+        """Rewrite small files as large ones.
+
+        Returns:
+            One row: ``path`` and ``metrics``, as from delta-spark.
+
+        Raises:
+            InvalidArgumentError: The filter names a column that is not a partition column.
+        """
+        return optimize_metrics.run(self._spark, self._table, self._where)
+
+    def executeZOrderBy(self, *cols: str | list[str] | tuple[str, ...]) -> DataFrame:
+        """Rewrite files so that rows with near values are near to each other.
+
+        Args:
+            cols: Columns, or one list of them.
+
+        Returns:
+            One row: ``path`` and ``metrics``, as from delta-spark.
+
+        Raises:
+            TypeError: A column is not a string.
+            InvalidArgumentError: There is no such column, or it is a partition column.
+        """
+        names = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
+        for one in names:
+            if not isinstance(one, str):
+                raise TypeError(
+                    f"Z-order columns must be str, not {one!r} of type {type(one).__name__}"
+                )
+        return optimize_metrics.run(self._spark, self._table, self._where, list(map(str, names)))

@@ -1,0 +1,223 @@
+"""What ``OPTIMIZE`` and ``REORG`` return: one row, with the metrics that delta-spark gives."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay.spark.maintenance.detail import location
+from deltareplay.spark.maintenance.optimize import optimize
+from deltareplay.spark.schema.frames import from_arrow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._snapshot import Snapshot
+    from deltareplay._table import Table
+    from deltareplay._written import Written
+
+
+def _required(name: str, kind: Any) -> pa.Field[Any]:
+    return pa.field(name, kind, nullable=False)
+
+
+_LONG = pa.int64()
+_SIZES = pa.struct(
+    [
+        ("min", _LONG),
+        ("max", _LONG),
+        _required("avg", pa.float64()),
+        _required("totalFiles", _LONG),
+        _required("totalSize", _LONG),
+    ]
+)
+_CUBE_FILES = pa.struct([_required("num", _LONG), _required("size", _LONG)])
+_Z_ORDER = pa.struct(
+    [
+        ("strategyName", pa.string()),
+        ("inputCubeFiles", _CUBE_FILES),
+        ("inputOtherFiles", _CUBE_FILES),
+        _required("inputNumCubes", _LONG),
+        ("mergedFiles", _CUBE_FILES),
+        _required("numOutputCubes", _LONG),
+        ("mergedNumCubes", _LONG),
+    ]
+)
+_CLUSTER_FILES = pa.struct([_required("numFiles", _LONG), _required("size", _LONG)])
+_CLUSTERING = pa.struct(
+    [
+        ("inputZCubeFiles", _CLUSTER_FILES),
+        ("inputOtherFiles", _CLUSTER_FILES),
+        _required("inputNumZCubes", _LONG),
+        ("mergedFiles", _CLUSTER_FILES),
+        _required("numOutputZCubes", _LONG),
+    ]
+)
+_PARALLELISM = pa.struct(
+    [
+        (f"{end}{of}ActiveParallelism", _LONG)
+        for of in ("Cluster", "Session")
+        for end in ("max", "min")
+    ]
+)
+_VECTORS = pa.struct(
+    [
+        _required("numDeletionVectorsRemoved", _LONG),
+        _required("numDeletionVectorRowsRemoved", _LONG),
+    ]
+)
+_METRICS = pa.struct(
+    [
+        _required("numFilesAdded", _LONG),
+        _required("numFilesRemoved", _LONG),
+        ("filesAdded", _SIZES),
+        ("filesRemoved", _SIZES),
+        _required("partitionsOptimized", _LONG),
+        ("zOrderStats", _Z_ORDER),
+        ("clusteringStats", _CLUSTERING),
+        _required("numBins", _LONG),
+        _required("numBatches", _LONG),
+        _required("totalConsideredFiles", _LONG),
+        _required("totalFilesSkipped", _LONG),
+        _required("preserveInsertionOrder", pa.bool_()),
+        _required("numFilesSkippedToReduceWriteAmplification", _LONG),
+        _required("numBytesSkippedToReduceWriteAmplification", _LONG),
+        _required("startTimeMs", _LONG),
+        _required("endTimeMs", _LONG),
+        _required("totalClusterParallelism", _LONG),
+        _required("totalScheduledTasks", _LONG),
+        ("autoCompactParallelismStats", _PARALLELISM),
+        ("deletionVectorStats", _VECTORS),
+        _required("numTableColumns", _LONG),
+        _required("numTableColumnsWithStats", _LONG),
+    ]
+)
+_SCHEMA = pa.schema([("path", pa.string()), ("metrics", _METRICS)])
+
+
+def run(
+    spark: SparkSession,
+    table: Table,
+    where: str | None,
+    z_order_by: Sequence[str] | None = None,
+    *,
+    purge: bool = False,
+) -> DataFrame:
+    """Rewrites files, and tells what was done.
+
+    Args:
+        spark: The session.
+        table: The table.
+        where: SQL on partition columns; None takes all files.
+        z_order_by: Columns of a Z-order; None packs files, or clusters a clustered table.
+        purge: Whether only files with deletion vectors are rewritten.
+    """
+    started = _now()
+    before = table.snapshot()
+    done = optimize(spark, table, where=where, z_order_by=z_order_by, purge=purge)
+    metrics = _metrics(table, before, done, where, z_order_by)
+    metrics["startTimeMs"], metrics["endTimeMs"] = started, _now()
+    metrics["totalClusterParallelism"] = _parallelism(spark)
+    row = {"path": location(table.uri), "metrics": metrics}
+    return from_arrow(spark, pa.Table.from_pylist([row], _SCHEMA))
+
+
+def _metrics(
+    table: Table,
+    before: Snapshot,
+    done: Written,
+    where: str | None,
+    z_order_by: Sequence[str] | None,
+) -> dict[str, Any]:
+    added, removed = _files(table, done.version)
+    considered = before.files(["path"], where).num_rows
+    partitions = len({json.dumps(one["partitionValues"], sort_keys=True) for one in removed})
+    columns = len(before.schema.names)
+    indexed = int(before.properties.get("delta.dataSkippingNumIndexedCols", 32))
+    clusters = not z_order_by and "delta.clustering" in before.domain_metadata
+    vectors = [one["deletionVector"] for one in removed if one["deletionVector"]]
+    metrics: dict[str, Any] = {
+        "numFilesAdded": len(added),
+        "numFilesRemoved": len(removed),
+        "filesAdded": _sizes(added),
+        "filesRemoved": _sizes(removed),
+        "partitionsOptimized": partitions,
+        "zOrderStats": None,
+        "clusteringStats": None,
+        "numBins": partitions if z_order_by or clusters else len(added),
+        "numBatches": 1,
+        "totalConsideredFiles": considered,
+        "totalFilesSkipped": considered - len(removed),
+        "preserveInsertionOrder": not z_order_by and not clusters,
+        "numFilesSkippedToReduceWriteAmplification": 0,
+        "numBytesSkippedToReduceWriteAmplification": 0,
+        "totalScheduledTasks": 0,
+        "autoCompactParallelismStats": None,
+        "deletionVectorStats": None,
+        "numTableColumns": columns,
+        "numTableColumnsWithStats": columns if indexed < 0 else min(indexed, columns),
+    }
+    if vectors:
+        rows = sum(one["cardinality"] for one in vectors)
+        metrics["deletionVectorStats"] = {
+            "numDeletionVectorsRemoved": len(vectors),
+            "numDeletionVectorRowsRemoved": rows,
+        }
+    size = sum(one["size"] or 0 for one in removed)
+    if z_order_by:
+        merged = {"num": len(removed), "size": size}
+        metrics["zOrderStats"] = {
+            "strategyName": "all",
+            "inputCubeFiles": {"num": 0, "size": 0},
+            "inputOtherFiles": merged,
+            "inputNumCubes": 0,
+            "mergedFiles": merged,
+            "numOutputCubes": partitions,
+            "mergedNumCubes": None,
+        }
+    elif clusters:
+        merged = {"numFiles": len(removed), "size": size}
+        metrics["clusteringStats"] = {
+            "inputZCubeFiles": {"numFiles": 0, "size": 0},
+            "inputOtherFiles": merged,
+            "inputNumZCubes": 0,
+            "mergedFiles": merged,
+            "numOutputZCubes": partitions,
+        }
+    return metrics
+
+
+def _files(table: Table, version: int | None) -> tuple[list[Any], list[Any]]:
+    """What the commit added and removed; nothing where there was nothing to do."""
+    if version is None:
+        return [], []
+    rows = table.actions(version, version).read_all().select(["add", "remove"]).to_pylist()
+    added = [row["add"] for row in rows if row["add"] is not None]
+    return added, [row["remove"] for row in rows if row["remove"] is not None]
+
+
+def _sizes(files: list[Any]) -> dict[str, Any]:
+    sizes = [one["size"] or 0 for one in files]
+    return {
+        "min": min(sizes, default=None),
+        "max": max(sizes, default=None),
+        "avg": sum(sizes) / len(sizes) if sizes else 0.0,
+        "totalFiles": len(sizes),
+        "totalSize": sum(sizes),
+    }
+
+
+def _parallelism(spark: SparkSession) -> int:
+    """How many tasks the cluster runs at once; 0 on Connect, which does not tell."""
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception:  # Connect raises its own error
+        return 0
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,84 @@
+"""What statements return: delta-spark's DataFrames of metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay.spark.schema.frames import from_arrow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._restore import Restored
+    from deltareplay._table import Table
+
+
+def affected(spark: SparkSession, metrics: Mapping[str, int], metric: str) -> DataFrame:
+    """What ``DELETE`` and ``UPDATE`` return.
+
+    Args:
+        spark: The session.
+        metrics: Of the commit.
+        metric: Delta's name of the metric that counts the rows. As in delta-spark, -1 stands for
+            one that the statement did not learn.
+    """
+    return _row(spark, {"num_affected_rows": metrics.get(metric, -1)})
+
+
+def merged(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
+    """What ``MERGE`` returns."""
+    updated, deleted, inserted = (
+        metrics.get(f"numTargetRows{one}", 0) for one in ("Updated", "Deleted", "Inserted")
+    )
+    row = {
+        "num_affected_rows": updated + deleted + inserted,
+        "num_updated_rows": updated,
+        "num_deleted_rows": deleted,
+        "num_inserted_rows": inserted,
+    }
+    return _row(spark, row)
+
+
+def restored(spark: SparkSession, table: Table, done: Restored) -> DataFrame:
+    """What ``RESTORE`` returns."""
+    snapshot = table.snapshot(done.version)
+    row = {
+        "table_size_after_restore": snapshot.size_in_bytes,
+        "num_of_files_after_restore": snapshot.num_files,
+        "num_removed_files": done.num_removed_files,
+        "num_restored_files": done.num_restored_files,
+        "removed_files_size": done.removed_files_size,
+        "restored_files_size": done.restored_files_size,
+    }
+    return _row(spark, row)
+
+
+def cloned(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
+    """What ``SHALLOW CLONE`` returns in SQL.
+
+    Args:
+        spark: The session.
+        metrics: Of the commit; empty if the clone was there.
+    """
+    row = {
+        "source_table_size": "sourceTableSize",
+        "source_num_of_files": "sourceNumOfFiles",
+        "num_removed_files": "numRemovedFiles",
+        "num_copied_files": "numCopiedFiles",
+        "removed_files_size": "removedFilesSize",
+        "copied_files_size": "copiedFilesSize",
+    }
+    return _row(spark, {name: metrics.get(metric, -1) for name, metric in row.items()})
+
+
+def paths(spark: SparkSession, found: Sequence[str]) -> DataFrame:
+    """What ``VACUUM`` returns in SQL."""
+    return from_arrow(spark, pa.table({"path": pa.array(found, pa.string())}))
+
+
+def _row(spark: SparkSession, values: Mapping[str, Any]) -> DataFrame:
+    schema = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in values])
+    return from_arrow(spark, pa.Table.from_pylist([dict(values)], schema))

@@ -1,0 +1,245 @@
+"""``DeltaTableBuilder``: the definition of a new table, in delta-spark's spelling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.definition import definition as definitions
+from deltareplay.spark.definition.definition import Definition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import DataType, StructField, StructType
+
+    from deltareplay._table import Table
+
+
+#: ``DeltaTable``, which imports this module.
+_Opened = TypeVar("_Opened")
+
+
+@dataclass
+class IdentityGenerator:
+    """The values of an identity column: ``start``, ``start + step``, and so on.
+
+    Attributes:
+        start: The first value.
+        step: The distance to the next one; may be negative, but not 0.
+
+    >>> IdentityGenerator(step=2)
+    IdentityGenerator(start=1, step=2)
+    """
+
+    start: int = 1
+    step: int = 1
+
+
+class DeltaTableBuilder(Generic[_Opened]):
+    """A table to be created or replaced; ``DeltaTable.create`` and its siblings make one.
+
+    Name or path are required, everything else is optional. Methods change the builder, and return
+    it. Without ``location``, the table lies where the catalog puts tables of that name.
+
+    >>> new = DeltaTable.createIfNotExists(spark).location("/tmp/events")  # doctest: +SKIP
+    >>> new = new.addColumn("id", "bigint", nullable=False)  # doctest: +SKIP
+    >>> new.addColumn("day", "date").partitionedBy("day").execute()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        mode: definitions.Mode,
+        opened: Callable[[SparkSession, Table, None, str | None], _Opened],
+    ) -> None:
+        """Not for programs: see the class."""
+        self._spark = spark
+        self._definition = Definition(mode)
+        self._opened = opened
+
+    def tableName(self, identifier: str) -> DeltaTableBuilder[_Opened]:
+        """Set the name, under which the session's catalog will know the table.
+
+        Args:
+            identifier: The name, with its schema if it is another than the current one; or
+                ``delta.`/path```.
+        """
+        self._definition.name = _text(identifier, "the identifier")
+        return self
+
+    def location(self, location: str) -> DeltaTableBuilder[_Opened]:
+        """Set the path of the table.
+
+        Args:
+            location: A Hadoop path.
+        """
+        self._definition.location = _text(location, "the location")
+        return self
+
+    def comment(self, comment: str) -> DeltaTableBuilder[_Opened]:
+        """Set the comment of the table.
+
+        Args:
+            comment: Any text.
+        """
+        self._definition.comment = _text(comment, "the comment of the table")
+        return self
+
+    def addColumn(
+        self,
+        colName: str,
+        dataType: str | DataType,
+        nullable: bool = True,
+        generatedAlwaysAs: str | IdentityGenerator | None = None,
+        generatedByDefaultAs: IdentityGenerator | None = None,
+        comment: str | None = None,
+    ) -> DeltaTableBuilder[_Opened]:
+        """Add a column.
+
+        Args:
+            colName: Its name.
+            dataType: Its type, as DDL or as a ``DataType``.
+            nullable: Whether it may be null.
+            generatedAlwaysAs: SQL from which its values are computed; or an ``IdentityGenerator``,
+                if writers must not give values.
+            generatedByDefaultAs: The same generator, if writers may give values.
+            comment: Any text.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            InvalidArgumentError: A step is 0, or both kinds of generation are given.
+        """
+        from pyspark.sql.types import DataType
+
+        _text(colName, "the name of a column")
+        if not isinstance(dataType, (str, DataType)):
+            raise _wrong("the type of a column", "a str or a DataType", dataType)
+        if not isinstance(nullable, bool):
+            raise _wrong("nullable", "a bool", nullable)
+        if generatedAlwaysAs is not None and generatedByDefaultAs is not None:
+            raise InvalidArgumentError(
+                f"the column {colName} cannot be both generatedAlwaysAs and generatedByDefaultAs",
+                code="column.generated",
+            )
+        if not isinstance(generatedAlwaysAs, (str, IdentityGenerator, type(None))):
+            raise _wrong("generatedAlwaysAs", "a str or an IdentityGenerator", generatedAlwaysAs)
+        if not isinstance(generatedByDefaultAs, (IdentityGenerator, type(None))):
+            raise _wrong("generatedByDefaultAs", "an IdentityGenerator", generatedByDefaultAs)
+        if comment is not None:
+            _text(comment, "the comment of a column")
+        computed = generatedAlwaysAs if isinstance(generatedAlwaysAs, str) else None
+        self._definition.columns.append(
+            definitions.column(
+                colName,
+                dataType,
+                nullable=nullable,
+                computed=computed,
+                identity=_identity(colName, generatedAlwaysAs, generatedByDefaultAs),
+                comment=comment,
+            )
+        )
+        return self
+
+    def addColumns(self, cols: StructType | list[StructField]) -> DeltaTableBuilder[_Opened]:
+        """Add the columns of a schema, such as ``df.schema``.
+
+        Args:
+            cols: The schema, or a list of its fields.
+
+        Raises:
+            TypeError: They are not fields.
+        """
+        from pyspark.sql.types import StructField, StructType
+
+        if not isinstance(cols, (StructType, list)):
+            raise _wrong("a schema", "a StructType or a list of StructField", cols)
+        for one in cols:
+            if not isinstance(one, StructField):
+                raise _wrong("a column of a schema", "a StructField", one)
+        self._definition.columns.extend(definitions.column_of(one) for one in cols)
+        return self
+
+    def partitionedBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder[_Opened]:
+        """Set the partition columns.
+
+        Args:
+            cols: Their names, or one list of them.
+
+        Raises:
+            TypeError: A name is not a string.
+        """
+        self._definition.partition_by = _names(cols, "a partition column")
+        return self
+
+    def clusterBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder[_Opened]:
+        """Set the columns by which rows are clustered.
+
+        Args:
+            cols: Their names, or one list of them.
+
+        Raises:
+            TypeError: A name is not a string.
+        """
+        self._definition.cluster_by = _names(cols, "a clustering column")
+        return self
+
+    def property(self, key: str, value: str) -> DeltaTableBuilder[_Opened]:
+        """Set a table property.
+
+        Args:
+            key: Its name.
+            value: Its value.
+
+        Raises:
+            TypeError: One of them is not a string.
+        """
+        key = _text(key, "the name of a property")
+        self._definition.properties[key] = _text(value, f"the value of the property {key}")
+        return self
+
+    def execute(self) -> _Opened:
+        """Create or replace the table.
+
+        Returns:
+            The table.
+
+        Raises:
+            InvalidArgumentError: Neither name nor path is set; there is a table already, or none to
+                replace; a column, a property or a partition column is invalid.
+            UnsupportedFeatureError: The catalog cannot take the name: see
+                ``deltareplay.spark.register``.
+        """
+        table, name = definitions.execute(self._spark, self._definition)
+        return self._opened(self._spark, table, None, name)
+
+
+def _identity(
+    name: str, always: str | IdentityGenerator | None, by_default: IdentityGenerator | None
+) -> tuple[int, int, bool] | None:
+    """Start, step, and whether writers may give values."""
+    generator = by_default if by_default is not None else always
+    if not isinstance(generator, IdentityGenerator):
+        return None
+    if generator.step == 0:
+        raise InvalidArgumentError(
+            f"the step of the identity column {name} must not be 0", code="column.generated"
+        )
+    return generator.start, generator.step, by_default is not None
+
+
+def _names(cols: tuple[Any, ...], what: str) -> list[str]:
+    names = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
+    return [_text(one, what) for one in names]
+
+
+def _text(value: Any, what: str) -> str:
+    if isinstance(value, str):
+        return value
+    raise _wrong(what, "a str", value)
+
+
+def _wrong(what: str, wanted: str, value: object) -> TypeError:
+    return TypeError(f"{what} must be {wanted}, not {value!r} of type {type(value).__name__}")

@@ -1,0 +1,1 @@
+"""Write, overwrite, DELETE, UPDATE and MERGE."""

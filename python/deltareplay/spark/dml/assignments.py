@@ -1,0 +1,205 @@
+"""Assignments of UPDATE and MERGE: columns, and fields of structs, and their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.dml.statement import as_column, shown
+from deltareplay.spark.scan import connect_sql as connect_columns
+from deltareplay.spark.schema.alignment import is_struct
+from deltareplay.spark.schema.fields import Json, field, fields_of
+from deltareplay.spark.syntax import names
+from deltareplay.spark.writing import identity_columns as identities
+from deltareplay.spark.writing.table_rows import assigned, default
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+#: The keyword that stands for the default of a column; as in Spark, it may be in backticks.
+_DEFAULT = re.compile(r"[\s(]*(`?)DEFAULT\1[\s)]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """What a clause sets.
+
+    Attributes:
+        values: By the table's own names.
+    """
+
+    values: dict[tuple[str, ...], Column]
+
+    @classmethod
+    def of(
+        cls,
+        spark: SparkSession,
+        set: Mapping[str, Any],  # noqa: A002
+        fields: Sequence[Json],
+        seen: Collection[str],
+    ) -> Assignments:
+        """Finds the columns.
+
+        Args:
+            spark: The session.
+            set: Columns and their values. ``DEFAULT`` alone is the default of the column.
+            fields: The columns of the table.
+            seen: The columns that values see. One of the name ``default`` hides the keyword.
+
+        Raises:
+            InvalidArgumentError: ``statement.column``: the table has no such column, it is set
+                twice, or it has no default. ``write.identity``: the table itself gives its values.
+        """
+        values: dict[tuple[str, ...], Column] = {}
+        hidden = any(name.lower() == "default" for name in seen)
+        for name, value in set.items():
+            path = _found(parts(name), fields, name)
+            for other in values:
+                if other[: len(path)] == path or path[: len(other)] == other:
+                    raise InvalidArgumentError(
+                        f"{name} is set twice: leave one of the values out",
+                        code="statement.column",
+                    )
+            column = next(one for one in fields if one["name"] == path[0])
+            identities.refuse(column)
+            if len(path) == 1 and not hidden and is_default(value):
+                values[path] = default_of(spark, column)
+            else:
+                values[path] = as_column(value)
+        return cls(values)
+
+    def sets(self, name: str) -> bool:
+        """Whether a column, or a field in it, is set."""
+        return any(path[0] == name for path in self.values)
+
+    def typed(
+        self,
+        rows: DataFrame,
+        fields: Sequence[Json],
+        *,
+        partial: bool = False,
+        evolve: str | None = None,
+    ) -> Assignments:
+        """The same with values of the columns' types.
+
+        Args:
+            rows: What the values are computed of.
+            fields: The columns.
+            partial: Whether fields of structs may be missing.
+            evolve: How the statement lets the schema evolve; None if it has no such way.
+        """
+        paths = list(self.values)
+        shown = rows.select(*[self.values[path].alias(f"_{at}") for at, path in enumerate(paths)])
+        types = fields_of(shown.schema)
+        return Assignments(
+            {
+                path: assigned(
+                    self.values[path], found, _field(path, fields), partial=partial, evolve=evolve
+                )
+                for path, found in zip(paths, types, strict=True)
+            }
+        )
+
+    def value(self, one: Json, old: Column) -> Column:
+        """The value of a column: what is set, and the old value of the rest."""
+        return self._value((one["name"],), one["type"], old)
+
+    def _value(self, path: tuple[str, ...], type_: Any, old: Column) -> Column:
+        from pyspark.sql import functions as sf
+
+        if path in self.values:
+            return self.values[path]
+        if not any(other[: len(path)] == path for other in self.values):
+            return old
+        return sf.struct(
+            *[
+                self._value((*path, one["name"]), one["type"], old.getField(one["name"])).alias(
+                    one["name"]
+                )
+                for one in type_["fields"]
+            ]
+        )
+
+
+def parts(name: str) -> list[str]:
+    """The parts of a name with dots; backticks quote a part.
+
+    >>> parts("a.`b.c`.d"), parts("`a``b`")
+    (['a', 'b.c', 'd'], ['a`b'])
+    """
+    found, part, at, quoted = [], "", 0, False
+    while at < len(name):
+        letter = name[at]
+        if letter == "`" and quoted and name[at + 1 : at + 2] == "`":
+            part, at = part + "`", at + 1
+        elif letter == "`":
+            quoted = not quoted
+        elif letter == "." and not quoted:
+            found.append(part)
+            part = ""
+        else:
+            part += letter
+        at += 1
+    return [*found, part]
+
+
+def is_default(value: Any) -> bool:
+    """Whether a value is the keyword ``DEFAULT``, as SQL text or as a column.
+
+    >>> is_default("(default)"), is_default("`DEFAULT`"), is_default("DEFAULT()")
+    (True, True, False)
+    """
+    if not isinstance(value, str):
+        if connect_columns.is_literal(value):
+            return False
+        value = shown(value)
+    return _DEFAULT.fullmatch(value) is not None and value.count("(") == value.count(")")
+
+
+def default_of(spark: SparkSession, one: Json) -> Column:
+    """What the keyword ``DEFAULT`` is for a column.
+
+    Raises:
+        InvalidArgumentError: ``statement.column``: it must have a value, and has no default.
+            ``write.identity``: the table itself gives its values.
+    """
+    if identities.is_identity(one):
+        raise InvalidArgumentError(
+            f"{one['name']} is an identity column, which has no default: leave it out",
+            code="write.identity",
+        )
+    if not one["nullable"] and "CURRENT_DEFAULT" not in (one.get("metadata") or {}):
+        raise InvalidArgumentError(
+            f"{one['name']} is NOT NULL and has no default: give it a value",
+            code="statement.column",
+        )
+    return default(spark, one)
+
+
+def _found(steps: list[str], fields: Sequence[Json], name: str) -> tuple[str, ...]:
+    whole = [one for one in fields if one["name"].lower() == name.lower()]
+    if whole:  # a column may have dots in its name
+        return (whole[0]["name"],)
+    found: tuple[str, ...] = ()
+    for step in steps:
+        one = next((one for one in fields if one["name"].lower() == step.lower()), None)
+        if one is None:
+            raise InvalidArgumentError(
+                f"the table has no column {name}: it has "
+                f"{', '.join(names.quoted(one['name']) for one in fields) or 'no fields there'}",
+                code="statement.column",
+            )
+        found = (*found, one["name"])
+        inner = one["type"]
+        fields = inner["fields"] if is_struct(inner) else []
+    return found
+
+
+def _field(path: tuple[str, ...], fields: Sequence[Json]) -> Json:
+    for part in path:
+        one = next(one for one in fields if one["name"] == part)
+        fields = one["type"]["fields"] if is_struct(one["type"]) else []
+    return field(".".join(path), one["type"], one.get("metadata"))

@@ -1,0 +1,93 @@
+"""The rows that statements write into the change data feed, beside those of the table.
+
+One job writes both, so that values that Spark computes anew each time are the same in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from deltareplay.spark.scan import hidden_columns
+from deltareplay.spark.schema.fields import Json
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+#: The kinds of changed rows.
+INSERT, UPDATE, DELETE = "insert", "update", "delete"
+
+
+def before(fields: Sequence[Json], alias: str) -> Column:
+    """The columns of a row before its change, as ``names.BEFORE``.
+
+    Args:
+        fields: The columns of the table.
+        alias: The table's name in the rows.
+    """
+    from pyspark.sql import functions as sf
+
+    columns = [(one["name"], sf.col(of(alias, one["name"]))) for one in fields]
+    return sf.struct(*[column.alias(name) for name, column in columns]).alias(hidden_columns.BEFORE)
+
+
+def of(alias: str, name: str) -> str:
+    """A column of an aliased frame, for ``sf.col``."""
+    return f"{names.quoted(alias)}.{names.quoted(name)}"
+
+
+def with_images(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
+    """Changed rows with their images, as ``Rewrite.stage`` takes them.
+
+    Args:
+        rows: The table's columns after the change, those before it as ``names.BEFORE``, the kind
+            as ``names.KIND``, and ids of rows if the table tracks them.
+        fields: The columns of the table.
+    """
+    from pyspark.sql import functions as sf
+
+    ids = [
+        one
+        for one in (hidden_columns.OLD_ROW_ID, hidden_columns.OLD_VERSION)
+        if one in rows.columns
+    ]
+
+    def row(change: str | None, *, old: bool) -> Column:
+        columns = []
+        for one in fields:
+            new = sf.col(names.quoted(one["name"]))
+            column = sf.col(hidden_columns.BEFORE).getField(one["name"]) if old else new
+            columns.append(column.alias(one["name"]))
+        columns.append(sf.lit(change).cast("string").alias(hidden_columns.CHANGE))
+        none = sf.lit(None).cast("bigint")
+        columns += [(sf.col(one) if change is None else none).alias(one) for one in ids]
+        return sf.struct(*columns)
+
+    data = row(None, old=False)
+    update = sf.array(data, row("update_preimage", old=True), row("update_postimage", old=False))
+    insert = sf.array(data, row("insert", old=False))
+    kind = sf.col(hidden_columns.KIND)
+    written = sf.when(kind == UPDATE, update).when(kind == INSERT, insert)
+    return rows.select(sf.inline(written.otherwise(sf.array(row("delete", old=True)))))
+
+
+def inserted(rows: DataFrame, fields: Sequence[Json], *, tracked: bool) -> DataFrame:
+    """New rows as ``with_images`` takes them.
+
+    Args:
+        rows: The table's columns.
+        fields: The columns of the table.
+        tracked: Whether the table tracks rows.
+    """
+    from pyspark.sql import functions as sf
+
+    none = sf.lit(None).cast("bigint")
+    ids = (
+        [none.alias(hidden_columns.OLD_ROW_ID), none.alias(hidden_columns.OLD_VERSION)]
+        if tracked
+        else []
+    )
+    columns = [sf.col(names.quoted(one["name"])).alias(one["name"]) for one in fields]
+    before = sf.struct(*columns).alias(hidden_columns.BEFORE)  # of its type; nobody reads it
+    return rows.select(*columns, *ids, before, sf.lit(INSERT).alias(hidden_columns.KIND))

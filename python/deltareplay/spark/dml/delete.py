@@ -1,0 +1,112 @@
+"""``delete``: rows leave a table; Spark finds them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deltareplay._arguments import checked
+from deltareplay._written import Written
+from deltareplay.spark.catalog.table_argument import TableLike
+from deltareplay.spark.dml.rewrite import Rewrite, with_change
+from deltareplay.spark.dml.row_sets import Marked
+from deltareplay.spark.dml.statement import Statement, as_column, predicates
+from deltareplay.spark.query import subqueries
+from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.scan.skipping import not_true
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+    from deltareplay._transaction import Transaction
+
+
+@checked
+def delete(
+    spark: SparkSession,
+    table: TableLike,
+    where: str | Column | None = None,
+    *,
+    target_alias: str = "target",
+    txn: tuple[str, int] | None = None,
+    user_metadata: str | None = None,
+    root: str | None = None,
+) -> Written:
+    """Delete the rows that satisfy a condition, or all, in one commit.
+
+    Files are selected by partition values and statistics. Spark evaluates the condition on their
+    rows, so everything that Spark can compute is allowed. With deletion vectors the rows are
+    marked; otherwise the rows that stay are copied by the executors, with their row ids. Files
+    whose rows all go, as statistics tell, are not read.
+
+    Args:
+        spark: A session of PySpark 4.0 or later, classic or Connect.
+        table: A ``Table``, a ``Snapshot``, or the table's path, URI or name.
+        where: SQL text or a column; None deletes all rows.
+        target_alias: A name of the table in the condition.
+        txn: As in ``write``.
+        user_metadata: Any text for the commit.
+        root: As in ``read``.
+
+    Returns:
+        The version, None if no row satisfies the condition; the metrics of ``Table.delete``.
+
+    Raises:
+        InvalidArgumentError: The condition does not fit the table; the table is append-only.
+        UnsupportedFeatureError: Spark is older than 4.0; the table has a feature that cannot be
+            written.
+        CommitConflictError: Another writer changed the files that were read.
+
+    Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".
+
+    >>> delete(spark, "demo/events", "id % 10 = 3").metrics["numDeletedRows"]  # doctest: +SKIP
+    100
+    """
+    statement = Statement.of(spark, table, root)
+    statement.refuse_append_only()
+    transaction = statement.begin("DELETE", {"predicate": predicates(where)}, user_metadata)
+    with subqueries.of(spark) as known:
+        return _run(statement, transaction, known.opened(where), target_alias, txn)
+
+
+def _run(
+    statement: Statement,
+    transaction: Transaction,
+    where: str | Column | None,
+    target_alias: str,
+    txn: tuple[str, int] | None,
+) -> Written:
+    if txn is not None and transaction.set_transaction(*txn):
+        return Written(transaction.commit(), {})
+    candidates, frame = statement.matched(transaction, where, target_alias)
+    whole = candidates.numbers()
+    if where is not None:
+        others = not_true(where, statement.snapshot, target_alias, lambda: frame)
+        whole -= candidates.numbers(others)
+    rewrite = Rewrite(candidates, statement.target, transaction)
+    found = candidates.rows(candidates.numbers() - whole)
+    if where is not None:
+        found = found.alias(target_alias).where(as_column(where))
+    marked = Marked.of(found)
+    deleted: int | None = len(marked)
+    for rows in candidates.live_rows(whole).values():
+        deleted = None if rows is None or deleted is None else deleted + rows
+    if not marked and not whole and txn is None:
+        return Written(None, metrics(rewrite, 0))
+    changes = None
+    if marked and statement.target.has_feed and not statement.target.uses_vectors:
+        # a commit with change data files needs all of its changes in them
+        removed = marked.only(candidates.rows(marked.counts)).unionByName(candidates.rows(whole))
+        changes = with_change(removed.drop(names.FILE, names.ROW_NUMBER), "delete")
+    try:
+        rewrite.remove_whole(whole)
+        rewrite.stage(marked, changes)
+        transaction.set_metrics(counted := metrics(rewrite, deleted))
+    except BaseException:
+        rewrite.discard()
+        raise
+    return Written(rewrite.commit(), counted)
+
+
+def metrics(rewrite: Rewrite, deleted: int | None) -> dict[str, int]:
+    """The metrics of DELETE, by delta-spark's names; the deleted rows only if they are known."""
+    return rewrite.shown() if deleted is None else rewrite.shown(numDeletedRows=deleted)

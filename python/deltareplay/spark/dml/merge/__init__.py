@@ -1,0 +1,1 @@
+"""MERGE: its builder, its source, its clauses and its execution."""

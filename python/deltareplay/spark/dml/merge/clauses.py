@@ -1,0 +1,325 @@
+"""``Clause``: what a merge does with each row, as Spark expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.dml import change_data as feed
+from deltareplay.spark.dml.assignments import Assignments
+from deltareplay.spark.dml.statement import as_column, shown
+from deltareplay.spark.scan import hidden_columns
+from deltareplay.spark.schema.alignment import MERGING, arranged, is_struct, lacking
+from deltareplay.spark.schema.fields import Json, spark_type
+from deltareplay.spark.syntax import names
+from deltareplay.spark.writing import identity_columns as identities
+from deltareplay.spark.writing import log_expressions
+from deltareplay.spark.writing.table_rows import default
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+When = Literal["matched", "not_matched", "not_matched_by_source"]
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One clause, as it was given.
+
+    Attributes:
+        when: Of which rows it speaks.
+        then: What it does: a kind of ``feed``.
+        condition: SQL text or a column; None means all.
+        values: The columns that it sets; None sets all.
+    """
+
+    when: When
+    then: str
+    condition: Any
+    values: Mapping[str, Any] | None
+
+    def shown(self) -> dict[str, str]:
+        """The clause as the history has it."""
+        shown_clause = {"actionType": self.then}
+        if self.condition is not None:
+            shown_clause["predicate"] = shown(self.condition)
+        return shown_clause
+
+
+def check(clauses: Sequence[Clause]) -> None:
+    """Refuses clauses that cannot apply.
+
+    Raises:
+        InvalidArgumentError: ``rows.merge``.
+    """
+    if not clauses:
+        raise InvalidArgumentError(
+            "a merge needs a clause that says what becomes of the rows", code="rows.merge"
+        )
+    for at, one in enumerate(clauses):
+        if one.condition is None and any(later.when == one.when for later in clauses[at + 1 :]):
+            raise InvalidArgumentError(
+                "only the last of the clauses of a kind may have no condition", code="rows.merge"
+            )
+
+
+def takes_several(clauses: Sequence[Clause]) -> bool:
+    """Whether several rows of the source may match one of the table: nothing depends on which."""
+    matched = [one for one in clauses if one.when == "matched"]
+    if not matched:
+        return True
+    return len(matched) == 1 and matched[0].then == feed.DELETE and matched[0].condition is None
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The names of a merge's rows: the table's, and those of the source.
+
+    Clauses for rows that match nothing see one side only, as the other has no values there.
+
+    Attributes:
+        target: The alias of the table.
+        fields: The columns of the table after the merge.
+        known: For each column that its files have, with its type in them, the name of its copy in
+            the joined rows.
+        origin: The alias of the source; None if its columns have several.
+        source: For each column of the source the name of its copy.
+    """
+
+    target: str
+    fields: list[Json]
+    known: list[tuple[Json, str]]
+    origin: str | None
+    source: list[tuple[Json, str]]
+
+    def with_copies(self, joined: DataFrame) -> DataFrame:
+        """Joined rows with copies of the table's columns; the source brings its own."""
+        from pyspark.sql import functions as sf
+
+        columns = {copy: sf.col(feed.of(self.target, one["name"])) for one, copy in self.known}
+        return joined.withColumns(columns)
+
+    def old(self, one: Json) -> Column:
+        """A column before the merge, with the fields that it has after it."""
+        from pyspark.sql import functions as sf
+
+        for known, copy in self.known:
+            if known["name"] == one["name"]:
+                return arranged(sf.col(copy), known, one, code="statement.column", partial=True)
+        return sf.lit(None).cast(spark_type(one["type"]))
+
+    def seen(self, rows: DataFrame, when: When) -> DataFrame:
+        """Joined rows with the columns that clauses of a kind see, and those of this package.
+
+        What the kind does not see is gone, so kinds come in the order of ``KINDS``.
+        """
+        from pyspark.sql import functions as sf
+
+        alias = self.origin if when == "not_matched" else self.target
+        if when == "matched" or alias is None:
+            return rows
+        pairs = self.source if when == "not_matched" else self.known
+        shown = [sf.col(copy).alias(one["name"]) for one, copy in pairs]
+        kept = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
+        return rows.select(*shown, *kept).alias(alias)
+
+    def _seen_names(self, when: When) -> list[str]:
+        pairs = [] if when == "not_matched" else list(self.known)
+        if when != "not_matched_by_source":
+            pairs += self.source
+        return [one["name"] for one, _ in pairs]
+
+    def assignments(self, spark: SparkSession, clause: Clause, *, evolves: bool) -> Assignments:
+        """What a clause sets.
+
+        Raises:
+            InvalidArgumentError: The table has no such column; or a clause for all columns misses
+                one of them in the source.
+        """
+        from pyspark.sql import functions as sf
+
+        if clause.values is not None:
+            seen = self._seen_names(clause.when)
+            return Assignments.of(spark, clause.values, self.fields, seen)
+        given = {other["name"].lower(): (other, copy) for other, copy in self.source}
+        values: dict[tuple[str, ...], Column] = {}
+        for one in self.fields:
+            other, copy = given.get(one["name"].lower(), (None, ""))
+            if other is not None:
+                identities.refuse(one)
+                value = sf.col(copy)
+                if evolves and clause.then == feed.UPDATE:
+                    value = _over(value, other["type"], self.old(one), one["type"])
+                values[(one["name"],)] = value
+            elif not evolves and not _computed(one):
+                raise InvalidArgumentError(
+                    f"the source has no column {one['name']}, which a clause for all columns "
+                    f"sets: name the columns, or let the schema evolve, by {MERGING}",
+                    code="statement.column",
+                )
+        return Assignments(values)
+
+
+def _over(value: Column, found: Any, old: Column, wanted: Any) -> Column:
+    """A value of a struct with the fields that it lacks from the old one; other values as they are.
+
+    Null where the value is, and nothing is left of the old one.
+    """
+    from pyspark.sql import functions as sf
+
+    if not (is_struct(found) and is_struct(wanted)):
+        return value
+    given = {one["name"].lower(): one for one in found["fields"]}
+    fields = []
+    for one in wanted["fields"]:
+        other, field = given.get(one["name"].lower()), old.getField(one["name"])
+        if other is not None:
+            field = _over(value.getField(other["name"]), other["type"], field, one["type"])
+        fields.append(field.alias(one["name"]))
+    is_left = old.isNotNull() if any(lacking(found, wanted, "")) else sf.lit(False)
+    return sf.when(value.isNotNull() | is_left, sf.struct(*fields))
+
+
+#: The kinds of clauses; the first sees most.
+KINDS: tuple[When, ...] = ("matched", "not_matched", "not_matched_by_source")
+
+
+def _number(clauses: Sequence[Clause], when: When, is_kind: Column) -> Column:
+    """The number of the clause of a kind that applies to a row, -1 if none does."""
+    from pyspark.sql import functions as sf
+
+    found: Any = None
+    for at, clause in enumerate(clauses):
+        if clause.when != when:
+            continue
+        applies = is_kind
+        if clause.condition is not None:
+            applies = applies & sf.coalesce(as_column(clause.condition), sf.lit(False))
+        found = sf.when(applies, at) if found is None else found.when(applies, at)
+    return sf.lit(-1) if found is None else found.otherwise(-1)
+
+
+def numbered(
+    joined: DataFrame, clauses: Sequence[Clause], whens: Mapping[When, Column], sides: Sides
+) -> DataFrame:
+    """Joined rows with the number of the clause that applies as ``names.CLAUSE``, -1 if none does.
+
+    Args:
+        joined: The rows.
+        clauses: The clauses, in their order.
+        whens: For each kind of clause that is asked for the condition that rows are of this kind.
+        sides: The names.
+    """
+    rows = joined
+    for when in (one for one in KINDS if one in whens):
+        rows = sides.seen(rows, when)
+        rows = rows.withColumn(_own_number(when), _number(clauses, when, whens[when]))
+    return rows.withColumn(hidden_columns.CLAUSE, _united(whens))
+
+
+def _own_number(when: When) -> str:
+    return f"{hidden_columns.CLAUSE}_{when}"
+
+
+def _united(whens: Mapping[When, Column]) -> Column:
+    from pyspark.sql import functions as sf
+
+    return sf.greatest(sf.lit(-1), *[sf.col(_own_number(when)) for when in whens], sf.lit(-1))
+
+
+def changed(
+    joined: DataFrame,
+    clauses: Sequence[Clause],
+    whens: Mapping[When, Column],
+    sides: Sides,
+    wanted: Collection[int],
+    *,
+    evolves: bool,
+) -> DataFrame:
+    """The columns of the table after the merge, and those of this package, of rows that change.
+
+    Generated columns that no clause sets are left out: they are computed of the others.
+
+    Args:
+        joined: The joined rows.
+        clauses: The clauses.
+        whens: For each kind of clause that is asked for the condition that rows are of this kind.
+        sides: The names.
+        wanted: The clauses whose rows these are.
+        evolves: Whether the schema evolves.
+    """
+    from pyspark.sql import functions as sf
+
+    rows = joined
+    set_by: dict[int, Assignments] = {}
+    for when in (one for one in KINDS if one in whens):
+        rows = sides.seen(rows, when)
+        number = sf.col(_own_number(when))
+        rows = rows.withColumn(_own_number(when), _number(clauses, when, whens[when]))
+        rows = rows.where(~whens[when] | number.isin(list(wanted)))
+        values = {}
+        for at, clause in enumerate(clauses):
+            if clause.when != when or clause.then == feed.DELETE:
+                continue
+            given = sides.assignments(joined.sparkSession, clause, evolves=evolves)
+            given = given.typed(rows, sides.fields, partial=evolves, evolve=MERGING)
+            set_by[at] = given
+            for which, one in enumerate(sides.fields):
+                if given.sets(one["name"]):
+                    new_part = clause.then == feed.INSERT and (one["name"],) not in given.values
+                    old = default(joined.sparkSession, one) if new_part else sides.old(one)
+                    value = given.value(one, old)
+                    values[_value(at, which)] = sf.when(number == at, value)
+        rows = rows.withColumns(values) if values else rows
+    rows = rows.withColumn(hidden_columns.CLAUSE, _united(whens))
+    rows = rows.where(sf.col(hidden_columns.CLAUSE) >= 0)
+    return _set(rows, clauses, sides, set_by)
+
+
+def _value(clause: int, which: int) -> str:
+    return f"{hidden_columns.OWN}value_{clause}_{which}"
+
+
+def _set(
+    rows: DataFrame, clauses: Sequence[Clause], sides: Sides, set_by: Mapping[int, Assignments]
+) -> DataFrame:
+    """The columns of the table, of what clauses have computed."""
+    from pyspark.sql import functions as sf
+
+    number = sf.col(hidden_columns.CLAUSE)
+    columns, partly = [], []
+    for which, one in enumerate(sides.fields):
+        setting = [at for at, each in set_by.items() if each.sets(one["name"])]
+        if _is_generated(one):
+            if not setting:
+                continue
+            partly.append((one, setting))
+        value = sides.old(one)
+        for at in setting:
+            value = sf.when(number == at, sf.col(_value(at, which))).otherwise(value)
+        lacking = [at for at in set_by if at not in setting and clauses[at].then == feed.INSERT]
+        if lacking:  # one expression, so that an identity counts the rows of all clauses together
+            filled = default(rows.sparkSession, one)
+            value = sf.when(number.isin(lacking), filled).otherwise(value)
+        columns.append(value.alias(one["name"]))
+    own = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
+    found = rows.select(*columns, *own)
+    known = [one["name"] for one in sides.fields]
+    for one, setting in partly:
+        computed = log_expressions.generated(rows.sparkSession, one, known)
+        own_value = sf.col(names.quoted(one["name"]))
+        is_deleted = [at for at, clause in enumerate(clauses) if clause.then == feed.DELETE]
+        keeps = number.isin([*setting, *is_deleted])
+        found = found.withColumn(one["name"], sf.when(keeps, own_value).otherwise(computed))
+    return found
+
+
+def _is_generated(one: Json) -> bool:
+    return "delta.generationExpression" in (one.get("metadata") or {})
+
+
+def _computed(one: Json) -> bool:
+    metadata = one.get("metadata") or {}
+    return _is_generated(one) or identities.is_identity(one) or "CURRENT_DEFAULT" in metadata

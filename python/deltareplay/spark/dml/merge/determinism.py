@@ -1,0 +1,149 @@
+"""Conditions of a merge that give the same result each time they are evaluated.
+
+A merge evaluates its conditions in one query to find rows, and in another to write them. Each query
+has its own current time and its own random numbers.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.dml.statement import analyzed, as_column, shown
+from deltareplay.spark.scan import connect_sql as connect_columns
+from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.syntax.tokens import Token, tokens
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay.spark.dml.expressions import Expression
+
+#: Functions that ask for the current time, and what they are at a moment.
+_CLOCK = {
+    "CURRENT_TIMESTAMP": "{}",
+    "NOW": "{}",
+    "CURRENT_TIME": "TIME '{time}'",
+    "CURRENT_DATE": "CAST({} AS DATE)",
+    "CURDATE": "CAST({} AS DATE)",
+    "LOCALTIMESTAMP": "CAST({} AS TIMESTAMP_NTZ)",
+    "UNIX_TIMESTAMP": "unix_timestamp({})",
+}
+
+#: Those of them that are written without parentheses, too, unless a column has that name.
+_BARE = ("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP")
+
+
+def repeatable(
+    condition: Expression | None, rows: DataFrame, moment: datetime.datetime
+) -> Expression | None:
+    """A condition that gives the same each time it is evaluated; None stays None.
+
+    Args:
+        condition: SQL text or a column.
+        rows: Rows, of which none is read, with the columns that the condition sees.
+        moment: The current time.
+
+    Raises:
+        InvalidArgumentError: ``statement.unrepeatable``: it is not deterministic, or asks for the
+            current time in a way that cannot be replaced.
+    """
+    if condition is None:
+        return None
+    text = condition if isinstance(condition, str) else _text(condition, rows, moment)
+    if text is not None:
+        fixed = at(text, moment, rows.sparkSession, rows.columns)
+        condition = condition if fixed == text else fixed
+    _check_deterministic(condition, rows)
+    return condition
+
+
+def at(
+    text: str, moment: datetime.datetime, spark: SparkSession, columns: Collection[str] = ()
+) -> str:
+    """Writes a moment into SQL text, wherever that asks for the current time.
+
+    Raises:
+        InvalidArgumentError: ``statement.unrepeatable``: it asks for ``current_time`` with a
+            precision, of which there may be no literals.
+
+    >>> at("at < now() AND now = 'now()'", datetime.datetime(2026, 1, 31, 12), None)
+    "at < TIMESTAMP '2026-01-31T12:00:00.000000Z' AND now = 'now()'"
+    """
+    literal = f"TIMESTAMP '{moment.strftime('%Y-%m-%dT%H:%M:%S.%f')}Z'"
+    named = {one.upper() for one in columns}
+    found, place = "", 0
+    every = tokens(text)
+    for number, token in enumerate(every):
+        end = _end_of_call(every, number, named)
+        if end is not None:
+            name = token.text.upper()
+            time = _time_of_day(literal, spark) if name == "CURRENT_TIME" else None
+            found += text[place : token.start] + _CLOCK[name].format(literal, time=time)
+            place = end
+    return found + text[place:]
+
+
+def _time_of_day(literal: str, spark: SparkSession) -> str:
+    """The time of a moment in the zone of the session."""
+    [row] = spark.sql(f"SELECT date_format({literal}, 'HH:mm:ss.SSSSSS')").collect()
+    return str(row[0])
+
+
+def _end_of_call(every: list[Token], number: int, named: Collection[str]) -> int | None:
+    """Where a call that asks for the current time ends; None if no such call begins there."""
+    token = every[number]
+    if not token.is_word(*_CLOCK) or (number and every[number - 1].text == "."):
+        return None
+    following = [one.text for one in every[number + 1 : number + 4]]
+    if following[:2] == ["(", ")"]:
+        return every[number + 2].end
+    if token.is_word("CURRENT_TIME") and following[0] == "(":
+        if following == ["(", "6", ")"]:  # microseconds, as without
+            return every[number + 3].end
+        raise _unrepeatable("current_time(...)", "has a precision")
+    is_bare = token.is_word(*_BARE) and token.text.upper() not in named
+    return token.end if is_bare and following[0] not in (".", "(") else None
+
+
+def _text(condition: Any, rows: DataFrame, moment: datetime.datetime) -> str | None:
+    """A column that asks for the current time as SQL text; None if it does not ask."""
+    spark = rows.sparkSession
+    if session.is_classic(spark):
+        frame: Any = analyzed(lambda: rows.where(condition))
+        found = frame._jdf.queryExecution().analyzed().condition()
+        patterns: Any = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+        asks = found.containsPattern(patterns.CURRENT_LIKE())
+        udfs = patterns.PYTHON_UDF(), patterns.SCALA_UDF()
+        text = None if any(map(found.containsPattern, udfs)) else str(found.sql())
+    else:
+        text = connect_columns.sql(condition, spark)
+        known = shown(condition) if text is None else text
+        asks = at(known, moment, spark) != known
+    if asks and text is None:
+        raise _unrepeatable(condition, "calls a UDF and asks for the current time")
+    return text if asks else None
+
+
+def _check_deterministic(condition: Expression, rows: DataFrame) -> None:
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as sf
+
+    other = rows.sparkSession.range(1).select(sf.lit(1).alias(f"{names.OWN}other"))
+    try:
+        _ = rows.join(other, as_column(condition)).schema  # where Spark refuses it
+    except AnalysisException as cause:
+        if cause.getCondition() == "INVALID_NON_DETERMINISTIC_EXPRESSIONS":
+            raise _unrepeatable(condition, "is not deterministic") from cause
+        # other errors are those of the statement, or of joins alone
+
+
+def _unrepeatable(condition: Expression, why: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"a merge evaluates its conditions twice, and {shown(condition)} {why}: compute it as a "
+        "column of the source",
+        code="statement.unrepeatable",
+    )

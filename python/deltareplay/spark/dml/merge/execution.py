@@ -1,0 +1,462 @@
+"""``Merging``: one merge, step by step."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltareplay._written import Written
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.catalog.table_argument import TableLike
+from deltareplay.spark.dml import assignments
+from deltareplay.spark.dml import change_data as feed
+from deltareplay.spark.dml.merge import clauses as merge_clauses
+from deltareplay.spark.dml.merge.clauses import Clause, Sides, When
+from deltareplay.spark.dml.merge.determinism import repeatable
+from deltareplay.spark.dml.merge.source import MergeSource
+from deltareplay.spark.dml.rewrite import Rewrite
+from deltareplay.spark.dml.row_sets import BESIDE, Marked, bit, words
+from deltareplay.spark.dml.statement import Statement, analyzed, as_column, note_read, shown
+from deltareplay.spark.query import subqueries
+from deltareplay.spark.scan import hidden_columns
+from deltareplay.spark.scan.skipping import target_filter
+from deltareplay.spark.schema.alignment import MERGING, is_struct, untyped
+from deltareplay.spark.schema.fields import Json, spark_type
+from deltareplay.spark.syntax import names
+from deltareplay.spark.writing.table_rows import table_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from deltareplay._transaction import Transaction
+    from deltareplay.spark.scan.candidates import Candidates
+
+_MATCHED: When = "matched"
+_INSERTED: When = "not_matched"
+_ALONE: When = "not_matched_by_source"
+_COLUMN = f"{hidden_columns.OWN}target_"
+
+
+@dataclass(frozen=True)
+class Merging:
+    """What ``merge`` was given; ``run`` does it."""
+
+    spark: SparkSession
+    table: TableLike
+    source: MergeSource
+    on: Any
+    target_alias: str
+    root: str | None
+    options: Mapping[str, Any]
+
+    def run(self, clauses: Sequence[Clause]) -> Written:
+        """Merges; see ``Merge.execute``."""
+        merge_clauses.check(clauses)
+        statement = Statement.of(self.spark, self.table, self.root)
+        if any(one.then != feed.INSERT for one in clauses):
+            statement.refuse_append_only()
+        source = self.source
+        if self.options["evolves"]:
+            statement = statement.evolved(_joining(source.fields, clauses))
+        _refuse_untyped(source.fields, clauses, statement.target.void_columns)
+        transaction = statement.begin(
+            "MERGE", _parameters(self.on, clauses), self.options["user_metadata"]
+        )
+        txn = self.options["txn"]
+        if txn is not None and transaction.set_transaction(*txn):
+            return Written(transaction.commit(), {})
+        with subqueries.of(self.spark) as known:
+            merging = replace(self, on=known.opened(self.on))
+            opened = [
+                replace(
+                    one,
+                    condition=known.opened(one.condition),
+                    values=None if one.values is None else known.values(one.values),
+                )
+                for one in clauses
+            ]
+            return merging._run(statement, transaction, opened)
+
+    def _run(
+        self, statement: Statement, transaction: Transaction, clauses: Sequence[Clause]
+    ) -> Written:
+        source = self.source
+        sides = Sides(
+            self.target_alias,
+            statement.target.written_fields,
+            [(one, f"{_COLUMN}{at}") for at, one in enumerate(statement.known_fields)],
+            source.alias,
+            source.columns,
+        )
+        none = statement.empty(self.target_alias)
+        merging, clauses = self._repeatable(clauses, sides, none)
+        run = _Run(merging, clauses, statement, sides, source, transaction)
+        pairs = run.check(none)
+        filter = None
+        if not any(one.when == _ALONE for one in clauses):
+            filter = target_filter(
+                merging.on, statement.snapshot, self.target_alias, lambda: pairs, joined=True
+            )
+        note_read(transaction, filter)
+        with source.stable(statement.target, self.root) as rows:
+            return run.merge(rows, statement.candidates(filter))
+
+    def _repeatable(
+        self, clauses: Sequence[Clause], sides: Sides, none: DataFrame
+    ) -> tuple[Merging, list[Clause]]:
+        """The merge and its clauses with conditions that give the same each time.
+
+        ``none`` has the table's columns, and no row.
+        """
+        moment = datetime.datetime.now(datetime.timezone.utc)
+        pairs = analyzed(lambda: sides.with_copies(none.crossJoin(self.source.rows)))
+        fixed = [
+            replace(one, condition=repeatable(one.condition, sides.seen(pairs, one.when), moment))
+            for one in clauses
+        ]
+        return replace(self, on=repeatable(self.on, pairs, moment)), fixed
+
+
+def _parameters(on: str | Column, clauses: Sequence[Clause]) -> dict[str, Any]:
+    def predicates(when: str) -> str:
+        return json.dumps([one.shown() for one in clauses if one.when == when])
+
+    return {
+        "predicate": json.dumps([shown(on)]),
+        "matchedPredicates": predicates(_MATCHED),
+        "notMatchedPredicates": predicates(_INSERTED),
+        "notMatchedBySourcePredicates": predicates(_ALONE),
+    }
+
+
+def _joining(fields: Sequence[Json], clauses: Sequence[Clause]) -> list[Json]:
+    """The columns of the source that join the table."""
+    setting = [one for one in clauses if one.then != feed.DELETE and one.when != _ALONE]
+    if any(one.values is None for one in setting):
+        return list(fields)
+    whole = {one["name"].lower() for one in fields}
+    named = {name.lower() for one in setting for name in one.values or ()}
+    return _chosen(fields, [[name] if name in whole else assignments.parts(name) for name in named])
+
+
+def _refuse_untyped(
+    fields: Sequence[Json], clauses: Sequence[Clause], void_columns: Sequence[str]
+) -> None:
+    """Refuses clauses that would set columns without a type to values, which would get lost."""
+    void = set(map(str.lower, void_columns))
+    given = [one for one in _joining(fields, clauses) if one["name"].lower() in void]
+    for one in given:
+        if one["type"] != "void":
+            type_ = spark_type(one["type"]).simpleString()
+            raise untyped(one["name"], type_, MERGING, "statement.column")
+
+
+def _chosen(fields: Sequence[Json], paths: Sequence[list[str]]) -> list[Json]:
+    """The fields that paths name, whole, and of those that paths lead into what these name."""
+    chosen = []
+    for one in fields:
+        inner, type_ = [path[1:] for path in paths if path[0] == one["name"].lower()], one["type"]
+        if not all(inner):
+            chosen.append(one)
+        elif inner and is_struct(type_):
+            kept = {**type_, "fields": _chosen(type_["fields"], inner)}
+            chosen.append({**one, "type": kept})
+    return chosen
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run of a merge."""
+
+    merging: Merging
+    clauses: Sequence[Clause]
+    statement: Statement
+    sides: Sides
+    source: MergeSource
+    transaction: Transaction
+
+    def _has(self, when: str, *kinds: str) -> bool:
+        return any(one.when == when and one.then in kinds for one in self.clauses)
+
+    def check(self, none: DataFrame) -> DataFrame:
+        """Lets Spark analyze everything before the first job; gives a frame that is the join.
+
+        Args:
+            none: The table's columns, and no row.
+
+        Raises:
+            InvalidArgumentError: An expression does not fit.
+        """
+        source = self.source.rows
+        pairs = analyzed(lambda: none.join(source, as_column(self.merging.on), "full"))
+        joined = self.sides.with_copies(pairs)
+        analyzed(lambda: self._changed(joined, (_MATCHED, _INSERTED, _ALONE)))
+        return pairs
+
+    def merge(self, source: DataFrame, candidates: Candidates) -> Written:
+        """Finds the rows, writes what becomes of them, and commits."""
+        given = () if self._has(_INSERTED, feed.INSERT) else None
+        rewrite = Rewrite(candidates, self.statement.target, self.transaction, given)
+        try:
+            found = self._found(source, candidates)
+            rows = self._rows(source, candidates, found)
+            rewrite.stage(found.modified, rows)
+            metrics = _metrics(rewrite, found)
+            self._check_counts(metrics)
+            self.transaction.set_metrics(metrics)
+        except BaseException:
+            rewrite.discard()
+            raise
+        idle = not found.modified and not rewrite.metrics["output_rows"]
+        if idle and not self.statement.target.adds_columns and self.merging.options["txn"] is None:
+            rewrite.discard()
+            self.transaction.abort()
+            return Written(None, metrics)
+        return Written(rewrite.commit(), metrics)
+
+    def _check_counts(self, metrics: Mapping[str, int]) -> None:
+        """Refuses counts that show that a condition gave other results the second time."""
+        inserted = metrics["numTargetRowsInserted"]
+        if inserted < 0 or (inserted and not self._has(_INSERTED, feed.INSERT)):
+            written = inserted + metrics["numTargetRowsUpdated"]
+            raise InvalidArgumentError(
+                f"the merge found {metrics['numTargetRowsUpdated']} rows to update, and wrote "
+                f"{written}: a condition gave other results the second time, such as a UDF that is "
+                "not marked by asNondeterministic; nothing was committed",
+                code="statement.unrepeatable",
+            )
+
+    def _joined(self, target: DataFrame, source: DataFrame, how: str) -> DataFrame:
+        return self.sides.with_copies(target.join(source, as_column(self.merging.on), how))
+
+    def _found(self, source: DataFrame, candidates: Candidates) -> _Found:
+        """The rows of the table that match, and those that a clause changes."""
+        from pyspark.sql import functions as sf
+
+        spark = self.merging.spark
+        alone = self._has(_ALONE, feed.UPDATE, feed.DELETE)
+        if not alone and not self._has(_MATCHED, feed.UPDATE, feed.DELETE):
+            return _Found.none(spark, source.count())
+        target = candidates.rows().alias(self.merging.target_alias)
+        joined = self._joined(target, source, "left" if alone else "inner")
+        matched = sf.col(hidden_columns.FROM_SOURCE).isNotNull()
+        whens: dict[When, Column] = {_MATCHED: matched, _ALONE: ~matched}
+        numbered = merge_clauses.numbered(joined, self.clauses, whens, self.sides)
+        bits = {"matched": _bits(matched)}
+        for when, kind in _CHANGES:
+            which = [
+                at for at, one in enumerate(self.clauses) if (one.when, one.then) == (when, kind)
+            ]
+            bits[f"{when} {kind}"] = _bits(sf.col(hidden_columns.CLAUSE).isin(which))
+        pairs = sf.count_if(matched).alias(_PAIRS)
+        marks = words(numbered, bits, pairs, beside=source.agg(sf.count(sf.lit(1)).alias(_PAIRS)))
+        found = _Found.of(spark, marks)
+        several = found.pairs > len(found.matched or ())
+        if several and not merge_clauses.takes_several(self.clauses):
+            self._refuse_several(joined)
+        return found
+
+    def _refuse_several(self, joined: DataFrame) -> None:
+        from pyspark.sql import functions as sf
+
+        keys = [hidden_columns.FILE, hidden_columns.ROW_NUMBER]
+        row = sf.struct(
+            *[self.sides.old(one).alias(one["name"]) for one in self.statement.known_fields]
+        )
+        pairs = joined.where(sf.col(hidden_columns.FROM_SOURCE)).groupBy(*keys)
+        several = pairs.agg(
+            sf.count(sf.lit(1)).alias("n"), sf.first(row.cast("string")).alias("row")
+        )
+        one = several.where("n > 1").head()
+        example = "" if one is None else f", such as {one['n']} the row {one['row']}"
+        raise InvalidArgumentError(
+            f"several rows of the source match one row of the table{example}: which of them "
+            "counts is not known, whatever conditions clauses have; make the source's keys "
+            "unique, or say it in `on`; nothing was written",
+            code="rows.ambiguous",
+        )
+
+    def _rows(self, source: DataFrame, candidates: Candidates, found: _Found) -> DataFrame | None:
+        """The rows to write; None if there are none."""
+        has_feed = self.statement.target.has_feed
+        kinds = (feed.UPDATE, feed.DELETE) if has_feed else (feed.UPDATE,)
+        inserts = self._has(_INSERTED, feed.INSERT)
+        several = merge_clauses.takes_several(self.clauses)
+        parts = []
+        if inserts or any(found.changed[_MATCHED, kind] for kind in kinds):
+            target = candidates.rows()
+            if found.matched is not None:
+                target = found.matched.only(candidates.rows(found.matched.counts))
+            target = target.alias(self.merging.target_alias)
+            joined = self._joined(target, source, "right" if inserts else "inner")
+            # several pairs of a deleted row are one change
+            which = (_INSERTED,) if several else (_MATCHED, _INSERTED)
+            parts.append(self._changed(joined, which))
+        if several and has_feed and (deleted := found.changed[_MATCHED, feed.DELETE]):
+            parts.append(self._of_target(deleted, candidates, source, _MATCHED))
+        alone = [found.changed[_ALONE, kind] for kind in kinds]
+        if any(alone):
+            parts += [self._of_target(rows, candidates, source, _ALONE) for rows in alone if rows]
+        if not parts:
+            return None
+        changed = functools.reduce(lambda one, other: one.unionByName(other), parts)
+        kept = [one for one in _BESIDE if one in changed.columns]
+        rows = table_rows(changed, self.statement.target, kept)
+        if has_feed:
+            return feed.with_images(rows, self.sides.fields)
+        return rows.drop(hidden_columns.KIND)
+
+    def _of_target(
+        self, marked: Marked, candidates: Candidates, source: DataFrame, when: When
+    ) -> DataFrame:
+        """What clauses make of rows of the table without one of the source.
+
+        If they do match rows of it (``_MATCHED``), only a clause that looks at none may be there.
+        """
+        from pyspark.sql import functions as sf
+
+        rows = marked.only(candidates.rows(marked.counts)).alias(self.merging.target_alias)
+        joined = self._joined(rows, source.limit(0), "left")
+        return self._changed(joined, (when,), {when: sf.lit(True)})
+
+    def _changed(
+        self,
+        joined: DataFrame,
+        which: Sequence[When],
+        known: Mapping[When, Column] | None = None,
+    ) -> DataFrame:
+        """What clauses make of joined rows: the table's columns, the kind, ids, the row before.
+
+        Args:
+            joined: The rows.
+            which: The kinds of clauses that apply to them.
+            known: For which rows each kind applies; by default as the join says.
+        """
+        from pyspark.sql import functions as sf
+
+        from_source = sf.col(hidden_columns.FROM_SOURCE).isNotNull()
+        from_table = sf.col(hidden_columns.FILE).isNotNull()
+        whens = {
+            _MATCHED: from_source & from_table,
+            _INSERTED: from_source & ~from_table,
+            _ALONE: ~from_source,
+        }
+        feed_too = self.statement.target.has_feed
+        kinds = {at: one.then for at, one in enumerate(self.clauses)}
+        found = merge_clauses.changed(
+            joined,
+            self.clauses,
+            known or {when: whens[when] for when in which},
+            self.sides,
+            [at for at, kind in kinds.items() if feed_too or kind != feed.DELETE],
+            evolves=self.merging.options["evolves"],
+        )
+        kind = None
+        for at, one in kinds.items():
+            is_this = sf.col(hidden_columns.CLAUSE) == at
+            kind = sf.when(is_this, one) if kind is None else kind.when(is_this, one)
+        assert kind is not None  # a merge has clauses
+        beside = [kind.alias(hidden_columns.KIND)]
+        if hidden_columns.OLD_ROW_ID in found.columns:
+            beside.append(sf.col(hidden_columns.OLD_ROW_ID))
+            beside.append(sf.lit(None).cast("bigint").alias(hidden_columns.OLD_VERSION))
+        if feed_too:
+            before = [self.sides.old(one).alias(one["name"]) for one in self.sides.fields]
+            beside.append(sf.struct(*before).alias(hidden_columns.BEFORE))
+        own = [one for one in found.columns if not one.startswith(hidden_columns.OWN)]
+        return found.select(*[sf.col(names.quoted(one)) for one in own], *beside)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Rows of the table.
+
+    Attributes:
+        matched: Those that match a row of the source; None if nobody asks.
+        changed: Those that clauses change, by the kind of the clause and what it does.
+        modified: All of these.
+        source_rows: How many rows the source has.
+        pairs: How many pairs of rows match.
+    """
+
+    matched: Marked | None
+    changed: Mapping[tuple[When, str], Marked]
+    modified: Marked
+    source_rows: int
+    pairs: int
+
+    @classmethod
+    def none(cls, spark: SparkSession, source_rows: int) -> _Found:
+        """Nothing is looked for."""
+        nothing = Marked.none(spark)
+        return cls(None, dict.fromkeys(_CHANGES, nothing), nothing, source_rows, 0)
+
+    @classmethod
+    def of(cls, spark: SparkSession, found: pa.Table) -> _Found:
+        """What the first query has found."""
+        beside = pc.equal(found["file"], pa.scalar(BESIDE))
+        source_rows = pc.sum(found.filter(beside)[_PAIRS]).as_py()
+        found = found.filter(pc.invert(beside))
+        pairs = pc.sum(found[_PAIRS]).as_py() or 0
+        columns = {one: f"{one[0]} {one[1]}" for one in _CHANGES}
+        changed = {one: Marked.of_words(spark, found, name) for one, name in columns.items()}
+        every = Marked.of_words(spark, found, *columns.values())
+        matched = Marked.of_words(spark, found, "matched")
+        return cls(matched, changed, every, source_rows, pairs)
+
+    def count(self, kind: str, *whens: When) -> int:
+        """How many rows clauses update, or delete."""
+        return sum(len(self.changed[when, kind]) for when in whens or (_MATCHED, _ALONE))
+
+
+#: The column that counts pairs of rows; beside the words, the rows of the source.
+_PAIRS = "pairs"
+
+_CHANGES = [(when, kind) for when in (_MATCHED, _ALONE) for kind in (feed.UPDATE, feed.DELETE)]
+
+
+def _bits(condition: Column) -> Column:
+    from pyspark.sql import functions as sf
+
+    return sf.when(condition, bit()).otherwise(sf.lit(0).cast("bigint"))
+
+
+_BESIDE = (
+    hidden_columns.OLD_ROW_ID,
+    hidden_columns.OLD_VERSION,
+    hidden_columns.BEFORE,
+    hidden_columns.KIND,
+)
+
+
+def _metrics(rewrite: Rewrite, found: _Found) -> dict[str, int]:
+    """The metrics of MERGE, by delta-spark's names."""
+    files = rewrite.metrics
+    updated, deleted = found.count(feed.UPDATE), found.count(feed.DELETE)
+    return {
+        "numSourceRows": found.source_rows,
+        "numTargetRowsInserted": files["output_rows"] - files["copied"] - updated,
+        "numTargetRowsUpdated": updated,
+        "numTargetRowsMatchedUpdated": found.count(feed.UPDATE, _MATCHED),
+        "numTargetRowsNotMatchedBySourceUpdated": found.count(feed.UPDATE, _ALONE),
+        "numTargetRowsDeleted": deleted,
+        "numTargetRowsMatchedDeleted": found.count(feed.DELETE, _MATCHED),
+        "numTargetRowsNotMatchedBySourceDeleted": found.count(feed.DELETE, _ALONE),
+        "numTargetRowsCopied": files["copied"],
+        "numOutputRows": files["output_rows"],
+        "numTargetFilesAdded": files["added"],
+        "numTargetBytesAdded": files["added_bytes"],
+        "numTargetFilesRemoved": files["removed"],
+        "numTargetBytesRemoved": files["removed_bytes"],
+        "numTargetChangeFilesAdded": files["change_files"],
+        "numTargetDeletionVectorsAdded": files["vectors_added"] + files["vectors_updated"],
+        "numTargetDeletionVectorsUpdated": files["vectors_updated"],
+        "numTargetDeletionVectorsRemoved": files["vectors_updated"],
+    }

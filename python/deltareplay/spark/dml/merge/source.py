@@ -1,0 +1,181 @@
+"""``MergeSource``: the source of a merge, the same each time it is read."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.scan import hidden_columns
+from deltareplay.spark.schema.fields import Json, fields_of
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.storage.hadoop_path import exactly
+from deltareplay.spark.storage.staging_directory import Directory
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from deltareplay.spark.writing.target_table import TargetTable
+
+#: Nodes of a plan that give the same rows of the same input each time. A limit does not, nor does a
+#: window, or an aggregate of floating-point numbers: they depend on the order of rows.
+_STABLE = (
+    "Filter",
+    "Join",
+    "LocalRelation",
+    "OneRowRelation",
+    "Project",
+    "Range",
+    "SubqueryAlias",
+    "Union",
+    "View",
+)
+
+#: Patterns of expressions that may give others each time, even if they count as deterministic.
+_UNSTABLE = ("CURRENT_LIKE", "PYTHON_UDF", "SCALA_UDF")
+
+#: Settings under which every date and timestamp is kept as it is.
+_EXACT = {
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+}
+
+
+@dataclass(frozen=True)
+class MergeSource:
+    """The source, as a merge joins it.
+
+    Attributes:
+        frame: The rows, under the alias.
+        alias: The alias; None if the columns have several.
+        fields: Their columns.
+    """
+
+    frame: DataFrame
+    alias: str | None
+    fields: list[Json]
+
+    @classmethod
+    def of(cls, frame: DataFrame, alias: str | None) -> MergeSource:
+        """Gives the source its name.
+
+        Raises:
+            InvalidArgumentError: It has two columns of one name.
+        """
+        fields = fields_of(frame.schema)
+        seen: set[str] = set()
+        for one in fields:
+            if one["name"].lower() in seen:
+                raise InvalidArgumentError(
+                    f"the source has two columns {one['name']}: give one of them another name",
+                    code="write.columns",
+                )
+            seen.add(one["name"].lower())
+        if alias is None:
+            own = _aliases(frame)
+            alias = next(iter(own)) if len(own) == 1 else None
+            if own and _is_stable(frame):
+                return cls(frame, alias, fields)
+            alias = alias or "source"  # the copy of a source that is kept has one
+        return cls(frame.alias(alias), alias, fields)
+
+    @property
+    def columns(self) -> list[tuple[Json, str]]:
+        """Each column, and the name under which the joined rows have it, too."""
+        return [(one, f"{_COLUMN}{at}") for at, one in enumerate(self.fields)]
+
+    @property
+    def rows(self) -> DataFrame:
+        """The source with ``names.FROM_SOURCE``, and its columns under names of their own, too."""
+        return self._marked(self.frame)
+
+    def _marked(self, frame: DataFrame) -> DataFrame:
+        from pyspark.sql import functions as sf
+
+        copies = {copy: sf.col(names.quoted(one["name"])) for one, copy in self.columns}
+        return frame.withColumns({**copies, hidden_columns.FROM_SOURCE: sf.lit(True)})
+
+    @contextmanager
+    def stable(self, target: TargetTable, root: str | None) -> Iterator[DataFrame]:
+        """``rows``, which have the same rows however often they are read.
+
+        A source that may have others is written into a directory of the table until the merge
+        ends.
+        """
+        if _is_stable(self.frame):
+            yield self.rows
+            return
+        spark = self.frame.sparkSession
+        directory = Directory(spark, target.table, uuid.uuid4().hex, root)
+        try:
+            frame = self.frame
+            if session.is_classic(spark) or hasattr(spark, "cloneSession"):
+                frame = session.in_own_session(frame, _EXACT)
+            writer = frame.write.mode("append")
+            # VACUUM would not take the mark
+            writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+            options = directory.opened_by.options_for(spark)
+            writer.options(**options).parquet(directory.place)
+            reader = spark.read.options(**options).schema(self.frame.schema)
+            kept = reader.parquet(exactly(directory.place))
+            yield self._marked(kept.alias(self.alias or "source"))
+        finally:
+            directory.discard()
+
+
+_COLUMN = f"{hidden_columns.OWN}source_"
+
+
+def _aliases(frame: DataFrame) -> set[str]:
+    """The names before the columns of a frame."""
+    if session.is_classic(frame.sparkSession):
+        plan: Any = frame._jdf.queryExecution().analyzed()
+        output = plan.output()
+        paths = [output.apply(at).qualifier() for at in range(output.size())]
+        return {str(path.last()) for path in paths if path.size()}
+    return _aliases_in(getattr(frame, "_plan", None))
+
+
+def _aliases_in(plan: Any) -> set[str]:
+    """The names before columns that a plan of Connect shows; projections keep those of others."""
+    while plan is not None:
+        kind = type(plan).__name__
+        if kind == "SubqueryAlias":
+            return {str(plan._alias)}
+        if kind == "Read":
+            return {str(plan.table_name).rpartition(".")[2].strip("`")}
+        if kind == "Join":
+            return _aliases_in(plan.left) | _aliases_in(plan.right)
+        plan = getattr(plan, "_child", None)
+    return set()
+
+
+def _is_stable(frame: DataFrame) -> bool:
+    """Whether a frame gives the same rows each time, as its plan shows; Connect has none."""
+    if not session.is_classic(frame.sparkSession):
+        return False
+    plan: Any = frame._jdf.queryExecution().analyzed()
+    trees: Any = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.trees
+    # the current time is that of each query; UDFs are what their authors say they are
+    unstable = [getattr(trees.TreePattern, one)() for one in _UNSTABLE]
+    return not any(map(plan.containsPattern, unstable)) and _gives_the_same(plan)
+
+
+def _gives_the_same(plan: Any) -> bool:
+    name = plan.nodeName()
+    if name not in _STABLE or not plan.deterministic():
+        return name == "LogicalRelation" and _is_of_snapshot(plan)
+    children = plan.children()
+    return all(_gives_the_same(children.apply(at)) for at in range(children.size()))
+
+
+def _is_of_snapshot(leaf: Any) -> bool:
+    """Whether a relation is over the files of a version, which do not change."""
+    try:
+        return "SnapshotFiles" in leaf.relation().location().getClass().getName()
+    except Exception:  # another kind of relation has no location
+        return False

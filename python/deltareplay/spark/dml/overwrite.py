@@ -1,0 +1,147 @@
+"""Which files an overwriting write replaces."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.scan import partition_values
+from deltareplay.spark.schema.fields import columns_of
+from deltareplay.spark.session import capabilities as session
+
+_PARSED = "partitionValues_parsed"
+
+#: The columns of a file that its ``remove`` action has.
+REMOVED = [
+    "path",
+    "partitionValues",
+    "size",
+    "tags",
+    "deletionVector",
+    "baseRowId",
+    "defaultRowCommitVersion",
+]
+_ROWS = "numRecords"
+
+#: No partition column has this name.
+_NUMBER = "deltareplay: number of the file"
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from deltareplay._filters import Filter
+    from deltareplay._snapshot import Snapshot
+    from deltareplay._transaction import Transaction
+    from deltareplay.spark.dml.statement import Statement
+
+
+def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.Table | None:
+    """The live files, or those of the partitions that satisfy a condition.
+
+    None if the condition does not use partition columns only.
+    """
+    if condition is None:
+        return snapshot.files(columns(condition))
+    if not snapshot.partition_columns or _may_use_data(condition, snapshot):
+        return None
+    from pyspark.errors import AnalysisException
+
+    from deltareplay.spark.schema.frames import from_arrow
+
+    typed = snapshot.files([*columns(condition), _PARSED])
+    values = _partition_values(snapshot, typed, session.time_zone(spark), logical=True)
+    numbered = values.append_column(_NUMBER, pa.array(range(typed.num_rows), pa.int64()))
+    try:
+        chosen = from_arrow(spark, numbered).where(condition).select(f"`{_NUMBER}`").toArrow()
+    except AnalysisException:
+        return None
+    return typed.select(columns(condition)).take(chosen[_NUMBER])
+
+
+def _partition_values(
+    snapshot: Snapshot, files: pa.Table, zone: str, *, logical: bool = False
+) -> pa.Table:
+    """The typed partition values of files, by the columns' names in the log, or in the schema."""
+    partitions = [one for one in columns_of(snapshot) if one.is_partition]
+    values = [one.values for one in partition_values.constants(files, partitions, zone)]
+    return pa.table(values, [one.name if logical else one.physical for one in partitions])
+
+
+def columns(condition: str | None) -> list[str]:
+    """What to ask of files that a write may replace; with a condition, the rows are counted."""
+    return REMOVED if condition is None else [*REMOVED, _ROWS]
+
+
+def truncate(statement: Statement) -> None:
+    """Removes all files in one commit; an empty table stays as it is.
+
+    Raises:
+        InvalidArgumentError: ``transaction.append_only``.
+    """
+    statement.refuse_append_only()
+    live = statement.snapshot.files(columns(None))
+    if live.num_rows == 0:
+        return
+    transaction = statement.begin("TRUNCATE", {}, None)
+    remove(transaction, live, None)
+    transaction.set_metrics({"numRemovedFiles": live.num_rows})
+    transaction.commit()
+
+
+def _may_use_data(condition: str, snapshot: Snapshot) -> bool:
+    """Whether a condition has a word that is the name of a data column.
+
+    Asking Spark instead would log an error.
+    """
+    words = {word.strip("`").lower() for word in re.findall(r"`[^`]+`|\w+", condition)}
+    partitions = {name.lower() for name in snapshot.partition_columns}
+    return any(column.name.lower() in words - partitions for column in columns_of(snapshot))
+
+
+def same_partitions(
+    snapshot: Snapshot, written: Sequence[Mapping[str, str | None]], zone: str
+) -> pa.Table:
+    """The live files in the partitions of the written files, however the log spells their values.
+
+    Args:
+        snapshot: The version that has the live files.
+        written: The partition values of each written file.
+        zone: The time zone of timestamps in the log that have none.
+    """
+    live = snapshot.files([*REMOVED, _PARSED])
+    if snapshot.partition_columns:
+        values = _partition_values(snapshot, live, zone)
+        held = snapshot._native.in_partitions(values, list(written))
+        live = live.filter(pa.array(held, pa.bool_()))
+    return live.select(REMOVED)
+
+
+def metrics(removed: pa.Table | None) -> dict[str, int]:
+    """The metrics of the replaced files; their rows, if they were counted and are all known."""
+    if removed is None:
+        return {}
+    found = {
+        "numRemovedFiles": removed.num_rows,
+        "numRemovedBytes": pc.sum(removed["size"]).as_py() or 0,
+    }
+    if _ROWS in removed.column_names and removed[_ROWS].null_count == 0:
+        deleted = pc.struct_field(removed["deletionVector"], "cardinality")
+        counts = [pc.sum(one).as_py() or 0 for one in (removed[_ROWS], deleted)]
+        found |= {"numDeletedRows": counts[0] - counts[1], "numCopiedRows": 0}
+        found["numAddedChangeFiles"] = 0
+    return found
+
+
+def remove(transaction: Transaction, files: pa.Table, filter: Filter | None) -> None:
+    """Removes the files; the transaction has read what the filter says, or the whole table."""
+    try:
+        transaction.read(filter)
+    except InvalidArgumentError:
+        transaction.read()
+    transaction.remove_files(files.select(REMOVED))

@@ -1,0 +1,143 @@
+"""``Marked``: rows of a statement's candidates, found by Spark, as one set for each file.
+
+Spark aggregates positions into words of 64 bits, without Python and mostly before the shuffle. The
+driver keeps at most a bit for each row, and sends the sets back as bitmaps that a join tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltareplay import _native
+from deltareplay.spark.scan import deletion_vectors as vectors
+from deltareplay.spark.scan import hidden_columns
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+_WORDS = pa.schema([("file", pa.int32()), ("word", pa.int64()), ("bits", pa.int64())])
+
+
+class Marked:
+    """Sets of rows by the number of their file."""
+
+    def __init__(self, spark: SparkSession, words: pa.Table) -> None:
+        """From words of bits.
+
+        Args:
+            spark: The session.
+            words: The columns ``file``, ``word`` and ``bits``.
+        """
+        self._spark = spark
+        self._native = _native.MarkedRows(words)
+        #: How many rows each file has here, by its number.
+        self.counts: dict[int, int] = dict(self._native.counts())
+
+    @classmethod
+    def of(cls, rows: DataFrame) -> Marked:
+        """Runs a query, and marks its rows.
+
+        Args:
+            rows: With ``names.FILE`` and ``names.ROW_NUMBER``.
+        """
+        return cls(rows.sparkSession, words(rows, {"bits": bit()}))
+
+    @classmethod
+    def of_words(cls, spark: SparkSession, found: pa.Table, *bits: str) -> Marked:
+        """The rows of one or several columns of ``words``."""
+        parts = [found.select(["file", "word", one]) for one in bits]
+        named = [part.rename_columns(["file", "word", "bits"]) for part in parts]
+        joined = pa.concat_tables(named)
+        return cls(spark, joined.filter(pc.not_equal(joined["bits"], pa.scalar(0))))
+
+    @classmethod
+    def none(cls, spark: SparkSession) -> Marked:
+        """No rows."""
+        return cls(spark, _WORDS.empty_table())
+
+    def __len__(self) -> int:
+        return sum(self.counts.values())
+
+    def only(self, rows: DataFrame) -> DataFrame:
+        """The marked ones of some rows."""
+        return self._joined(rows, "left_semi")
+
+    def without(self, rows: DataFrame) -> DataFrame:
+        """The others."""
+        return self._joined(rows, "left_anti")
+
+    def flagged(self, rows: DataFrame) -> DataFrame:
+        """All of them, with ``names.MARKED``."""
+        from pyspark.sql import functions as sf
+
+        joined = self._joined(rows, "left")
+        marked = sf.col(vectors.KEY).isNotNull().alias(hidden_columns.MARKED)
+        return joined.select(*[sf.col(names.quoted(one)) for one in rows.columns], marked)
+
+    def _joined(self, rows: DataFrame, how: str) -> DataFrame:
+        bits = vectors.chunk_bits(len(self))
+        bitmaps = vectors.sent(self._spark, self._native.bitmaps(bits))
+        return vectors.joined(rows, bitmaps, hidden_columns.FILE, bits, how)
+
+    def write_vectors(
+        self, table: _native.Table, files: pa.Table
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Writes deletion vectors, united with those that the files have.
+
+        Args:
+            table: The table.
+            files: The files, as ``Candidates`` has them.
+
+        Returns:
+            The descriptors, by the path of the data file.
+        """
+        numbers: list[Any] = files[hidden_columns.FILE].to_pylist()
+        old = [one and vectors.descriptor(one) for one in files["deletionVector"].to_pylist()]
+        written = self._native.write_vectors(table, list(zip(numbers, old, strict=True)))
+        paths: list[Any] = files["path"].to_pylist()
+        return dict(zip(paths, written, strict=True))
+
+
+def bit() -> Column:
+    """The bit of a row in its word."""
+    from pyspark.sql import functions as sf
+
+    place = sf.col(hidden_columns.ROW_NUMBER).bitwiseAND(sf.lit(63)).cast("int")
+    return sf.call_function("shiftleft", sf.lit(1).cast("bigint"), place)
+
+
+#: The number of no file: that of the row beside the words.
+BESIDE = -1
+
+
+def words(
+    rows: DataFrame,
+    bits: Mapping[str, Column],
+    *others: Column,
+    beside: DataFrame | None = None,
+) -> pa.Table:
+    """Runs a query, and aggregates its rows to words: ``file``, ``word``, and what is asked for.
+
+    Args:
+        rows: With ``names.FILE`` and ``names.ROW_NUMBER``.
+        bits: Bits by the name of their column; those of a word are united.
+        others: Other aggregates, with their names.
+        beside: A row of some of these that the same query gives, too, with ``BESIDE`` as its file.
+    """
+    from pyspark.sql import functions as sf
+
+    word = sf.shiftright(sf.col(hidden_columns.ROW_NUMBER), 6).alias("word")
+    united = [sf.bit_or(one).alias(name) for name, one in bits.items()]
+    grouped = rows.groupBy(sf.col(hidden_columns.FILE).alias("file"), word)
+    aggregated = grouped.agg(*united, *others)
+    if beside is not None:
+        beside = beside.withColumn("file", sf.lit(BESIDE))
+        aggregated = aggregated.unionByName(beside, allowMissingColumns=True)
+    found: pa.Table = aggregated.toArrow()
+    return found

@@ -1,0 +1,188 @@
+"""``update``: rows of a table get other values; Spark finds and computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from deltareplay._arguments import checked
+from deltareplay._written import Written
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.catalog.table_argument import TableLike
+from deltareplay.spark.dml import change_data as feed
+from deltareplay.spark.dml.assignments import Assignments
+from deltareplay.spark.dml.rewrite import Rewrite
+from deltareplay.spark.dml.row_sets import Marked
+from deltareplay.spark.dml.statement import Statement, analyzed, as_column, predicates
+from deltareplay.spark.query import subqueries
+from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.schema.fields import Json
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.writing.table_rows import table_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from deltareplay._transaction import Transaction
+
+
+@checked
+def update(
+    spark: SparkSession,
+    table: TableLike,
+    where: str | Column | None,
+    set: Mapping[str, str | Column],  # noqa: A002
+    *,
+    target_alias: str = "target",
+    txn: tuple[str, int] | None = None,
+    user_metadata: str | None = None,
+    root: str | None = None,
+) -> Written:
+    """Set columns in the rows that satisfy a condition, or in all rows, in one commit.
+
+    Spark evaluates the condition and the values, so everything that Spark can compute is allowed.
+    Rows keep their ids if the table tracks rows; generated columns are computed again; the table's
+    rules are enforced. A change data feed gets the images before and after.
+
+    Args:
+        spark: A session of PySpark 4.0 or later, classic or Connect.
+        table: A ``Table``, a ``Snapshot``, or the table's path, URI or name.
+        where: SQL text or a column; None updates all rows.
+        set: Columns and their values: SQL text, or columns. ``"s.a"`` is a field of the struct
+            ``s``; its other fields stay. ``DEFAULT`` is the default of the column, null if it has
+            none, unless the table has a column of that name.
+        target_alias: A name of the table in the condition and in the values.
+        txn: As in ``write``.
+        user_metadata: Any text for the commit.
+        root: As in ``read``.
+
+    Returns:
+        The version, None if no row satisfies the condition; the metrics of ``Table.update``.
+
+    Raises:
+        InvalidArgumentError: The condition, a column or a value does not fit the table; or a row
+            would break a rule of the table.
+        UnsupportedFeatureError: As in ``delete``.
+        CommitConflictError: Another writer changed the files that were read.
+
+    Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".
+
+    >>> update(spark, "demo/events", "id = 1", {"price": "price * 2"})  # doctest: +SKIP
+    Written(version=4, metrics={'numUpdatedRows': 1, ...})
+    """
+    statement = Statement.of(spark, table, root)
+    statement.refuse_append_only()
+    if not isinstance(set, Mapping) or not set:
+        raise InvalidArgumentError(
+            "an update needs columns to set: pass set={'column': 'value'}",
+            code="statement.column",
+        )
+    transaction = statement.begin("UPDATE", {"predicate": predicates(where)}, user_metadata)
+    with subqueries.of(spark) as known:
+        values = known.values(set)
+        return _run(statement, transaction, known.opened(where), values, target_alias, txn)
+
+
+def _run(
+    statement: Statement,
+    transaction: Transaction,
+    where: str | Column | None,
+    values: Mapping[str, str | Column],
+    target_alias: str,
+    txn: tuple[str, int] | None,
+) -> Written:
+    fields = statement.target.written_fields
+    assignments = Assignments.of(statement.spark, values, fields, [one["name"] for one in fields])
+    if txn is not None and transaction.set_transaction(*txn):
+        return Written(transaction.commit(), {})
+    candidates, frame = statement.matched(transaction, where, target_alias)
+    analyzed(lambda: _updated(frame, statement, assignments, target_alias))
+    rewrite = Rewrite(candidates, statement.target, transaction)
+    found = candidates.rows()
+    if where is not None:
+        found = found.alias(target_alias).where(as_column(where))
+    marked = Marked.of(found)
+    updated = len(marked)
+    if not marked and txn is None:
+        return Written(None, rewrite.shown(numUpdatedRows=0))
+    try:
+        if marked:
+            found = candidates.rows(marked.counts)
+            at_once = _is_read_once(statement, assignments, found.alias(target_alias))
+            found = (marked.flagged if at_once else marked.only)(found).alias(target_alias)
+            changed = _updated(found, statement, assignments, target_alias)
+            rewrite.stage(marked, changed, with_kept=at_once)
+        counted = rewrite.shown(numUpdatedRows=updated)
+        transaction.set_metrics(counted)
+    except BaseException:
+        rewrite.discard()
+        raise
+    return Written(rewrite.commit(), counted)
+
+
+def _updated(
+    rows: DataFrame, statement: Statement, assignments: Assignments, alias: str
+) -> DataFrame:
+    """New rows, with their images if the table has a feed.
+
+    Args:
+        rows: Rows as ``Candidates`` has them, under the alias; with ``names.MARKED`` if some of
+            them stay as they are.
+        statement: The statement.
+        assignments: What is set.
+        alias: The alias.
+    """
+    from pyspark.sql import functions as sf
+
+    target = statement.target
+    fields = target.written_fields
+    typed = assignments.typed(rows, fields)
+    columns, beside = [], []
+    some_stay = names.MARKED in rows.columns
+    for one in fields:
+        is_generated = "delta.generationExpression" in (one.get("metadata") or {})
+        if typed.sets(one["name"]) or not is_generated:
+            old = sf.col(feed.of(alias, one["name"]))
+            value = typed.value(one, old)
+            if some_stay and typed.sets(one["name"]):
+                value = sf.when(sf.col(names.MARKED), value).otherwise(old)
+            columns.append(value.alias(one["name"]))
+    if names.OLD_ROW_ID in rows.columns:
+        version = sf.lit(None).cast("bigint")
+        if some_stay:
+            version = sf.when(sf.col(names.MARKED), version).otherwise(sf.col(names.OLD_VERSION))
+        beside += [sf.col(names.OLD_ROW_ID), version.alias(names.OLD_VERSION)]
+    if some_stay:
+        beside.append(sf.col(names.MARKED))
+    if target.has_feed:
+        beside += [feed.before(fields, alias), sf.lit(feed.UPDATE).alias(names.KIND)]
+    changed = rows.select(*columns, *beside)
+    kept = changed.columns[len(columns) :]
+    changed = table_rows(changed, target, kept, only=names.MARKED if some_stay else None)
+    if some_stay:
+        return changed.drop(names.MARKED)
+    return feed.with_images(changed, fields) if target.has_feed else changed
+
+
+def _is_read_once(statement: Statement, assignments: Assignments, rows: DataFrame) -> bool:
+    """Whether rows that change and rows that stay in the same files are written from one scan.
+
+    Otherwise each has a scan of its own: if one row becomes several, for the feed, or if columns
+    are computed that nobody sets. And Spark computes functions in Python for all rows, whatever is
+    around them; a plan of Spark Connect does not show them.
+    """
+    target, spark = statement.target, statement.spark
+    if target.uses_vectors or target.has_feed or not session.is_classic(spark):
+        return False
+    if any(_is_computed(one.get("metadata") or {}) for one in target.written_fields):
+        return False
+    shown = rows.select(*assignments.values.values())
+    plan: Any = shown._jdf.queryExecution().analyzed()
+    patterns: Any = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+    return not plan.containsPattern(patterns.PYTHON_UDF())
+
+
+def _is_computed(metadata: Json) -> bool:
+    """Whether a column is computed of others, or padded."""
+    text = str(metadata.get("__CHAR_VARCHAR_TYPE_STRING", ""))
+    return "delta.generationExpression" in metadata or text.startswith("char(")

@@ -1,0 +1,206 @@
+"""``write``: the rows of a DataFrame into a table, by Spark's own Parquet writer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltareplay._renamed import Old, WrittenVersion, renamed
+from deltareplay._snapshot import Snapshot
+from deltareplay._table import Place
+from deltareplay._uris import without_secrets
+from deltareplay._write import MODES, check_modes
+from deltareplay._written import Written
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.catalog import registration as catalog
+from deltareplay.spark.catalog.table_argument import TableLike, name_parts, place_of, resolved
+from deltareplay.spark.dml import overwrite as replaced
+from deltareplay.spark.dml import replace_where as replaced_rows
+from deltareplay.spark.dml.statement import Statement
+from deltareplay.spark.scan.skipping import own_filter
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import settings as delta_settings
+from deltareplay.spark.writing import commit as added_rows
+from deltareplay.spark.writing.table_rows import Outgoing
+from deltareplay.spark.writing.target_table import TargetTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@renamed(
+    partition_by="partition_columns",
+    replace_where="where",
+    merge_schema=Old("schema_mode", {True: "merge", False: None}),
+    overwrite_schema=Old("schema_mode", {True: "overwrite", False: None}),
+)
+def write(
+    df: DataFrame,
+    table: TableLike,
+    *,
+    mode: Literal["append", "overwrite", "error", "ignore"] = "append",
+    where: str | None = None,
+    partition_overwrite: Literal["static", "dynamic"] = "static",
+    partition_columns: Sequence[str] | None = None,
+    schema_mode: Literal["merge", "overwrite"] | None = None,
+    txn: tuple[str, int] | None = None,
+    properties: Mapping[str, str] | None = None,
+    user_metadata: str | None = None,
+    root: str | None = None,
+) -> Written:
+    """Write rows into a table, in one commit.
+
+    The executors write the Parquet files into a separate directory in the table, with Spark's own
+    Parquet writer and without Python. Then the driver reads the statistics from the footers and
+    commits once. If anything fails before that, readers see nothing, and the files are
+    deleted, or left for ``VACUUM``.
+
+    Spark checks NOT NULL, CHECK constraints, invariants and the values of generated columns while
+    it writes. Generated columns that the rows lack are computed, and columns with a default get it.
+
+    ``delta.autoOptimize.optimizeWrite`` adds a shuffle, so that the rows of a partition come
+    together in files of up to 512 MiB. ``delta.autoOptimize.autoCompact`` packs the small files of
+    the partitions that were written to, in a commit of its own (``optimize``), once there are 50;
+    what goes wrong there is a warning.
+
+    Args:
+        df: The rows. Columns are found by name, ignoring case; they have the table's types, or
+            narrower ones. Missing columns are null, computed, or get their default or identity.
+        table: A ``Table``, a ``Snapshot``, or the table's path, URI or name. A new table is
+            created in the commit of its first rows, under a name such as ``uc://main.sales.orders``
+            as by ``deltareplay.create_table``. A name such as ``sales.orders`` is one of the
+            session's catalog, which gets the table at its default path; begin a relative path of
+            one part with ``./``. With a ``Snapshot``, commits after it are
+            checked for conflicts.
+        mode: ``append``, or ``overwrite``, which replaces the existing rows. With ``error``, an
+            existing table is an error; with ``ignore``, nothing is written into one.
+        where: With ``overwrite``, a Spark SQL condition (delta-spark's ``replaceWhere``): only rows
+            that satisfy it are replaced, and all new rows must satisfy it. A condition on partition
+            columns replaces whole files; any other is evaluated on the rows, as by ``delete``.
+        partition_overwrite: With ``overwrite``, ``dynamic`` replaces only the partitions of the new
+            rows.
+        partition_columns: The partition columns of a new table; for an existing table, its own.
+        schema_mode: ``merge`` adds columns that the table lacks, in the same commit. With
+            ``overwrite`` as both modes, the columns of the rows replace those of the table, and
+            ``partition_columns`` may name others.
+        txn: Application and version of an idempotent write: if the table already has this version
+            of the application, or a later one, nothing is written.
+        properties: Table properties of a new table.
+        user_metadata: Any text for the commit.
+        root: As in ``read``.
+
+    Returns:
+        The version and metrics, as of ``Table.append`` and ``Table.overwrite``. The version is None
+        if ``txn`` shows that it was written before, with ``ignore`` if there is a table, or if no
+        row came or was replaced.
+
+    Raises:
+        InvalidArgumentError: Rows do not fit the table (``write.columns``), or break a constraint
+            (``write.constraint``; the message has the first such row that a task found); the
+            DataFrame is a stream (``write.stream``).
+        UnsupportedFeatureError: The table has a feature that cannot be written; Spark is older than
+            4.0; or, as in ``read``, Spark cannot take what the catalog vends. Nothing was written.
+        CommitConflictError: Another writer's commit conflicts; nothing was committed.
+        StorageError: The storage failed; or there are files that no committed Spark task wrote
+            (``write.uncommitted_files``). Nothing was committed.
+
+    >>> txn = ("nightly", 20260101)
+    >>> write(df, "demo/new", partition_columns=["day"], txn=txn).version  # doctest: +SKIP
+    0
+    """
+    spark = _session(df)
+    _check(mode, where, partition_overwrite, schema_mode)
+    table = resolved(spark, table)
+    name = name_parts(table)  # of a table that the catalog does not have
+    place = place_of(table) if name is None else Place(catalog.new_table(spark, name))
+    if not place.table._native.exists():
+        snapshot = None
+        target = TargetTable.new(place, df.schema, partition_columns or (), properties or {})
+    elif mode == "ignore":
+        return WrittenVersion(None, {})
+    elif mode == "error":
+        raise InvalidArgumentError(
+            f"there is a table already at {without_secrets(place.table.uri)}: append to it, "
+            "overwrite it, or pass mode='ignore'",
+            code="table.exists",
+        )
+    else:
+        snapshot = table if isinstance(table, Snapshot) else place.table.snapshot()
+        target = TargetTable.of(snapshot)
+    if schema_mode == "overwrite" and snapshot is not None:
+        target, partition_columns = target.with_new_columns(df.schema, partition_columns), None
+    elif schema_mode == "merge" or delta_settings.merges_schemas(spark):
+        target = target.with_columns(df.schema)
+    target.check(partition_columns)
+    parameters = _parameters(mode, where, partition_overwrite, target)
+    transaction = target.begin(snapshot, "WRITE", parameters, user_metadata)
+    if txn is not None and transaction.set_transaction(*txn):
+        return WrittenVersion(transaction.commit(), {})
+    removed, filter = None, None
+    if mode == "overwrite" and snapshot is not None and partition_overwrite == "static":
+        removed = replaced.files(spark, snapshot, where)
+        filter = own_filter(where, spark, snapshot, None, joined=False)
+        if removed is None and where is not None:
+            statement = Statement(spark, snapshot, target, root)
+            return WrittenVersion(*replaced_rows.replace(statement, df, where, transaction))
+    outgoing = Outgoing.of(df, target, where)
+
+    def remove(added: pa.Table) -> Mapping[str, int]:
+        files = removed
+        if snapshot is not None and partition_overwrite == "dynamic":
+            maps: list[Any] = added["partitionValues"].to_pylist()
+            values = [dict(one) for one in maps]
+            files = replaced.same_partitions(snapshot, values, session.time_zone(spark))
+        if files is not None:
+            replaced.remove(transaction, files, filter)
+        return replaced.metrics(files)
+
+    written = added_rows.commit(spark, outgoing, place, target, transaction, remove, root)
+    if name is not None and written.version is not None:
+        catalog.add(spark, name, place.table, owns_files=True)
+    return written
+
+
+def _session(df: DataFrame) -> SparkSession:
+    """The session of a DataFrame that can be written."""
+    spark: SparkSession | None = getattr(df, "sparkSession", None)
+    if spark is None:
+        raise InvalidArgumentError(
+            f"df takes a Spark DataFrame, not {type(df)}: pass other rows to Table.append, or to "
+            "spark.createDataFrame first",
+            code="argument.type",
+        )
+    session.check_writing(spark, "writing")
+    if df.isStreaming:
+        raise InvalidArgumentError(
+            "the DataFrame is a stream: write each of its batches, by df.writeStream.foreachBatch, "
+            "or the stream by df.writeStream.format('deltareplay')",
+            code="write.stream",
+        )
+    return spark
+
+
+def _parameters(
+    mode: str, where: str | None, partition_overwrite: str, target: TargetTable
+) -> dict[str, Any]:
+    """What the commit says of the write."""
+    parameters: dict[str, Any] = {
+        "mode": MODES[mode],
+        "partitionBy": list(target.partition_columns),
+    }
+    if where is not None:
+        parameters["predicate"] = where
+    if partition_overwrite == "dynamic":
+        parameters["isDynamicPartitionOverwrite"] = True
+    return parameters
+
+
+def _check(mode: str, where: str | None, partition_overwrite: str, schema_mode: str | None) -> None:
+    check_modes(mode, where, partition_overwrite, schema_mode)
+    if schema_mode == "overwrite" and (where is not None or partition_overwrite == "dynamic"):
+        raise InvalidArgumentError(
+            "schema_mode='overwrite' replaces all rows with their columns: leave where and "
+            "partition_overwrite out",
+            code="write.mode",
+        )

@@ -1,0 +1,1 @@
+"""Tasks on executors, and the replay of large logs by them."""

@@ -1,0 +1,131 @@
+"""``files``: the live files of a snapshot; the executors replay large ones."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+
+from deltareplay._arguments import checked
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of
+from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.schema.arrow import spark_schema
+from deltareplay.spark.schema.frames import from_arrow
+from deltareplay.spark.session import capabilities as session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._filters import Filter
+    from deltareplay._replay_plan import ReplayPlan
+
+#: The executors replay a longer tail of commits.
+DRIVER_BYTES = 256 << 20
+
+
+@checked
+def files(
+    spark: SparkSession,
+    table: TableLike,
+    *,
+    version: int | None = None,
+    timestamp: datetime.datetime | str | None = None,
+    columns: Sequence[str] | None = None,
+    filter: Filter | None = None,
+    piece_size: int = 64 << 20,
+    reconcile: Literal["auto", "driver", "executors"] = "auto",
+) -> DataFrame:
+    """List the live files of a table, even if it has too many for one machine.
+
+    If the checkpoint makes at most one task, the driver replays the log and passes the rows as
+    Arrow. If it is larger, the driver replays only the commits after the checkpoint. The executors,
+    one task for each piece of the checkpoint, decode it and leave out files that those commits add
+    or remove and files that the filter excludes. Nothing is shuffled, because a checkpoint is
+    already reconciled, and the driver has none of its rows in memory.
+
+    Args:
+        spark: As in ``read``.
+        table: As in ``read``.
+        version: As in ``read``.
+        timestamp: As in ``read``.
+        columns: As in ``Snapshot.files``. Name only those that you need: others are not decoded.
+        filter: As in ``Snapshot.files``: files in which no row can match are left out.
+        piece_size: About how many bytes of the log a task has.
+        reconcile: Where the commits after a large checkpoint are replayed: on the driver; or on the
+            executors, which costs a shuffle of all live files by their key. By default the driver
+            replays up to 256 MiB of commits.
+
+    Returns:
+        One row for each file, in no order; columns as of ``Snapshot.files``. The version is fixed
+        when this is called.
+
+    Raises:
+        InvalidArgumentError: As in ``Snapshot.files``.
+        CorruptTableError: The driver found the log damaged. If a task finds damage, the job fails
+            with a ``PythonException`` that names the file and says what to do.
+
+    >>> files(spark, table, columns=["size"]).agg({"size": "sum"}).show()  # doctest: +SKIP
+    +---------+
+    |sum(size)|
+    +---------+
+    |      500|
+    +---------+
+    """
+    session.check(spark)
+    table = resolved(spark, table)
+    if reconcile not in ("auto", "driver", "executors"):
+        raise InvalidArgumentError(
+            f"reconcile is {reconcile!r}: pass 'auto', 'driver' or 'executors'",
+            code="argument.reconcile",
+        )
+    snapshot = snapshot_of(table, version, timestamp)
+    keyed = reconcile == "executors" or (
+        reconcile == "auto" and snapshot._native.tail_size_in_bytes > DRIVER_BYTES
+    )
+    # no columns are a selection from one: rows without a column cannot be sent as Arrow
+    names = ["path"] if columns is not None and len(columns) == 0 else columns
+    plan = snapshot.replay_plan(names, filter, piece_size=piece_size, keyed=keyed)
+    if keyed:
+        rows = _newest(_replayed(spark, plan))
+    elif reconcile == "auto" and len(plan.pieces) <= 1:
+        rows = _here(spark, plan)
+    else:
+        rows = _united(spark, plan)
+    return rows if names is columns else rows.select()
+
+
+def _here(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
+    """All rows, replayed on the driver."""
+    replayed = [piece.to_arrow(plan.tail) for piece in plan.pieces]
+    return from_arrow(
+        spark, pa.concat_tables([*replayed, plan.files]), spark_schema(plan.tail.schema)
+    )
+
+
+def _united(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
+    """The rows of a checkpoint and those of the tail: no key is in both."""
+    if plan.files.num_rows == 0:
+        # without any piece, Spark still needs one partition, without rows
+        return _replayed(spark, plan)
+    newer = from_arrow(spark, plan.files, spark_schema(plan.tail.schema))
+    return _replayed(spark, plan).union(newer) if plan.pieces else newer
+
+
+def _newest(rows: DataFrame) -> DataFrame:
+    """The newest row of each key; null if that is not a file."""
+    from pyspark.sql import functions as sf
+
+    newest = rows.groupBy("key").agg(sf.max_by("file", "version").alias("file"))
+    return newest.where(sf.col("file").isNotNull()).select("file.*")
+
+
+def _replayed(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
+    """The rows of all pieces, a task each."""
+    sent = pickle.dumps((plan.tail, plan.pieces))
+    return on_executors.rows(
+        spark, "read_pieces", sent, len(plan.pieces), spark_schema(plan.tail.schema)
+    )

@@ -1,0 +1,1 @@
+"""The Python data source of the formats ``deltareplay`` and ``delta``."""

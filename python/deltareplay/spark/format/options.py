@@ -1,0 +1,214 @@
+"""What the options of the format ``deltareplay`` mean; runs in Python workers."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay._scan import TARGET_SIZE
+from deltareplay._snapshot import Snapshot
+from deltareplay._table import Table
+from deltareplay.exceptions import (
+    InvalidArgumentError,
+    TableNotFoundError,
+    VersionNotFoundError,
+)
+from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog.table_argument import table_of
+from deltareplay.spark.format import stream_options
+from deltareplay.spark.format.option_values import in_zone, number, path
+from deltareplay.spark.format.stream_planner import StreamPlanner
+from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.schema.arrow import as_spark_takes
+from deltareplay.spark.schema.fields import CHANGE_FIELDS, field, plain_fields, struct_type
+
+if TYPE_CHECKING:
+    from deltareplay._change_split import ChangeSplit
+    from deltareplay._split import Split
+
+_STORAGE = "storage."
+_KNOWN = {
+    "path",
+    "versionasof",
+    "timestampasof",
+    "filter",
+    "splitsize",
+    "allowedroots",
+    "withrowid",
+    "withfilepath",
+    "withrowindex",
+    *stream_options.KNOWN,
+}
+
+Options = Mapping[str, str]
+
+
+def pinned(options: Options) -> int | None:
+    """The version of everything that follows; None if there is none to read.
+
+    It is not known yet whether a read or a write follows. Each checks its own options, and lists
+    those that it has.
+    """
+    try:
+        return snapshot(options, None).version
+    except (InvalidArgumentError, TableNotFoundError, VersionNotFoundError):
+        return None
+
+
+def travelled(options: Options, zone: str | None) -> dict[str, str]:
+    """Options for reading, with the version that a path names, as ``/path@v7``, as an option.
+
+    Args:
+        options: As from Spark.
+        zone: The zone of the session; None is UTC.
+
+    Raises:
+        InvalidArgumentError: ``argument.version``: there is another option for the version.
+    """
+    given = _lower(options)
+    found = identifiers.travelled(given.get("path", ""))
+    if found is None or _table(given)._native.exists():
+        return dict(options)
+    place, version, time = found
+    if {"versionasof", "timestampasof"} & set(given):
+        raise InvalidArgumentError(
+            f"{given['path']} has a version, and so have the options: leave one of them out",
+            code="argument.version",
+        )
+    kept = {name: value for name, value in options.items() if name.lower() != "path"}
+    if time is None:
+        return {**kept, "path": place, "versionAsOf": str(version)}
+    return in_zone({**kept, "path": place, "timestampAsOf": time}, zone)
+
+
+def _table(given: Mapping[str, str]) -> Table:
+    """The table, with its storage options."""
+    storage = {
+        name[len(_STORAGE) :]: value for name, value in given.items() if name.startswith(_STORAGE)
+    }
+    roots = given.get("allowedroots")
+    return Table(path(given, "load"), storage, roots.split(",") if roots else None)
+
+
+def snapshot(options: Options, version: int | None) -> Snapshot:
+    """The snapshot that the options name, or this version of the table.
+
+    Raises:
+        InvalidArgumentError: No path, or an unknown option.
+    """
+    given = _lower(options)
+    path(given, "load")
+    if "provider" in given:  # of a table that gets its name, with properties of all kinds
+        given = {name: value for name, value in given.items() if name in _KNOWN}
+    unknown = sorted(name for name in given if name not in _KNOWN and not name.startswith(_STORAGE))
+    if unknown:
+        raise InvalidArgumentError(
+            f"reading takes no option {', '.join(unknown)}: it takes path, filter, splitSize, "
+            "allowedRoots and storage.<key>; without a stream also versionAsOf, timestampAsOf, "
+            "withRowId, withFilePath and withRowIndex; as a stream also startingVersion, "
+            "startingTimestamp, maxFilesPerTrigger, maxBytesPerTrigger, ignoreChanges, "
+            "ignoreDeletes, skipChangeCommits, schemaTrackingLocation and failOnDataLoss; for "
+            "changes also readChangeFeed, endingVersion, endingTimestamp, changeKind, changeKey "
+            "and changeDeleted",
+            code="option.unknown",
+        )
+    table = _table(given)
+    if version is not None:
+        return table.snapshot(version)
+    wanted = given.get("versionasof")
+    return table.snapshot(
+        None if wanted is None else number("versionAsOf", wanted), given.get("timestampasof")
+    )
+
+
+def _lower(options: Options) -> dict[str, str]:
+    return {name.lower(): value for name, value in options.items()}
+
+
+def split_size(options: Options) -> int:
+    """Bytes of data files in a split."""
+    given = _lower(options)
+    return number("splitSize", given.get("splitsize", "0")) or TARGET_SIZE
+
+
+def _extras(options: Options) -> dict[str, Any]:
+    given = {name.lower(): value.lower() == "true" for name, value in options.items()}
+    return {
+        "with_row_id": given.get("withrowid", False),
+        "with_file_path": given.get("withfilepath", False),
+        "with_row_index": given.get("withrowindex", False),
+    }
+
+
+def schema(options: Options, version: int | None) -> Any:
+    """Spark's schema of the rows."""
+    extras = _extras(options)
+    of = snapshot(options, version)
+    if stream_options.has_end(options):
+        table = table_of(of)
+        versions = table.changes(*stream_options.change_range(options, of.version)).versions
+        of = of if versions is None else table.snapshot(versions[1])
+    fields = plain_fields(of)
+    if extras["with_file_path"]:
+        fields.append(field(names.FILE_PATH, "string"))
+    if extras["with_row_index"]:
+        fields.append(field(names.ROW_INDEX, "long"))
+    if extras["with_row_id"]:
+        fields += [field(names.ROW_ID, "long"), field(names.ROW_COMMIT_VERSION, "long")]
+    if stream_options.gives_changes(options):
+        fields += CHANGE_FIELDS
+    return struct_type(fields)
+
+
+def splits(
+    options: Options, version: int | None, schema: Any, pushed: list[Any]
+) -> Sequence[Split | ChangeSplit]:
+    """What tasks read: the columns that a schema names, of rows or of changes.
+
+    Raises:
+        InvalidArgumentError: The schema or the filter has a column that the table does not have.
+    """
+    stream_options.check_batch(options)
+    size = split_size(options)
+    of = snapshot(options, version)
+    if stream_options.gives_changes(options):
+        asked = _changes(options, schema)
+        start, end = stream_options.change_range(options, of.version)
+        return table_of(of).changes(start, end, **asked).splits(size)
+    extras = _extras(options)
+    added = {names.ROW_ID, names.ROW_COMMIT_VERSION, names.FILE_PATH, names.ROW_INDEX}
+    columns = [name for name in schema.fieldNames() if name not in added]
+    filter = _lower(options).get("filter")
+    return of.scan(columns, pushed or None if filter is None else filter, **extras).splits(size)
+
+
+def planner(options: Options, version: int | None, schema: Any) -> StreamPlanner:
+    """The planner of a stream's batches, with the columns that a schema names.
+
+    Raises:
+        InvalidArgumentError: An option does not fit a stream.
+    """
+    stream_options.check_stream(options)
+    rows = _changes(options, schema)
+    return StreamPlanner(
+        snapshot(options, version),
+        stream_options.start(options),
+        rows,
+        stream_options.limits(options),
+    )
+
+
+def _changes(options: Options, schema: Any) -> dict[str, Any]:
+    """Which changes, or which rows of a stream, with the columns that a schema names."""
+    rows = stream_options.follow_arguments(options)
+    change_columns = {one["name"] for one in CHANGE_FIELDS} if "kind" in rows else set()
+    rows["columns"] = [name for name in schema.fieldNames() if name.lower() not in change_columns]
+    return rows
+
+
+def batches(split: bytes, schema: Any) -> Iterator[pa.RecordBatch]:
+    """The rows of a pickled split, of a scan or of changes."""
+    return as_spark_takes(pickle.loads(split).to_batches(), schema)

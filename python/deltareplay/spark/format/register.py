@@ -1,0 +1,88 @@
+"""``register``: the formats ``deltareplay`` and ``delta`` for SQL and for Spark Connect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.format import every_thread, session_option
+from deltareplay.spark.session import capabilities as session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "deltareplay") -> None:
+    """Make the format ``deltareplay`` known to a session, or the format ``delta``.
+
+    Both are the same format, with Delta's own option names. With ``delta``, pipelines that were
+    written for delta-spark run without its jar, and Spark's catalog takes names of Delta tables.
+    Times in options that name no zone are then in the session's zone; otherwise they are in UTC.
+
+    Options: ``versionAsOf``, ``timestampAsOf``, ``readChangeFeed`` with its range, ``filter``
+    (SQL), ``splitSize`` (bytes), ``allowedRoots`` (comma-separated), ``withRowId``,
+    ``withFilePath``, ``withRowIndex``, and ``storage.<key>`` for each storage option. A schema that
+    is given chooses columns. Streams and writes have options of their own, which are Delta's.
+
+    From then on, writers of PySpark pass on to the format, by an option of the write, what Spark
+    does not: the settings of the session that ``write`` obeys, and ``partitionBy`` of streams.
+
+    Filters are pushed where ``spark.sql.python.filterPushdown.enabled`` was set before this call
+    (Spark 4.1).
+
+    On classic Spark, every thread of the program finds the format, and every other session, too.
+    Registered again, it has the zone that the session has then. On Spark Connect, each session
+    registers it.
+
+    Rows come from Python workers: prefer ``read`` wherever it works.
+
+    Args:
+        spark: A session of PySpark 4.0 or later, classic or Connect.
+        name: The name of the format.
+
+    Raises:
+        InvalidArgumentError: There is no format of that name here.
+        UnsupportedFeatureError: This PySpark has no Python Data Source API; or the session has
+            delta-spark's jar, which keeps the name ``delta``.
+
+    >>> register(spark)  # doctest: +SKIP
+    >>> spark.read.format("deltareplay").load(rows.uri).count()  # doctest: +SKIP
+    2
+    """
+    session.check(spark)
+    if name not in ("deltareplay", "delta"):
+        raise InvalidArgumentError(
+            f"{name!r} is not a format: register 'deltareplay' or 'delta'", code="spark.format"
+        )
+    if session.version(spark) < (4, 0):
+        raise UnsupportedFeatureError(
+            f"this is Spark {spark.version}, and Python data sources need 4.0: use "
+            "deltareplay.spark.read, which needs none",
+            code="spark.data_source",
+        )
+    if name == "delta" and session.has_delta(spark):
+        raise UnsupportedFeatureError(
+            "the session has delta-spark's jar, and Spark prefers its format delta: start the "
+            "session without the jar, or register 'deltareplay'",
+            code="spark.jar",
+        )
+    from pyspark import cloudpickle
+
+    from deltareplay.spark.format import (
+        data_source,  # PySpark 3.5 has nothing that it could build upon
+    )
+
+    # by value: an executor that has no deltareplay can then say so
+    cloudpickle.register_pickle_by_value(data_source)
+    # Spark refuses readers that take filters where that is off, and a worker cannot ask
+    filtering = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
+    zone = session.time_zone(spark) if name == "delta" else None
+    source = data_source.source(name, zone, filtering=filtering)
+    if session.is_classic(spark):
+        every_thread.register(spark, source)
+    else:
+        spark.dataSource.register(source)
+    session_option.pass_on(spark, name)

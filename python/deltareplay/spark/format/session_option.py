@@ -1,0 +1,139 @@
+"""Tells the formats what Spark does not pass on to Python data sources, by an option of each write.
+
+Spark drops ``partitionBy`` of a stream, and a Python worker sees no settings of the session. So
+``register`` extends PySpark's writers: if the format is one of ours, they add an option. Writes by
+the name of a table, whose path Spark does not pass on either, say what to call instead.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.format.option_values import NO_PATH
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import settings as delta_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: The option; its value is JSON.
+OPTION = "deltareplay.session"
+
+#: The formats that a session of this process knows.
+_formats: set[str] = set()
+
+#: The kinds of writers that are extended.
+_extended: set[type] = set()
+_extending = threading.Lock()
+
+#: The methods of ``df.writeTo(name)`` that write.
+_VERBS = ("append", "create", "createOrReplace", "overwrite", "overwritePartitions", "replace")
+
+#: Where a writer keeps what PySpark keeps in the JVM.
+_FORMAT, _PARTITIONS = "_deltareplay_format", "_deltareplay_partitions"
+
+
+def pass_on(spark: SparkSession, name: str) -> None:
+    """Let the writers of this kind of session pass on to a format what it needs to know."""
+    _formats.add(name)
+    if session.is_classic(spark):
+        from pyspark.sql import readwriter
+        from pyspark.sql.streaming import readwriter as streaming
+    else:
+        from pyspark.sql.connect import readwriter
+        from pyspark.sql.connect.streaming import readwriter as streaming
+    with _extending:
+        if readwriter.DataFrameWriter not in _extended:
+            _extended.add(readwriter.DataFrameWriter)
+            _extend(readwriter.DataFrameWriter, "save")
+            _extend(streaming.DataStreamWriter, "start")
+            for name in ("insertInto", "saveAsTable"):
+                _explain(readwriter.DataFrameWriter, name)
+            _explain(streaming.DataStreamWriter, "toTable")
+            for name in _VERBS:
+                _explain(readwriter.DataFrameWriterV2, name)
+
+
+def _extend(kind: Any, ends: str) -> None:
+    """Keep what a writer is told, and add the option where it ends."""
+    set_format, set_partitions, end = kind.format, kind.partitionBy, getattr(kind, ends)
+    signature = inspect.signature(end)
+
+    @functools.wraps(set_format)
+    def format(self: Any, source: str) -> Any:  # noqa: A001 PySpark's name
+        setattr(self, _FORMAT, source)
+        return set_format(self, source)
+
+    @functools.wraps(set_partitions)
+    def partitionBy(self: Any, *cols: Any) -> Any:  # noqa: N802 PySpark's name
+        names = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
+        setattr(self, _PARTITIONS, list(names))
+        return set_partitions(self, *cols)
+
+    @functools.wraps(end)
+    def ending(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(self, *args, **kwargs)
+        for name, setter in (("format", self.format), ("partitionBy", self.partitionBy)):
+            value = given.arguments.pop(name, None)
+            if value is not None:
+                setter(value)
+        _add_option(self, is_stream=ends == "start")
+        return end(*given.args, **given.kwargs)
+
+    kind.format, kind.partitionBy = format, partitionBy
+    setattr(kind, ends, ending)
+
+
+def _explain(kind: Any, name: str) -> None:
+    """Say what to call instead of a method that takes the name of a table."""
+    method = getattr(kind, name)
+    signature = inspect.signature(method)
+    instead = InvalidArgumentError(
+        "call deltareplay.spark.write(df, name), or deltareplay.spark.sql(spark, 'INSERT INTO "
+        f"name ...'), instead of {name}: {NO_PATH}",
+        code="option.path",
+    )
+
+    @functools.wraps(method)
+    def explained(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if "format" in signature.parameters:  # before the catalog gets a name
+            source = signature.bind(self, *args, **kwargs).arguments.get("format")
+            if _is_ours(self, source):
+                raise copy.copy(instead)
+        try:
+            return method(self, *args, **kwargs)
+        except Exception as error:
+            if NO_PATH not in str(error):
+                raise
+            raise copy.copy(instead) from error
+
+    setattr(kind, name, explained)
+
+
+def _add_option(writer: Any, *, is_stream: bool) -> None:
+    if not _is_ours(writer, None):
+        return
+    known: dict[str, Any] = delta_settings.of_writes(_session(writer))
+    partitions = getattr(writer, _PARTITIONS, None)
+    if is_stream and partitions:
+        known["partitionBy"] = partitions
+    writer.option(OPTION, json.dumps(known))
+
+
+def _is_ours(writer: Any, source: str | None) -> bool:
+    """Whether a writer has one of our formats, which the call itself may name."""
+    source = source or getattr(writer, _FORMAT, None)
+    if source is None:
+        source = _session(writer).conf.get("spark.sql.sources.default")
+    return str(source).lower() in _formats
+
+
+def _session(writer: Any) -> SparkSession:
+    spark: SparkSession = getattr(writer, "_spark", None) or writer._session
+    return spark

@@ -1,0 +1,255 @@
+"""``Sink``: the target of ``df.write.format("deltareplay")`` and ``writeStream``."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay._table import Place
+from deltareplay.exceptions import (
+    CommitStateUnknownError,
+    DeltaReplayError,
+    InvalidArgumentError,
+)
+from deltareplay.spark.dml import overwrite as replaced
+from deltareplay.spark.format import sink_options
+from deltareplay.spark.writing import table_rows as outgoing
+from deltareplay.spark.writing.target_table import TargetTable
+
+if TYPE_CHECKING:
+    from deltareplay._snapshot import Snapshot
+    from deltareplay._table import Table
+    from deltareplay._transaction import Transaction
+
+
+@dataclass(frozen=True)
+class StagedRows:
+    """What one task has written; readers do not see it yet.
+
+    Attributes:
+        adds: Bodies of ``add``, a JSON array.
+        rows: How many rows.
+        size_in_bytes: The size of the files.
+        version: The version of the table that they were written for; None for a new table.
+        query: The id of the streaming query, if there is one.
+    """
+
+    adds: str
+    rows: int
+    size_in_bytes: int
+    version: int | None
+    query: str | None
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the files, as in the log."""
+        return [add["path"] for add in json.loads(self.adds)]
+
+
+@dataclass(frozen=True)
+class Sink:
+    """The target of one write, as plain values: tasks write files for it, the driver commits.
+
+    Attributes:
+        target: The table.
+        options: The options of the write.
+        overwrite: Whether existing rows are replaced.
+    """
+
+    target: TargetTable
+    options: sink_options.SinkOptions
+    overwrite: bool
+
+    @classmethod
+    def open(
+        cls, options: Mapping[str, str], schema: Any, overwrite: bool, *, stream: bool = False
+    ) -> Sink:
+        """The table that the options name; if it does not exist, the commit creates it.
+
+        Args:
+            options: As from Spark.
+            schema: Spark's schema of the rows.
+            overwrite: Whether existing rows are replaced.
+            stream: Whether the rows are those of a stream, which are cast, as by delta-spark.
+
+        Raises:
+            InvalidArgumentError: An option is unknown, or contradicts the others or the table; or
+                a column has another type than the table's.
+            UnsupportedFeatureError: The table has a feature that cannot be written.
+        """
+        asked = sink_options.parse(options, overwrite)
+        table = asked.table()
+        if not table._native.exists():
+            target = TargetTable.new(
+                Place(table), schema, asked.partition_by or (), asked.properties
+            )
+        else:
+            target = TargetTable.of(table.snapshot())
+        partition_by = asked.partition_by
+        if asked.merge_schema:
+            target = target.with_columns(schema)
+        if asked.overwrite_schema and target.version is not None:
+            # as in delta-spark, a table stays partitioned only if the write says so
+            target, partition_by = target.with_new_columns(schema, partition_by or ()), None
+        target.check(partition_by)
+        if not stream:
+            outgoing.check_types(schema, target)
+        return cls(target, asked, overwrite)
+
+    @property
+    def table(self) -> Table:
+        """The table."""
+        return self.target.table
+
+    def stage(self, batches: Iterable[pa.RecordBatch], query: str | None) -> StagedRows:
+        """Writes the rows of one task; runs on an executor.
+
+        Raises:
+            InvalidArgumentError: Rows do not fit the table, or break a constraint; the files are
+                deleted.
+        """
+        coming = iter(batches)
+        first = next(coming, None)
+        if first is None:
+            return StagedRows("[]", 0, 0, self.target.version, query)
+        rows = pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], coming))
+        condition = self.options.replace_where
+        staged = _native.stage_rows(self.table._native, rows, self.target.facts, condition)
+        return StagedRows(*staged, self.target.version, query)
+
+    def commit(self, written: Sequence[StagedRows], batch: int | None) -> None:
+        """Commits what all tasks have written, once; if that fails, the files are deleted.
+
+        Args:
+            written: The result of each task.
+            batch: The number of the batch of a stream.
+
+        Raises:
+            CommitConflictError: Another writer's commit conflicts.
+        """
+        try:
+            done = self._committed(written, batch)
+        except CommitStateUnknownError:
+            raise
+        except DeltaReplayError:
+            self.discard(written)
+            raise
+        if done is None:
+            self.discard(written)
+
+    def _committed(self, written: Sequence[StagedRows], batch: int | None) -> int | None:
+        snapshot = self.target.snapshot()
+        if not written and not self.overwrite and snapshot is not None:
+            return None
+        transaction = self.target.begin(
+            snapshot,
+            "WRITE" if batch is None else "STREAMING UPDATE",
+            self._parameters(written, batch),
+            self.options.user_metadata,
+        )
+        txn = self.options.txn
+        if batch is not None:
+            application = self._application(written)
+            txn = None if application is None else (application, batch)
+        if txn is not None and transaction.set_transaction(*txn):
+            return transaction.commit()
+        adds = f"[{','.join(one.adds[1:-1] for one in written if one.adds != '[]')}]"
+        transaction._native.add(adds)
+        files = json.loads(adds)
+        written_files = [(add["path"], add["size"], add["modificationTime"]) for add in files]
+        transaction._native.expect(written_files)
+        removed = None
+        if self.overwrite and snapshot is not None:
+            removed = self._removed(transaction, snapshot, files)
+        metrics = {
+            "numFiles": len(files),
+            "numOutputRows": sum(one.rows for one in written),
+            "numOutputBytes": sum(one.size_in_bytes for one in written),
+        }
+        transaction.set_metrics(metrics | replaced.metrics(removed))
+        return None if transaction._native.is_empty() else transaction.commit()
+
+    def _parameters(self, written: Sequence[StagedRows], batch: int | None) -> dict[str, Any]:
+        if batch is not None:
+            return {
+                "outputMode": "Complete" if self.overwrite else "Append",
+                "queryId": self._application(written) or "",
+                "epochId": str(batch),
+            }
+        found: dict[str, Any] = {
+            "mode": "Overwrite" if self.overwrite else "Append",
+            "partitionBy": list(self.target.partition_columns),
+        }
+        if self.options.replace_where is not None:
+            found["predicate"] = self.options.replace_where
+        if self.options.dynamic:
+            found["isDynamicPartitionOverwrite"] = True
+        return found
+
+    def _application(self, written: Sequence[StagedRows]) -> str | None:
+        """The application id of the batches: from the options, or else the query of the checkpoint.
+
+        None if no task ran: a batch without rows may be committed twice.
+        """
+        if self.options.txn_app_id is not None or not written:
+            return self.options.txn_app_id
+        found = {one.query for one in written if one.query is not None}
+        if len(found) != 1:
+            raise InvalidArgumentError(
+                "the id of the query is not known here, so a batch could be committed twice: "
+                "pass .option('txnAppId', ...) with a name that no other query has",
+                code="sink.query",
+            )
+        return found.pop()
+
+    def _removed(self, transaction: Transaction, snapshot: Snapshot, adds: list[Any]) -> pa.Table:
+        """The files that are replaced."""
+        if self.options.dynamic:
+            written = [add["partitionValues"] for add in adds]
+            # executors read timestamps that have no zone in the log as UTC
+            live = replaced.same_partitions(snapshot, written, "UTC")
+            replaced.remove(transaction, live, None)
+            return live
+        condition = self.options.replace_where
+        live = snapshot.files(replaced.columns(condition), condition)
+        if condition is not None:
+            others = snapshot.files(["path"], filter=f"({condition}\n) IS NOT TRUE")["path"]
+            both = set(live["path"].to_pylist()) & set(others.to_pylist())
+            if both:
+                one = min(map(str, both))
+                raise InvalidArgumentError(
+                    f"replaceWhere is {condition!r}, and the file {one} may have rows for "
+                    "which it is not true: use partition columns, or use Table.overwrite, which "
+                    "rewrites such files",
+                    code="write.replace_where",
+                )
+        replaced.remove(transaction, live, condition)
+        return live
+
+    def discard(self, written: Iterable[StagedRows]) -> None:
+        """Deletes files that no commit names; what stays is for ``VACUUM``."""
+        paths = [path for one in written for path in one.paths]
+        with contextlib.suppress(DeltaReplayError):
+            _native.discard_staged(self.table._native, paths)
+
+
+def stage(sink: Sink, batches: Iterable[pa.RecordBatch]) -> StagedRows:
+    """Writes the rows of a task into files that no commit speaks of yet.
+
+    Args:
+        sink: Where to.
+        batches: The rows, as Spark gives them.
+    """
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    # the query of this batch: Spark does not pass it to Python sinks
+    query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
+    return sink.stage(batches, query)

@@ -1,0 +1,165 @@
+"""What the options of ``df.write.format("deltareplay")`` mean; runs in Python workers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deltareplay._table import Table
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.format.option_values import number, path
+from deltareplay.spark.format.session_option import OPTION
+
+_STORAGE = "storage."
+_PROPERTY = "delta."
+
+#: The options of writing only, in lower case.
+KNOWN = frozenset(
+    {
+        "mergeschema",
+        "overwriteschema",
+        "replacewhere",
+        "partitionoverwritemode",
+        "partitionby",
+        "txnappid",
+        "txnversion",
+        "usermetadata",
+        "checkpointlocation",
+        "queryname",
+        OPTION,
+    }
+)
+
+
+@dataclass(frozen=True)
+class SinkOptions:
+    """How rows are written.
+
+    Attributes:
+        path: The path of the table.
+        storage: Options of the storage.
+        roots: Allowed roots.
+        partition_by: Partition columns of a new table.
+        merge_schema: Whether columns that the table lacks are added.
+        overwrite_schema: Whether the columns of the rows replace those of the table.
+        properties: Properties of a new table.
+        replace_where: Which rows are replaced.
+        dynamic: Whether the partitions of the new rows are replaced.
+        txn_app_id: The application of an idempotent write.
+        txn_version: Its number.
+        user_metadata: Any text for the commit.
+    """
+
+    path: str
+    storage: dict[str, str]
+    roots: tuple[str, ...] | None
+    partition_by: tuple[str, ...] | None
+    merge_schema: bool
+    overwrite_schema: bool
+    properties: dict[str, str]
+    replace_where: str | None
+    dynamic: bool
+    txn_app_id: str | None
+    txn_version: int | None
+    user_metadata: str | None
+
+    def table(self) -> Table:
+        """The table."""
+        return Table(self.path, self.storage, self.roots)
+
+    @property
+    def txn(self) -> tuple[str, int] | None:
+        """Application and version, if both are given."""
+        if self.txn_app_id is None or self.txn_version is None:
+            return None
+        return self.txn_app_id, self.txn_version
+
+    def __repr__(self) -> str:
+        return f"SinkOptions({self.path!r})"  # storage options are secrets
+
+
+def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
+    """The options of a write.
+
+    Raises:
+        InvalidArgumentError: One is unknown, or they contradict each other.
+
+    >>> parse({"path": "t", "partitionBy": "a, b"}, overwrite=False).partition_by
+    ('a', 'b')
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    place = path(given, "save")
+    taken = KNOWN | {"path", "allowedroots"}
+    prefixes = (_STORAGE, _PROPERTY)
+    unknown = sorted(name for name in given if name not in taken and not name.startswith(prefixes))
+    pairs = [name for name in options if name.lower() in ("replaceusing", "replaceon")]
+    if pairs:
+        raise UnsupportedFeatureError(
+            f"the option {pairs[0]} is not supported: use replaceWhere with the values, or "
+            "deltareplay.spark.merge if the keys of the new rows are unique",
+            code="option.replace",
+        )
+    if unknown:
+        raise InvalidArgumentError(
+            f"writing takes no option {', '.join(unknown)}: it takes path, mergeSchema, "
+            "overwriteSchema, replaceWhere, partitionOverwriteMode, partitionBy, txnAppId, "
+            "txnVersion, userMetadata, allowedRoots, delta.<property> and storage.<key>",
+            code="option.unknown",
+        )
+    mode = given.get("partitionoverwritemode", "static").lower()
+    if mode not in ("static", "dynamic"):
+        raise InvalidArgumentError(
+            f"partitionOverwriteMode is {mode!r}: pass static or dynamic", code="option.write"
+        )
+    where = given.get("replacewhere")
+    if where is not None and (mode == "dynamic" or not overwrite):
+        raise InvalidArgumentError(
+            "replaceWhere says what .mode('overwrite') replaces, instead of "
+            "partitionOverwriteMode: pass that mode, and one of the two options",
+            code="option.write",
+        )
+    replaces = given.get("overwriteschema", "").lower() == "true"
+    if replaces and (mode == "dynamic" or where is not None or not overwrite):
+        raise InvalidArgumentError(
+            "overwriteSchema replaces all rows with their columns, so it takes .mode('overwrite') "
+            "without replaceWhere and partitionOverwriteMode",
+            code="option.write",
+        )
+    known: dict[str, Any] = json.loads(given.get(OPTION, "{}"))  # what options say comes first
+    version = given.get("txnversion")
+    if version is not None and "txnappid" not in given:
+        raise InvalidArgumentError(
+            "txnVersion counts the writes of an application: pass txnAppId with it",
+            code="option.write",
+        )
+    return SinkOptions(
+        path=Table(place).uri,  # the executors may be elsewhere
+        storage={
+            name[len(_STORAGE) :]: value
+            for name, value in given.items()
+            if name.startswith(_STORAGE)
+        },
+        roots=_names(given.get("allowedroots")),
+        partition_by=_names(given.get("partitionby")) or _listed(known.get("partitionBy")),
+        merge_schema=str(given.get("mergeschema", known.get("mergeSchema"))).lower() == "true",
+        overwrite_schema=replaces,
+        # not of the lowered names: those of properties have capitals
+        properties={
+            name: value for name, value in options.items() if name.lower().startswith(_PROPERTY)
+        },
+        replace_where=where,
+        dynamic=overwrite and mode == "dynamic",
+        txn_app_id=given.get("txnappid"),
+        txn_version=None if version is None else number("txnVersion", version),
+        user_metadata=given.get("usermetadata", known.get("userMetadata")),
+    )
+
+
+def _listed(names: list[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(names)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return tuple(name.strip() for name in text.split(",")) if text else None

@@ -1,0 +1,205 @@
+"""What the options of a stream mean; runs in Python workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.format.option_values import number
+
+#: Options by name, with the arguments of ``Table.follow``.
+_SWITCHES = {
+    "ignorechanges": "ignore_changes",
+    "ignoredeletes": "ignore_deletes",
+    "skipchangecommits": "skip_change_commits",
+    "failondataloss": "fail_on_data_loss",
+    "readchangefeed": "read_change_feed",
+    "readchangedata": "read_change_feed",
+}
+#: delta-spark's older name of both ``ignoreDeletes`` and ``ignoreChanges``.
+_OLD_IGNORES = "ignorefiledeletion"
+
+_LIMITS = {
+    "maxfilespertrigger": ("maxFilesPerTrigger", "max_files_per_batch"),
+    "maxbytespertrigger": ("maxBytesPerTrigger", "max_bytes_per_batch"),
+}
+_START = {"startingversion", "startingtimestamp"}
+_END = {"endingversion", "endingtimestamp"}
+_CHANGES = {"changekind", "changekey", "changedeleted"}
+
+#: Options of delta-spark that change nothing: a stream continues with the checkpoint alone when
+#: columns have changed.
+_WITHOUT_EFFECT = {"schematrackinglocation", "schemalocation"}
+
+#: All of them, in lower case.
+KNOWN = frozenset({_OLD_IGNORES, *_SWITCHES, *_LIMITS, *_START, *_END, *_CHANGES, *_WITHOUT_EFFECT})
+
+_FEED = {"readchangefeed", "readchangedata"}
+
+_ONLY_BATCHES = {
+    "versionasof",
+    "timestampasof",
+    "withrowid",
+    "withfilepath",
+    "withrowindex",
+    *_END,
+}
+
+_UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def check_batch(options: Mapping[str, str]) -> None:
+    """Refuses options that only streams have, or only reads of changes.
+
+    Raises:
+        InvalidArgumentError: Such an option; changes without a start, or with two of them.
+    """
+    given = {name.lower() for name in options} & KNOWN
+    changes = gives_changes(options)
+    taken = _START | _END | _CHANGES | _FEED if changes else _FEED
+    refused = sorted(given - taken)
+    if refused:
+        of_changes = not changes and set(refused) <= _START | _END | _CHANGES
+        raise InvalidArgumentError(
+            f"{', '.join(refused)}: "
+            + (
+                "a batch read takes that only with readChangeFeed = true"
+                if of_changes
+                else "only spark.readStream supports that"
+            ),
+            code="option.stream",
+        )
+    for pair, what in ((_START, "begin"), (_END, "end")):
+        if given >= pair:
+            raise InvalidArgumentError(
+                f"a version and a timestamp are two ways to say where changes {what}: pass one",
+                code="option.start",
+            )
+    if changes and not given & _START:
+        raise InvalidArgumentError(
+            "readChangeFeed needs a start: pass startingVersion or startingTimestamp",
+            code="option.start",
+        )
+
+
+def check_stream(options: Mapping[str, str]) -> None:
+    """Refuses options that only batch reads have.
+
+    Raises:
+        InvalidArgumentError: An option of batches, or two starts.
+    """
+    given = sorted(name for name in options if name.lower() in _ONLY_BATCHES)
+    if given:
+        raise InvalidArgumentError(
+            f"{', '.join(given)}: a stream does not take that; it starts where startingVersion or "
+            "startingTimestamp say",
+            code="option.batch",
+        )
+    if {name.lower() for name in options} >= _START:
+        raise InvalidArgumentError(
+            "startingVersion and startingTimestamp are two ways to say where a stream begins: "
+            "pass one of them",
+            code="option.start",
+        )
+
+
+def gives_changes(options: Mapping[str, str]) -> bool:
+    """Whether the rows are changes."""
+    return "kind" in follow_arguments(options)
+
+
+def follow_arguments(options: Mapping[str, str]) -> dict[str, Any]:
+    """The options that select rows, as arguments of ``Table.follow``."""
+    given = _lower(options)
+    found: dict[str, Any] = {
+        name: given[one].lower() == "true" for one, name in _SWITCHES.items() if one in given
+    }
+    if given.get(_OLD_IGNORES, "").lower() == "true":
+        found |= {"ignore_changes": True, "ignore_deletes": True}
+    feed = found.pop("read_change_feed", False)
+    if "changekind" in given or feed:
+        found["kind"] = given.get("changekind", "full-delta")
+    if "changedeleted" in given:
+        found["deleted"] = given["changedeleted"]
+    if "changekey" in given:
+        found["key"] = [name.strip() for name in given["changekey"].split(",")]
+    if "filter" in given:
+        found["filter"] = given["filter"]
+    return found
+
+
+def has_end(options: Mapping[str, str]) -> bool:
+    """Whether the options say where changes end."""
+    return gives_changes(options) and not _END.isdisjoint(_lower(options))
+
+
+def change_range(options: Mapping[str, str], newest: int) -> tuple[int | str, int | str]:
+    """Where changes begin and end in a batch read, as arguments of ``Table.changes``.
+
+    Args:
+        options: As from Spark.
+        newest: The version where they end by default.
+
+    Raises:
+        InvalidArgumentError: A version is not a number.
+    """
+    given = _lower(options)
+    bounds: list[int | str] = []
+    for name, default in (("starting", 0), ("ending", newest)):
+        version = given.get(f"{name}version")
+        if version is not None:
+            bounds.append(
+                newest if version.lower() == "latest" else number(f"{name}Version", version)
+            )
+        else:
+            bounds.append(given.get(f"{name}timestamp", default))
+    return bounds[0], bounds[1]
+
+
+def limits(options: Mapping[str, str]) -> dict[str, Any]:
+    """The limits of a batch, as arguments of ``Table.follow``.
+
+    Raises:
+        InvalidArgumentError: A limit is not a number.
+
+    >>> limits({"maxBytesPerTrigger": "10m"})
+    {'max_bytes_per_batch': 10485760}
+    """
+    given = _lower(options)
+    return {
+        argument: _size(name, given[one])
+        for one, (name, argument) in _LIMITS.items()
+        if one in given
+    }
+
+
+def start(options: Mapping[str, str]) -> dict[str, Any]:
+    """Where a new stream starts, as arguments of ``Table.follow``.
+
+    Raises:
+        InvalidArgumentError: The version is not a number.
+    """
+    given = _lower(options)
+    if "startingtimestamp" in given:
+        return {"starting_timestamp": given["startingtimestamp"]}
+    version = given.get("startingversion")
+    if version is None or version.lower() == "latest":
+        return {} if version is None else {"starting_version": "latest"}
+    return {"starting_version": number("startingVersion", version)}
+
+
+def _lower(options: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in options.items()}
+
+
+def _size(name: str, text: str) -> int:
+    """Bytes or files, with one of Spark's units: ``10m``, ``2gb``."""
+    digits = text.strip().lower().removesuffix("b")
+    unit = _UNITS.get(digits[-1:], 0)
+    found = number(name, digits[:-1] if unit else digits) * (unit or 1)
+    if found < 1:
+        raise InvalidArgumentError(
+            f"the option {name} must be at least 1, not {text!r}", code="option.number"
+        )
+    return found

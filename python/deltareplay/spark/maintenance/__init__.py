@@ -1,0 +1,1 @@
+"""OPTIMIZE, VACUUM, verify, convert, clone, checkpoints, detail and history."""

@@ -1,0 +1,80 @@
+"""``write_checkpoint``: a checkpoint that the executors write."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+
+from deltareplay import _native
+from deltareplay._arguments import checked
+from deltareplay._checkpoint import Checkpoint, clean_after
+from deltareplay._replay_piece import ReplayPiece
+from deltareplay._replay_tail import ReplayTail
+from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
+from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.session import capabilities as session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SIDECARS = "path string, size long, modificationTime long, numFiles long, numRemoves long"
+
+
+@checked
+def write_checkpoint(
+    spark: SparkSession, table: TableLike, *, piece_size: int = 64 << 20, cleanup: bool = True
+) -> Checkpoint:
+    """Write the checkpoint of a table that has too many files for one machine.
+
+    It is a V2 checkpoint. The driver replays the commits after the existing checkpoint. The
+    executors, one task for each piece of that checkpoint, decode it, leave out files that those
+    commits add or remove, and write the rest as a sidecar. The driver writes a sidecar of those
+    commits, then the manifest that names all sidecars, then the hint. Below a few million files
+    ``Table.checkpoint`` is faster. An existing checkpoint stays.
+
+    If the job fails, there is no checkpoint. Nothing refers to the sidecars that were written, and
+    ``Table.cleanup_log`` deletes them.
+
+    Args:
+        spark: As in ``read``.
+        table: As in ``read``; with a ``Snapshot``, its version.
+        piece_size: About how many bytes of the log a task and a sidecar have.
+        cleanup: As in ``Table.checkpoint``: the log is cleaned afterwards, on the driver.
+
+    Returns:
+        What was written.
+
+    Raises:
+        InvalidArgumentError: The table does not have the feature ``v2Checkpoint``
+            (``checkpoint.layout``): set ``delta.checkpointPolicy`` to ``v2``, or write a classic
+            checkpoint with ``Table.checkpoint``.
+        UnsupportedFeatureError: The table has a feature that this release cannot write.
+        CorruptTableError: The driver found the log damaged, or what the tasks found is not
+            complete. If a task finds damage, the job fails with a ``PythonException`` that names
+            the file.
+
+    Source: Delta protocol, "V2 Spec".
+
+    >>> write_checkpoint(spark, "s3://lake/events").num_sidecars  # doctest: +SKIP
+    400
+    """
+    session.check(spark)
+    table = resolved(spark, table)
+    snapshot = snapshot_of(table)
+    of = table_of(table)
+    plan = _native.CheckpointPlan(of._native, snapshot._native, piece_size)
+    work = plan.work()
+    if work is None:
+        return Checkpoint(snapshot.version, *(plan.there() or ()))
+    pieces, tail, codec = work
+    sent = pickle.dumps(
+        (ReplayTail._made(of, tail), [ReplayPiece._made(piece) for piece in pieces], codec)
+    )
+    written: list[tuple[str, int, int, int, int]] = []
+    if pieces:
+        sidecars = on_executors.rows(spark, "write_sidecars", sent, len(pieces), _SIDECARS)
+        written = sorted(tuple(row) for row in sidecars.collect())
+    done = Checkpoint(snapshot.version, *plan.finish(of._native, written))
+    if cleanup:
+        clean_after(of._native, snapshot)
+    return done

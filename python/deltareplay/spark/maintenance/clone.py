@@ -1,0 +1,97 @@
+"""``clone``: another table with the same rows; the executors copy the files."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from deltareplay import _native
+from deltareplay._clone import target_of
+from deltareplay._renamed import renamed
+from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
+from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.session import capabilities as session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay._table import Table
+
+#: About how many bytes a task copies, and how many files at most.
+BYTES_PER_TASK = 1 << 30
+FILES_PER_TASK = 500
+
+
+@renamed(replace="or_replace")
+def clone(
+    spark: SparkSession,
+    source: TableLike,
+    target: str | os.PathLike[str],
+    *,
+    version: int | None = None,
+    timestamp: datetime.datetime | str | None = None,
+    shallow: bool = True,
+    or_replace: bool = False,
+    properties: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Table:
+    """Create a table with the rows of a version of another; the executors copy the files.
+
+    Rules and results are those of ``Table.clone``. A shallow clone needs no executor: it is only a
+    commit. For a deep one, the tasks copy about 1 GiB each, then the driver commits.
+
+    Args:
+        spark: As in ``read``.
+        source: As in ``read``; with a ``Snapshot``, its version.
+        target: Where the clone is. The executors must reach it.
+        version: As in ``Table.clone``.
+        timestamp: As in ``Table.clone``.
+        shallow: As in ``Table.clone``.
+        or_replace: As in ``Table.clone``.
+        properties: As in ``Table.clone``.
+        storage_options: As in ``Table.clone``.
+
+    Returns:
+        The clone.
+
+    Raises:
+        InvalidArgumentError: As for ``Table.clone``.
+        CorruptTableError: As for ``Table.clone``.
+        UnsupportedFeatureError: As for ``Table.clone``; or the executors lack deltareplay.
+        StorageError: The storage failed; nothing was committed.
+
+    >>> clone(spark, "s3://lake/events", "s3://lake/copy", shallow=False)  # doctest: +SKIP
+    Table('s3://lake/copy')
+    """
+    session.check_writing(spark, "cloning")
+    source = resolved(spark, source)
+    snapshot = snapshot_of(source, version, timestamp)
+    of = table_of(source)
+    made = target_of(of, target, shallow, storage_options)
+    planned = _native.Cloning(
+        of._native, snapshot._native, made._native, shallow, or_replace, dict(properties or {})
+    )
+    parts = _parts(planned.copies())
+    if parts:
+        on_executors.check(spark)
+        on_executors.answers(spark, "copied_files", (of, made, parts), len(parts))
+    planned.commit(True)
+    return made
+
+
+_Copy = tuple[str, str | None, str, int | None]
+
+
+def _parts(copies: list[_Copy]) -> list[list[_Copy]]:
+    """The files that a task copies, for each task."""
+    parts: list[list[_Copy]] = []
+    left = 0
+    for one in copies:
+        if not parts or left <= 0 or len(parts[-1]) == FILES_PER_TASK:
+            parts.append([])
+            left = BYTES_PER_TASK
+        parts[-1].append(one)
+        left -= one[3] or 0
+    return parts

@@ -1,0 +1,103 @@
+"""``convert``: a directory of Parquet files becomes a table; the executors read the footers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from deltareplay import _native
+from deltareplay._arguments import checked
+from deltareplay._convert import NO_COLUMNS
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.catalog.table_argument import TableLike, table_of
+from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.schema.fields import struct
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.writing.target_table import new_field
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+    from deltareplay._table import Table
+
+#: Footers that a task reads.
+FILES_PER_TASK = 500
+
+
+@checked
+def convert(
+    spark: SparkSession,
+    table: TableLike,
+    *,
+    partition_schema: StructType | str | None = None,
+    properties: Mapping[str, str] | None = None,
+    statistics: bool = True,
+) -> Table:
+    """Make a Delta table of a directory of Parquet files; the executors read the footers.
+
+    The driver lists the directory and commits; two jobs read the footers: the first for the
+    columns, the second for the statistics. Rules and results are those of ``deltareplay.convert``.
+
+    Args:
+        spark: As in ``read``.
+        table: The directory: its path or URI, or a ``Table`` with storage options.
+        partition_schema: The partition columns with their types, as a ``StructType`` or as DDL
+            (``"day DATE, hour INT"``), in the order of the directories.
+        properties: Table properties.
+        statistics: Whether files get statistics. Without, there is no second job.
+
+    Returns:
+        The table; if there was one already, unchanged.
+
+    Raises:
+        InvalidArgumentError: As for ``deltareplay.convert``; or ``partition_schema`` does not parse
+            (``convert.partition_schema``).
+        CorruptTableError: A file is not a Parquet file; the message names it.
+        UnsupportedFeatureError: As for ``deltareplay.convert``; or the executors lack deltareplay.
+
+    >>> convert(spark, "s3://lake/events", partition_schema="day DATE")  # doctest: +SKIP
+    Table('s3://lake/events')
+    """
+    session.check_writing(spark, "converting")
+    of = table_of(table)
+    if of._native.exists():
+        return of
+    facts = (_partition_schema(partition_schema), dict(properties or {}), statistics)
+    conversion = _native.Conversion(*facts)
+    files = conversion.files(of._native)
+    parts = [files[at : at + FILES_PER_TASK] for at in range(0, len(files), FILES_PER_TASK)]
+    on_executors.check(spark)
+    schemas = on_executors.answers(spark, "footer_schemas", (of, parts), len(parts))
+    firsts = [part[0][0] for part in parts]
+    definition = conversion.definition(list(zip(firsts, schemas, strict=True)))
+    if statistics:
+        sent = (of, parts, facts, definition)
+        adds = on_executors.answers(spark, "footer_adds", sent, len(parts))
+    else:
+        adds = [conversion.adds(of._native, definition, part) for part in parts]
+    conversion.commit(of._native, definition, adds, True)
+    return of
+
+
+def _partition_schema(given: StructType | str | None) -> str:
+    from pyspark.sql.types import StructType
+
+    if given is None:
+        return NO_COLUMNS
+    if isinstance(given, str):
+        try:
+            given = StructType.fromDDL(given)
+        except Exception as error:
+            raise InvalidArgumentError(
+                f"partition_schema is {given!r}, which is not a list of columns such as "
+                f"'day DATE, hour INT': {str(error).splitlines()[0]}",
+                code="convert.partition_schema",
+            ) from error
+    if not isinstance(given, StructType):
+        raise InvalidArgumentError(
+            f"partition_schema takes a StructType or DDL text, not {type(given).__name__}",
+            code="convert.partition_schema",
+        )
+    return struct([new_field(field) for field in json.loads(given.json())["fields"]])

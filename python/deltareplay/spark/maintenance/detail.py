@@ -1,0 +1,125 @@
+"""``detail``: a description of a table in one row."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from deltareplay._arguments import checked
+from deltareplay._clustering import clustering_columns
+from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of
+from deltareplay.spark.schema.frames import from_arrow
+from deltareplay.spark.session import capabilities as session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._snapshot import Snapshot
+
+_MOMENT: Any = pa.timestamp("us", "UTC")
+_TEXTS: Any = pa.list_(pa.string())
+
+#: The columns of ``DESCRIBE DETAIL``.
+_SCHEMA = pa.schema(
+    [
+        ("format", pa.string()),
+        ("id", pa.string()),
+        ("name", pa.string()),
+        ("description", pa.string()),
+        ("location", pa.string()),
+        ("createdAt", _MOMENT),
+        ("lastModified", _MOMENT),
+        ("partitionColumns", _TEXTS),
+        ("clusteringColumns", _TEXTS),
+        ("numFiles", pa.int64()),
+        ("sizeInBytes", pa.int64()),
+        ("properties", pa.map_(pa.string(), pa.string())),
+        ("minReaderVersion", pa.int32()),
+        ("minWriterVersion", pa.int32()),
+        ("tableFeatures", _TEXTS),
+    ]
+)
+
+#: The features that versions imply, by the first such version of writers and of readers.
+_OF_WRITERS = {
+    2: ("appendOnly", "invariants"),
+    3: ("checkConstraints",),
+    4: ("changeDataFeed", "generatedColumns"),
+    5: ("columnMapping",),
+    6: ("identityColumns",),
+}
+_OF_READERS = {2: ("columnMapping",)}
+
+
+@checked
+def detail(
+    spark: SparkSession,
+    table: TableLike,
+    *,
+    version: int | None = None,
+    timestamp: datetime.datetime | str | None = None,
+) -> DataFrame:
+    """Describe a table in one row, with the columns of ``DESCRIBE DETAIL``.
+
+    Args:
+        spark: As in ``read``.
+        table: As in ``read``.
+        version: As in ``read``.
+        timestamp: As in ``read``.
+
+    Raises:
+        TableNotFoundError: There is no Delta table.
+        CorruptTableError: The log is damaged.
+
+    >>> detail(spark, table).select("numFiles", "sizeInBytes").collect()  # doctest: +SKIP
+    [Row(numFiles=2, sizeInBytes=500)]
+    """
+    session.check(spark)
+    table = resolved(spark, table)
+    row = _row(snapshot_of(table, version, timestamp))
+    return from_arrow(spark, pa.Table.from_pylist([row], schema=_SCHEMA))
+
+
+def _row(snapshot: Snapshot) -> dict[str, Any]:
+    metadata, protocol = snapshot.metadata, snapshot.protocol
+    created = metadata.created_time
+    return {
+        "format": "delta",
+        "id": metadata.id,
+        "name": metadata.name,
+        "description": metadata.description,
+        "location": location(snapshot._table.uri),
+        "createdAt": None if created is None else pa.scalar(created * 1000, _MOMENT).as_py(),
+        "lastModified": snapshot.timestamp,
+        "partitionColumns": metadata.partition_columns,
+        "clusteringColumns": clustering_columns(snapshot),
+        "numFiles": snapshot.num_files,
+        "sizeInBytes": snapshot.size_in_bytes,
+        "properties": list(snapshot.properties.items()),
+        "minReaderVersion": protocol.min_reader_version,
+        "minWriterVersion": protocol.min_writer_version,
+        "tableFeatures": _features(snapshot),
+    }
+
+
+def location(uri: str) -> str:
+    """A local path as a Hadoop path; other URIs unchanged."""
+    return "file:" + uri.removeprefix("file://") if uri.startswith("file:///") else unquote(uri)
+
+
+def _features(snapshot: Snapshot) -> list[str]:
+    """The features of the protocol, named or implied by its versions, sorted."""
+    protocol = snapshot.protocol
+    named = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    if protocol.writer_features is None:
+        for version, features in _OF_WRITERS.items():
+            if version <= protocol.min_writer_version:
+                named.update(features)
+    if protocol.reader_features is None:
+        for version, features in _OF_READERS.items():
+            if version <= protocol.min_reader_version:
+                named.update(features)
+    return sorted(named)

@@ -1,0 +1,65 @@
+"""Old files of a table that its log does not name, found by the executors."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay.spark.catalog.table_argument import table_of
+from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.executors.replay import files
+from deltareplay.spark.schema.frames import from_arrow
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay._snapshot import Snapshot
+
+_FILES = "path string, size long"
+
+#: About how many directories are listed in parallel.
+LISTINGS = 64
+
+
+def unnamed(
+    spark: SparkSession, snapshot: Snapshot, cutoff: int, named: Sequence[str]
+) -> tuple[list[str], int]:
+    """The files that are older than a cutoff, and that no live file and no other name protects.
+
+    Tasks list the table, one for each directory at the top, or deeper if there are few. Others
+    resolve the paths of live files and their deletion vectors. A join of both, on the executors,
+    leaves the files that nothing names.
+
+    Args:
+        spark: The session.
+        snapshot: The latest version.
+        cutoff: Milliseconds since the epoch: younger files are left out.
+        named: Paths that are protected, too.
+
+    Returns:
+        Their paths, sorted, relative to the table root and not encoded; and their total size.
+    """
+    table = table_of(snapshot)
+    visible = _native.visible_names(snapshot._native)
+    directories, above = _native.listing_parts(table._native, visible, LISTINGS, cutoff)
+    columns: dict[str, Any] = {
+        "path": pa.array([path for path, _ in above], pa.string()),
+        "size": pa.array([size for _, size in above], pa.int64()),
+    }
+    listed = from_arrow(spark, pa.table(columns), _FILES)
+    if directories:
+        sent = pickle.dumps((table, visible, cutoff, directories))
+        tasks = len(directories)
+        below = on_executors.rows(spark, "old_files", sent, tasks, _FILES)
+        listed = listed.union(below)
+    live = files(spark, snapshot, columns=["path", "deletionVector"])
+    protected = on_executors.over(live, "named_files", pickle.dumps(table), "path string")
+    if named:
+        others = pa.table({"path": pa.array(named, pa.string())})
+        protected = protected.union(from_arrow(spark, others))
+    found: Any = listed.join(protected, "path", "left_anti").toArrow().sort_by("path")
+    return found.column("path").to_pylist(), sum(found.column("size").to_pylist())

@@ -1,0 +1,139 @@
+"""``vacuum``: data files that nobody needs, found and deleted by the executors."""
+
+from __future__ import annotations
+
+import functools
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from deltareplay import _native
+from deltareplay._arguments import checked
+from deltareplay._moments import instant
+from deltareplay._vacuum import Vacuumed
+from deltareplay.exceptions import DeltaReplayError, StorageError
+from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
+from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.maintenance.orphans import unnamed
+from deltareplay.spark.session import capabilities as session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay._table import Table
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+#: Files that a task deletes.
+FILES_PER_TASK = 1000
+
+
+@checked
+def vacuum(
+    spark: SparkSession,
+    table: TableLike,
+    *,
+    retention: timedelta | None = None,
+    lite: bool = False,
+    dry_run: bool = True,
+    force: bool = False,
+    log: bool | None = None,
+) -> Vacuumed:
+    """Delete data files that no version inside the retention period needs, on the executors.
+
+    Rules and result are those of ``Table.vacuum``; use it for tables whose files one machine does
+    not list in time. Tasks list the table and resolve the paths in the log, a join finds what
+    nothing names, and tasks delete it. The driver has the removals of the retention period and the
+    paths that are deleted in memory.
+
+    Args:
+        spark: As in ``read``.
+        table: As in ``read``. It is always the latest version that counts.
+        retention: As in ``Table.vacuum``.
+        lite: As in ``Table.vacuum``. Nothing is listed, so the driver does it alone.
+        dry_run: As in ``Table.vacuum``.
+        force: As in ``Table.vacuum``.
+        log: As in ``Table.vacuum``.
+
+    Returns:
+        What was deleted, or would be.
+
+    Raises:
+        InvalidArgumentError: The retention is too short; or with ``lite`` the log does not reach
+            back far enough.
+        UnsupportedFeatureError: The table has a feature that this release cannot write; or the
+            executors lack deltareplay.
+        StorageError: A file cannot be deleted.
+
+    >>> vacuum(spark, "s3://lake/events").size_in_bytes  # doctest: +SKIP
+    52613349376
+    """
+    session.check_writing(spark, "vacuuming")
+    of = table_of(resolved(spark, table))
+    if lite:
+        return of.vacuum(retention, lite=True, dry_run=dry_run, force=force, log=log)
+    snapshot = of.snapshot()
+    wanted = None if retention is None else retention // _MILLISECOND
+    own, period, cutoff = _native.vacuum_period(
+        of._native, snapshot._native, wanted, force, dry_run
+    )
+    on_executors.check(spark)
+    removed = _native.removed_files(of._native, snapshot._native, cutoff)
+    paths, size = unnamed(spark, snapshot, cutoff, removed)
+    report = Vacuumed(
+        dry_run=dry_run,
+        lite=False,
+        cutoff=instant(cutoff),
+        retention=period * _MILLISECOND,
+        files=tuple(paths),
+        size_in_bytes=size,
+    )
+    if dry_run:
+        return report
+    if log is None:
+        log = not of.uri.startswith("s3")
+    parameters = {"retentionCheckEnabled": not force, "defaultRetentionMillis": own}
+    if wanted is not None:
+        parameters["specifiedRetentionMillis"] = wanted
+    metrics = {"numFilesToDelete": len(paths), "sizeOfDataToDelete": size}
+    started = functools.partial(_note, of, "VACUUM START", parameters, metrics)
+    is_late = False
+    if log:
+        try:
+            started()
+        except StorageError as error:
+            if error.code != "storage.full":
+                raise
+            is_late = True  # deleting makes space for it
+    # files that go make their directories young
+    directories = _native.old_directories(
+        of._native, _native.visible_names(snapshot._native), cutoff
+    )
+    try:
+        _delete(spark, of, paths)
+        vacuumed = _native.finish_vacuum(of._native, directories)
+    except DeltaReplayError:
+        if log:
+            _end(of, "FAILED", 0, 0)
+        raise
+    if is_late:
+        started()
+    if log:
+        _end(of, "COMPLETED", len(paths), vacuumed)
+    return report
+
+
+def _delete(spark: SparkSession, table: Table, paths: list[str]) -> None:
+    parts = [paths[at : at + FILES_PER_TASK] for at in range(0, len(paths), FILES_PER_TASK)]
+    on_executors.answers(spark, "deleted_files", (table, parts), len(parts))
+
+
+def _end(table: Table, status: str, files: int, directories: int) -> None:
+    metrics = {"numDeletedFiles": files, "numVacuumedDirectories": directories}
+    _note(table, "VACUUM END", {"status": status}, metrics)
+
+
+def _note(
+    table: Table, operation: str, parameters: dict[str, Any], metrics: dict[str, int]
+) -> None:
+    """A commit that says something and changes nothing."""
+    table.transaction(operation, parameters=parameters, metrics=metrics).commit()

@@ -1,0 +1,121 @@
+"""``verify``: whether a table is sound; the executors look at the data files."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from deltareplay import _native
+from deltareplay._arguments import checked
+from deltareplay._finding import Finding
+from deltareplay._verify import Verification
+from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
+from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.executors.replay import files
+from deltareplay.spark.maintenance.orphans import unnamed
+from deltareplay.spark.session import capabilities as session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay._snapshot import Snapshot
+
+#: Findings of one code that are listed.
+MOST = 1000
+
+_SEVERITIES = ("error", "warning", "info")
+
+
+@checked
+def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Verification:
+    """Check a table; the driver checks the log, the executors the data files.
+
+    What is checked, and the result, are those of ``Table.verify``. The driver replays the commits.
+    Tasks look at each live file and decode its deletion vector, list the table for files that
+    nothing names, and with ``rows`` read all rows.
+
+    Args:
+        spark: As in ``read``.
+        table: As in ``read``; all of its log is checked, whatever the version of a ``Snapshot``.
+        rows: Also read every row of the latest version.
+
+    Returns:
+        What was checked, and what is wrong.
+
+    Raises:
+        TableNotFoundError: There is no Delta table.
+        UnsupportedFeatureError: The executors lack deltareplay.
+
+    >>> verify(spark, "s3://lake/events", rows=True).ok  # doctest: +SKIP
+    True
+    """
+    session.check_writing(spark, "verifying")
+    of = table_of(resolved(spark, table))
+    text, named, orphaned = _native.verify_log(of._native)
+    report = json.loads(text)
+    log = Verification(**report | {"findings": tuple(_findings(report))})
+    if log.num_files is None:
+        return log  # there is no version to look at
+    snapshot = of.snapshot(strict=False)
+    on_executors.check(spark)
+    found = [{"findings": report["findings"], "omitted": report["omitted"]}]
+    found += _live(spark, snapshot)
+    removed = _native.removed_files(of._native, snapshot._native, None)
+    orphans, _ = unnamed(spark, snapshot, orphaned, [*removed, *named])
+    found.append(json.loads(_native.orphan_findings(orphans)))
+    if rows:
+        found.append(_rows(spark, snapshot, found))
+    return _joined(log, found)
+
+
+Part = dict[str, Any]
+
+
+def _live(spark: SparkSession, snapshot: Snapshot) -> list[Part]:
+    """What is wrong with live files, as each task found it."""
+    columns = ["path", "size", "numRecords", "deletionVector"]
+    live = files(spark, snapshot, columns=columns)
+    sent = pickle.dumps((table_of(snapshot), snapshot.version))
+    answers = on_executors.over(live, "verified_files", sent, "answer string").toArrow()
+    return [json.loads(str(one)) for one in answers.column("answer").to_pylist()]
+
+
+def _rows(spark: SparkSession, snapshot: Snapshot, found: list[Part]) -> Part:
+    """What is wrong with rows of files of which nothing wrong is known yet."""
+    splits = snapshot.scan(on_error="skip").splits()
+    sent = (table_of(snapshot), snapshot.version, splits)
+    answers = on_executors.answers(spark, "verified_rows", sent, len(splits))
+    parts = [json.loads(one) for one in answers]
+    known = {
+        one["path"] for part in found for one in part["findings"] if one["severity"] == "error"
+    }
+    new = [one for part in parts for one in part["findings"] if one["path"] not in known]
+    return {"findings": new, "omitted": sum(part["omitted"] for part in parts)}
+
+
+def _findings(part: Part) -> Iterable[Finding]:
+    return (Finding(**one) for one in part["findings"])
+
+
+def _joined(log: Verification, parts: list[Part]) -> Verification:
+    """All findings, worst first."""
+    omitted = sum(part["omitted"] for part in parts)
+    counts: Counter[str] = Counter()
+    kept: dict[Finding, None] = {}
+    for finding in (one for part in parts for one in _findings(part)):
+        counts[finding.code] += 1
+        if counts[finding.code] > MOST:
+            omitted += 1
+        else:
+            kept[finding] = None
+    ranked = sorted(kept, key=_rank)
+    return replace(log, findings=tuple(ranked), omitted=omitted)
+
+
+def _rank(finding: Finding) -> tuple[int, int]:
+    version = -1 if finding.version is None else finding.version
+    return _SEVERITIES.index(finding.severity), version

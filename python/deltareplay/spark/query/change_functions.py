@@ -1,0 +1,71 @@
+"""``table_changes`` and ``table_changes_by_path``, the functions of a query that read changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog.timestamps import instant, moment
+from deltareplay.spark.row_changes.changes import changes
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    import datetime
+
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Their names; the first takes the name of a table, the other a path.
+BY_NAME, BY_PATH = NAMES = ("table_changes", "table_changes_by_path")
+
+
+def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> DataFrame | None:
+    """The changes that a call gives; None if the name is not that of a Delta table.
+
+    Args:
+        spark: The session.
+        function: Which of the functions.
+        arguments: The table, where changes begin and, perhaps, where they end: SQL without columns.
+
+    Raises:
+        InvalidArgumentError: ``sql.changes``: there are too few or too many arguments, or one has
+            another type.
+        VersionNotFoundError: As by ``changes``.
+    """
+    if len(arguments) not in (2, 3):
+        raise InvalidArgumentError(
+            f"{function} takes a table, where changes begin and, perhaps, where they end, not "
+            f"{len(arguments)} arguments",
+            code="sql.changes",
+        )
+    texts = [f"CAST(({one}) AS STRING)" for one in arguments]
+    given = ", ".join(
+        f"typeof({one}), {text}, unix_micros(TRY_CAST({text} AS TIMESTAMP))"
+        for one, text in zip(arguments, texts, strict=True)
+    )
+    [row] = spark.sql(f"SELECT {given}").collect()
+    table = str(row[1])
+    if function.lower() == BY_NAME:
+        found = identifiers.delta_table(spark, names.parts_of(table))
+        if found is None:
+            return None
+        opened = found[0]
+    else:
+        opened = identifiers.at_path(table)
+    bounds = [_bound(spark, function, *row[at : at + 3]) for at in range(3, len(row), 3)]
+    return changes(spark, opened, *bounds, allow_out_of_range=len(bounds) > 1)
+
+
+def _bound(
+    spark: SparkSession, function: str, kind: str, text: str | None, micros: int | None
+) -> int | datetime.datetime:
+    """A version, or a time."""
+    if text is not None and kind in ("tinyint", "smallint", "int", "bigint"):
+        return int(text)
+    if text is not None and kind == "string":
+        return moment(spark, text)
+    if micros is None:
+        raise InvalidArgumentError(
+            f"{function} takes versions and times, not {text} of type {kind}", code="sql.changes"
+        )
+    return instant(micros)

@@ -1,0 +1,107 @@
+"""``_metadata`` in queries: the tables have it as any other column, and ``*`` leaves it out.
+
+Spark hides its column of files from whatever is above a view, which is how a query gets its tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark.scan.file_metadata import NAME
+from deltareplay.spark.syntax.names import quoted
+from deltareplay.spark.syntax.tokens import Token, position
+
+#: What makes of a select several.
+_SETS = ("UNION", "EXCEPT", "MINUS", "INTERSECT")
+
+#: What uses all columns of a table, whatever the query names.
+_USES_ALL = ("NATURAL", "PIVOT", "UNPIVOT")
+
+
+def is_named(found: Sequence[Token]) -> bool:
+    """Whether a query names the column."""
+    return any(one.kind in ("word", "quoted") and one.name.lower() == NAME for one in found)
+
+
+@dataclass
+class _Select:
+    """A level of parentheses.
+
+    Attributes:
+        tables: The aliases of the tables that have the column.
+        stars: Where each ``*`` is, as the index of its token, and the name before it.
+        uses_all: What cannot leave the column out.
+    """
+
+    tables: list[str] = field(default_factory=list)
+    stars: list[tuple[int, str | None]] = field(default_factory=list)
+    uses_all: Token | None = None
+
+
+def leaving_out(text: str, found: Sequence[Token], tables: dict[int, str]) -> list[tuple[int, str]]:
+    """What to insert into a query, and where, so that no ``*`` has the column.
+
+    Args:
+        text: The query.
+        found: Its tokens.
+        tables: The aliases of the tables that have the column, by where these begin.
+
+    Raises:
+        UnsupportedFeatureError: ``sql.metadata``: something else uses all columns of a table.
+    """
+    inserted: list[tuple[int, str]] = []
+    levels = [_Select()]
+    for index, token in enumerate(found):
+        level, before = levels[-1], found[index - 1]
+        if token.start in tables:
+            level.tables.append(tables[token.start])
+        if token.text == "(":
+            levels.append(_Select())
+        elif token.text == ")":
+            inserted += _excepted(text, found, level)
+            if len(levels) > 1:
+                levels.pop()
+            else:
+                levels[0] = _Select()
+        elif token.is_word(*_SETS) and before.text != "*":
+            inserted += _excepted(text, found, level)
+            levels[-1] = _Select()
+        elif token.is_word(*_USES_ALL):
+            level.uses_all = token
+        elif token.text == "*" and index:
+            if before.is_word("SELECT", "DISTINCT", "ALL") or before.text == ",":
+                level.stars.append((index, None))
+            elif before.text == ".":
+                level.stars.append((index, found[index - 2].name))
+            elif before.text == "(" and not found[index - 2].is_word("COUNT"):
+                raise _unsupported(text, token)
+    for level in levels:
+        inserted += _excepted(text, found, level)
+    return sorted(inserted)
+
+
+def _excepted(text: str, found: Sequence[Token], level: _Select) -> list[tuple[int, str]]:
+    if level.tables and level.uses_all is not None:
+        raise _unsupported(text, level.uses_all)
+    inserted = []
+    for index, of in level.stars:
+        tables = [one for one in level.tables if of is None or one.lower() == of.lower()]
+        if not tables:
+            continue
+        columns = ", ".join(f"{quoted(one)}.{NAME}" for one in tables)
+        if found[index + 1].is_word("EXCEPT") and found[index + 2].text == "(":
+            inserted.append((found[index + 2].end, f"{columns}, "))
+        else:
+            inserted.append((found[index].end, f" EXCEPT ({columns})"))
+    return inserted
+
+
+def _unsupported(text: str, token: Token) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"a query that names {NAME} cannot have {token.text} at {position(text, token.start)}, "
+        f"which would use {NAME} as any other column: name columns, or take {NAME} in a query of "
+        "its own",
+        code="sql.metadata",
+    )

@@ -1,0 +1,453 @@
+"""Queries over Delta tables: Spark runs them, and this package reads the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog.timestamps import moment
+from deltareplay.spark.query import change_functions, metadata_column, target_views
+from deltareplay.spark.scan import file_metadata
+from deltareplay.spark.scan import skipping as pruning
+from deltareplay.spark.scan.projection import Wanted
+from deltareplay.spark.scan.read import rows_of
+from deltareplay.spark.schema.fields import columns_of
+from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.parser import QUERY, Expression, Name, Reader
+from deltareplay.spark.syntax.tokens import Token
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._snapshot import Snapshot
+
+#: What a statement that has a query begins with.
+_BEGINNINGS = (*QUERY, ("EXPLAIN",), ("CREATE",), ("REPLACE",), ("INSERT",))
+
+#: What ends a list of tables.
+_AFTER_TABLES = (
+    *("SELECT", "VALUES", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "WINDOW", "VIEW"),
+    *("PIVOT", "UNPIVOT", "CLUSTER", "DISTRIBUTE", "SORT", "UNION", "EXCEPT", "MINUS", "INTERSECT"),
+)
+
+#: What may follow a table and is no alias.
+_AFTER_TABLE = (
+    *_AFTER_TABLES,
+    *("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ON", "USING"),
+    *("LATERAL", "INSERT", "MAP", "REDUCE", "TABLESAMPLE", "WITH"),
+)
+
+#: Functions that have FROM between their arguments.
+_WITH_FROM = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A table in a query.
+
+    Attributes:
+        name: Its name or path.
+        version: The version asked for.
+        timestamp: The time of the version asked for.
+        start: Where it begins in the text.
+        end: Where it ends, with the version.
+        alias: What columns may have before their names.
+        alias_at: Where an alias may be put; None if it has one.
+        where: A condition that is true for all of its rows that matter.
+        is_joined: Whether the condition may speak of other tables, too.
+        may_add: Whether the query names its columns, so that it may have more.
+        changes: The arguments of ``table_changes`` or ``table_changes_by_path``, which the name
+            then is.
+    """
+
+    name: Name
+    version: int | None
+    timestamp: str | Expression | None
+    start: int
+    end: int
+    alias: str | None
+    alias_at: int | None
+    where: str | None = None
+    is_joined: bool = False
+    may_add: bool = True
+    changes: tuple[str, ...] | None = None
+
+
+def run(spark: SparkSession, text: str) -> DataFrame:
+    """``spark.sql``, which also reads Delta tables by path and by name.
+
+    Raises:
+        UnsupportedFeatureError: ``sql.view``: a view of the catalog keeps the text of its query.
+        TableNotFoundError: There is no Delta table at a path.
+    """
+    return spark.sql(text) if session.has_delta(spark) else read_here(spark, text)
+
+
+def read_here(spark: SparkSession, text: str) -> DataFrame:
+    """As ``run``: this package reads the tables, also if delta-spark could."""
+    view = _view(text)
+    query = text if view is None or view.query is None else view.query
+    query, frames = _with_frames(spark, query)
+    if not frames:
+        return spark.sql(text)
+    if view is None:
+        return spark.sql(query, **frames)
+    if view.method is None or view.query is None or len(view.name) != 1:
+        raise UnsupportedFeatureError(
+            "without delta-spark's jar, Spark cannot open the Delta tables of a view whose text it "
+            "keeps: CREATE TEMPORARY VIEW name AS query works, of the versions that the tables "
+            "have now",
+            code="sql.view",
+        )
+    rows = spark.sql(query, **frames)
+    getattr(rows, view.method)(view.name[0])
+    if "Global" not in view.method:
+        target_views.remember(spark, view.name[0], view.query, rows)
+    return nothing(spark)
+
+
+def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFrame]]:
+    """A query with names in braces in the place of Delta tables, and the rows of each."""
+    pieces: list[str] = []
+    frames: dict[str, DataFrame] = {}
+    snapshots: dict[tuple[Any, ...], Snapshot | None] = {}  # one for all uses of a table
+    reader = Reader(text)
+    found = reader.found
+    names_metadata = metadata_column.is_named(found)
+    with_metadata: dict[int, str] = {}
+    edits: list[tuple[int, int, str]] = []
+    for one in _references(reader):
+        name, alias = f"deltareplay_{len(frames)}", one.alias
+        if one.changes is not None:
+            changed = change_functions.rows(spark, one.name[0], one.changes)
+            if changed is not None:
+                frames[name] = changed
+                edits += _replacing(one, name, alias)
+            continue
+        key = (one.name, one.version, one.timestamp)
+        if key not in snapshots:
+            snapshots[key] = _snapshot(spark, one)
+        snapshot = snapshots[key]
+        if snapshot is None:
+            continue
+        metadata = names_metadata and one.may_add and _may_add_metadata(snapshot)
+        if metadata:
+            alias = alias or name
+            with_metadata[one.start] = alias
+        frames[name] = _frame(spark, snapshot, one, metadata=metadata)
+        edits += _replacing(one, name, alias)
+    if with_metadata:
+        more = metadata_column.leaving_out(text, found, with_metadata)
+        edits = sorted([*edits, *((at, at, _plain(added)) for at, added in more)])
+    after = 0
+    for start, end, put in edits:
+        pieces += [_plain(text[after:start]), put]
+        after = end
+    return "".join(pieces) + _plain(text[after:]), frames
+
+
+def _replacing(one: Reference, name: str, alias: str | None) -> list[tuple[int, int, str]]:
+    """What puts a frame into the place of a table."""
+    found = [(one.start, one.end, f"{{{name}}}")]
+    if one.alias_at is not None and alias is not None:
+        found.append((one.alias_at, one.alias_at, _plain(f" AS {names.quoted(alias)}")))
+    return found
+
+
+def _may_add_metadata(snapshot: Snapshot) -> bool:
+    """Whether the table has no column of its own that is called ``_metadata``."""
+    return all(one.name.lower() != file_metadata.NAME for one in columns_of(snapshot))
+
+
+def _snapshot(spark: SparkSession, one: Reference) -> Snapshot | None:
+    """The version of a Delta table; None if it is something else."""
+    is_path = names.path_of(one.name) is not None
+    if not is_path and len(one.name) > 1 and names.is_absolute(one.name[-1]):
+        return None  # files of another format
+    version, timestamp = one.version, one.timestamp
+    travelled = identifiers.travelled(one.name[-1]) if is_path else None
+    if travelled is None or identifiers.at_path(one.name[-1])._native.exists():
+        found = identifiers.delta_table(spark, one.name)
+        if found is None:
+            return None
+        table = found[0]
+    else:
+        if version is not None or timestamp is not None:
+            raise InvalidArgumentError(
+                f"{one.name[-1]} has a version, and so has the query: leave one of them out",
+                code="argument.version",
+            )
+        path, version, timestamp = travelled
+        table = identifiers.at_path(path)
+    return table.snapshot(version, None if timestamp is None else moment(spark, timestamp))
+
+
+def _frame(
+    spark: SparkSession, snapshot: Snapshot, one: Reference, *, metadata: bool = False
+) -> DataFrame:
+    skipping = pruning.own_filter(one.where, spark, snapshot, one.alias, joined=one.is_joined)
+    tracks_rows = snapshot.properties.get("delta.enableRowTracking", "").lower() == "true"
+    beside = Wanted(
+        row_id=False,
+        file_path=False,
+        row_index=False,
+        metadata=metadata,
+        metadata_ids=metadata and tracks_rows,
+    )
+    return rows_of(spark, snapshot, skipping, None, beside, None)
+
+
+def _plain(text: str) -> str:
+    """Text that ``spark.sql`` leaves as it is, when it looks for names in braces."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+@dataclass(frozen=True)
+class _View:
+    """``CREATE VIEW``.
+
+    Attributes:
+        method: The method of a frame that creates it; None for a view of the catalog.
+        name: Its name.
+        query: Its query; None where the statement says more of the view.
+    """
+
+    method: str | None
+    name: Name
+    query: str | None
+
+
+def _view(text: str) -> _View | None:
+    reader = Reader(text)
+    if not reader.takes("CREATE"):
+        return None
+    replaces = reader.takes("OR", "REPLACE")
+    is_global = reader.takes("GLOBAL")
+    is_temporary = reader.takes("TEMPORARY") or reader.takes("TEMP")
+    if not reader.takes("VIEW"):
+        return None
+    does = "createOrReplace" if replaces else "create"
+    method = f"{does}{'Global' if is_global else ''}TempView" if is_temporary else None
+    name, _ = names.name_at(reader.found, reader.at)
+    reader.at += 2 * len(name) - 1
+    return _View(method, name, reader.query() if reader.takes("AS") else None)
+
+
+def references(text: str) -> list[Reference]:
+    """The tables that a query reads, by the words before them.
+
+    Functions are none, nor are the names that ``WITH`` defines.
+
+    >>> [one.name for one in references("SELECT * FROM a JOIN b.c USING (id), range(3)")]
+    [('a',), ('b', 'c')]
+    """
+    return _references(Reader(text))
+
+
+def _references(reader: Reader) -> list[Reference]:
+    if not any(reader.sees(*words) for words in _BEGINNINGS):
+        return []
+    return tables_in(reader)
+
+
+def tables_in(reader: Reader) -> list[Reference]:
+    """The tables in the queries of a text, which may be an expression with subqueries."""
+    defined = _defined(reader.found)
+    return [
+        one for one in _tables(reader) if len(one.name) > 1 or one.name[0].lower() not in defined
+    ]
+
+
+def rows_of_table(spark: SparkSession, one: Reference) -> DataFrame | None:
+    """All rows of a Delta table, or its changes; None if it is something else."""
+    if one.changes is not None:
+        return change_functions.rows(spark, one.name[0], one.changes)
+    snapshot = _snapshot(spark, one)
+    return None if snapshot is None else _frame(spark, snapshot, replace(one, where=None))
+
+
+def _tables(reader: Reader) -> list[Reference]:
+    found: list[Reference] = []
+    levels = [_Level()]  # of parentheses
+    wanted = False  # whether a table may follow
+    before = Token("end", "", 0, 0)
+    while reader.token.kind != "end":
+        token, level = reader.token, levels[-1]
+        level.sees(token, wanted=wanted)
+        if wanted and token.kind in ("word", "quoted") and not token.is_word(*_NO_TABLE):
+            one = _table(reader, is_alone=before.is_word("TABLE"))
+            if one is not None:
+                if _renames(reader):
+                    one = replace(one, may_add=False)
+                else:
+                    level.tables.append(len(found))
+                found.append(one)
+            before, wanted = reader.found[reader.at - 1], False
+            continue
+        if token.text == "(":
+            levels.append(_Level(wanted, before.is_word(*_WITH_FROM)))
+        elif token.text == ")":
+            wanted = False
+            if len(levels) > 1:
+                levels.pop()
+        elif token.text == ",":
+            wanted = level.has_tables
+        elif token.kind != "word" or before.text == ".":
+            wanted = False
+        elif token.is_word("FROM"):
+            wanted = not (level.is_arguments or before.is_word("DISTINCT"))
+            if wanted:
+                level.begins()
+        elif token.is_word("TABLE"):
+            wanted = not before.is_word(*_NAMES_TABLE) and reader.found[reader.at + 1].text != "("
+        elif token.is_word(*_AFTER_TABLES):
+            if token.is_word("WHERE") and level.is_inner:
+                _add_condition(reader, found, level)
+            wanted = level.has_tables = False
+        else:
+            wanted = token.is_word("JOIN") or (wanted and token.is_word("LATERAL"))
+        before = token
+        reader.at += 1
+    return found
+
+
+@dataclass
+class _Level:
+    """What parentheses hold.
+
+    Attributes:
+        has_tables: Whether a comma comes before another table.
+        is_arguments: Whether FROM is between the arguments of a function.
+        tables: Which tables the FROM has under their own columns, by their places among all.
+        relations: How many tables, queries and functions it has.
+        is_inner: Whether a row of each that does not satisfy WHERE matters to nothing.
+    """
+
+    has_tables: bool = False
+    is_arguments: bool = False
+    tables: list[int] = field(default_factory=list)
+    relations: int = 0
+    is_inner: bool = True
+
+    def begins(self) -> None:
+        """A FROM begins."""
+        self.has_tables = self.is_inner = True
+        self.tables, self.relations = [], 0
+
+    def sees(self, token: Token, *, wanted: bool) -> None:
+        """Counts relations, and looks for what makes rows of others."""
+        self.relations += wanted or token.is_word("LATERAL")
+        if token.is_word(*_NOT_INNER) or token.text == "|":
+            self.is_inner = False
+
+
+#: What gives rows for those that are not there, or of several, or has a second WHERE.
+_NOT_INNER = (
+    *("LEFT", "RIGHT", "FULL", "OUTER", "SEMI", "ANTI", "PIVOT", "UNPIVOT"),
+    *("TABLESAMPLE", "INSERT"),
+)
+
+#: What ends a condition.
+_AFTER_WHERE = (
+    *("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "WINDOW", "CLUSTER", "DISTRIBUTE", "SORT"),
+    *("UNION", "EXCEPT", "MINUS", "INTERSECT", "LATERAL", "PIVOT", "SELECT", "INSERT"),
+)
+
+
+def _add_condition(reader: Reader, found: list[Reference], level: _Level) -> None:
+    """Gives the tables of a FROM the condition that follows."""
+    start = reader.at
+    reader.at += 1
+    try:
+        where = reader.until(*((word,) for word in _AFTER_WHERE))
+    except InvalidArgumentError:  # Spark will say what is wrong
+        return
+    finally:
+        reader.at = start
+    for at in level.tables:
+        found[at] = replace(found[at], where=where, is_joined=level.relations > 1)
+
+
+#: What may stand in the place of a table.
+_NO_TABLE = ("SELECT", "VALUES", "LATERAL", "FROM", "TABLE")
+
+
+#: What comes before TABLE where it is no query.
+_NAMES_TABLE = ("CREATE", "EXTERNAL", "REPLACE", "INTO", "OVERWRITE")
+
+
+def _table(reader: Reader, *, is_alone: bool) -> Reference | None:
+    """A table, up to its alias.
+
+    Args:
+        reader: The query.
+        is_alone: Whether no alias can follow.
+    """
+    start = reader.token.start
+    name = reader.name()
+    changes = None
+    try:
+        if reader.sees("("):
+            if len(name) > 1 or name[0].lower() not in change_functions.NAMES:
+                return None
+            changes = tuple(reader.in_parentheses())
+        version, timestamp = (None, None) if changes else reader.moment()
+    except InvalidArgumentError:  # an expression, which other formats may have there
+        return None
+    after = reader.at
+    while reader.takes("TABLESAMPLE") or reader.takes("REPEATABLE"):
+        reader.past_parentheses()
+    alias_at = None if is_alone else reader.found[reader.at - 1].end
+    alias = None if names.path_of(name) is not None else name[-1]
+    reader.takes("AS")
+    token = reader.token
+    if token.kind == "quoted" or (token.kind == "word" and not token.is_word(*_AFTER_TABLE)):
+        alias, alias_at = token.name, None
+    reader.at = after
+    end = reader.found[after - 1].end
+    return Reference(
+        name,
+        version,
+        timestamp,
+        start,
+        end,
+        alias,
+        alias_at,
+        may_add=not is_alone and changes is None,
+        changes=changes,
+    )
+
+
+def _renames(reader: Reader) -> bool:
+    """Whether an alias follows that gives columns other names."""
+    at = reader.at + reader.sees("AS")
+    alias = reader.found[at]
+    is_alias = alias.kind in ("word", "quoted") and not alias.is_word(*_AFTER_TABLE)
+    return is_alias and reader.found[at + 1].text == "("
+
+
+def _defined(found: Sequence[Token]) -> set[str]:
+    """The names that ``WITH`` gives to queries, in lower case."""
+    defined: set[str] = set()
+    for index, token in enumerate(found[1:], 1):
+        before = found[index - 1]
+        if token.kind in ("word", "quoted") and (
+            before.is_word("WITH", "RECURSIVE")
+            or (before.text == "," and _is_definition(found, index + 1))
+        ):
+            defined.add(token.name.lower())
+    return defined
+
+
+def _is_definition(found: Sequence[Token], index: int) -> bool:
+    """Whether a query for a name follows, perhaps after names of columns."""
+    if found[index].text == "(":
+        while found[index].kind != "end" and found[index].text != ")":
+            index += 1
+        index += found[index].kind != "end"
+    return found[index].is_word("AS") and found[index + 1].text == "("

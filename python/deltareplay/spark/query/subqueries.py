@@ -1,0 +1,110 @@
+"""Delta tables in subqueries of conditions and values, which Spark parses by themselves."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from deltareplay.spark.query import queries
+from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.parser import Reader
+from deltareplay.spark.syntax.tokens import tokens
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_T = TypeVar("_T")
+
+
+@dataclass
+class Subqueries:
+    """Temporary views in the place of tables that Spark itself cannot open.
+
+    Attributes:
+        spark: The session.
+        defined: Queries that ``WITH`` defines before a statement, by their names.
+        views: The views, by what they stand for.
+    """
+
+    spark: SparkSession
+    defined: Mapping[str, str] = field(default_factory=dict)
+    views: dict[Any, str] = field(default_factory=dict)
+
+    def opened(self, expression: _T) -> _T:
+        """An expression whose subqueries read the views; what is not text stays as it is."""
+        if not isinstance(expression, str) or not _has_query(expression):
+            return expression
+        pieces, after = "", 0
+        for one in queries.tables_in(Reader(expression)):
+            view = self._view(one)
+            if view is None:
+                continue
+            pieces += expression[after : one.start] + view
+            after = one.end
+            if one.alias_at is not None and one.alias is not None:
+                pieces += f"{expression[after : one.alias_at]} AS {names.quoted(one.alias)}"
+                after = one.alias_at
+        return cast("_T", pieces + expression[after:])
+
+    def values(self, values: Mapping[str, _T]) -> dict[str, _T]:
+        """Columns and their values, opened."""
+        return {column: self.opened(value) for column, value in values.items()}
+
+    def _view(self, one: queries.Reference) -> str | None:
+        """The view for a table; None if Spark opens it."""
+        key = (one.name, one.version, one.timestamp)
+        if key not in self.views:
+            frame = self._rows(one)
+            if frame is None:
+                return None
+            self.views[key] = f"deltareplay_{uuid.uuid4().hex}"
+            frame.createOrReplaceTempView(self.views[key])
+        return self.views[key]
+
+    def _rows(self, one: queries.Reference) -> DataFrame | None:
+        query = self.defined.get(one.name[0].lower()) if len(one.name) == 1 else None
+        return (
+            queries.rows_of_table(self.spark, one)
+            if query is None
+            else (queries.read_here(self.spark, query))
+        )
+
+    def drop(self) -> None:
+        """Drops the views."""
+        for view in self.views.values():
+            self.spark.catalog.dropTempView(view)
+
+
+#: The queries before the statement that runs.
+_before: ContextVar[Mapping[str, str]] = ContextVar("_before", default={})  # noqa: B039 never changed
+
+
+@contextmanager
+def after(defined: Mapping[str, str]) -> Iterator[None]:
+    """Lets the subqueries of a statement see the queries that ``WITH`` defines before it."""
+    token = _before.set(defined)
+    try:
+        yield
+    finally:
+        _before.reset(token)
+
+
+@contextmanager
+def of(spark: SparkSession) -> Iterator[Subqueries]:
+    """The subqueries of one statement; their views are there as long as it runs."""
+    found = Subqueries(spark, _before.get())
+    try:
+        yield found
+    finally:
+        found.drop()
+
+
+def _has_query(expression: str) -> bool:
+    lowered = expression.lower()
+    if "select" not in lowered and "from" not in lowered:
+        return False
+    return any(one.is_word("SELECT", "FROM", "TABLE") for one in tokens(expression))

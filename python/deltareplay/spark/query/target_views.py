@@ -1,0 +1,73 @@
+"""Temporary views of whole tables, through which statements change these tables.
+
+Spark does not tell of a view which Delta table it shows, so that is remembered here when ``sql``
+creates the view. It counts as long as the view shows the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.storage import hadoop_path as roots
+from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.parser import Name, Reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: The path and the rows of each view, by the session and the name in lower case.
+_views: WeakKeyDictionary[Any, dict[str, tuple[str, DataFrame]]] = WeakKeyDictionary()
+
+
+def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> None:
+    """Remembers a new view if it shows all of one table, in its newest version.
+
+    Args:
+        spark: The session.
+        view: The name of the view.
+        query: What it shows.
+        rows: The same, with all tables opened.
+    """
+    known = _views.setdefault(spark, {})
+    known.pop(view.lower(), None)
+    reader = Reader(query)
+    try:
+        if not reader.takes("SELECT", "*", "FROM"):
+            return
+        name = reader.name()
+        reader.ends()
+    except InvalidArgumentError:  # something else than a name
+        return
+    opened = identifiers.delta_table(spark, name)
+    if opened is not None and not opened[0]._allowed_roots:
+        known[view.lower()] = (roots.hadoop_root(opened[0].uri), rows)
+
+
+def table_behind(spark: SparkSession, name: Name) -> Name | None:
+    """The table that a temporary view shows; None if the name is not that of a temporary view.
+
+    Raises:
+        UnsupportedFeatureError: ``sql.target``: it shows something else than all of one Delta
+            table, or ``sql`` has not created it.
+    """
+    entry = identifiers.in_catalog(spark, name)
+    if entry is None or entry.provider is not None:
+        return None
+    path, rows = _views.get(spark, {}).get(name[-1].lower(), (None, None))
+    if path is None or rows is None or not spark.table(names.quoted(name[-1])).sameSemantics(rows):
+        raise UnsupportedFeatureError(
+            f"{'.'.join(map(names.quoted, name))} is a view: name the table that is to change, or "
+            "a temporary view that sql has created AS SELECT * FROM that table",
+            code="sql.target",
+        )
+    return ("delta", path)
+
+
+def show_newest(spark: SparkSession, name: Name, rows: DataFrame) -> None:
+    """Lets a view show the newest version of its table, after a statement has changed that."""
+    path, _ = _views[spark][name[-1].lower()]
+    rows.createOrReplaceTempView(name[-1])
+    _views[spark][name[-1].lower()] = (path, rows)

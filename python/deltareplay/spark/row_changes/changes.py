@@ -1,0 +1,184 @@
+"""``changes``: what happened to the rows of a table, as a DataFrame."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import pickle
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from deltareplay._arguments import checked
+from deltareplay._change_split import ChangeSplit
+from deltareplay._scan import TARGET_SIZE
+from deltareplay._snapshot import Snapshot
+from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
+from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.row_changes import native_files as whole_files
+from deltareplay.spark.row_changes import shuffle as shuffled
+from deltareplay.spark.row_changes.splits import SentChanges
+from deltareplay.spark.scan.frame import check_types
+from deltareplay.spark.schema.fields import (
+    CHANGE_FIELDS,
+    Column,
+    columns_of,
+    plain_fields,
+    struct_type,
+)
+from deltareplay.spark.session import capabilities as session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._changes import Changes
+    from deltareplay._filters import Filter
+    from deltareplay._native import ChangeShuffle
+    from deltareplay._table import Kind, Table
+
+#: The most tasks that may each read the numbers of all rows; with more, a shuffle is better.
+_MOST_SHARES = 8
+
+#: More bytes than any table has.
+_ALL = (1 << 63) - 1
+
+
+@checked
+def changes(
+    spark: SparkSession,
+    table: TableLike,
+    start: int | datetime.datetime | str,
+    end: int | datetime.datetime | str | None = None,
+    *,
+    kind: Kind = "full-delta",
+    deleted: Literal["include", "exclude"] | None = None,
+    columns: Sequence[str] | None = None,
+    filter: Filter | None = None,
+    key: Sequence[str] | None = None,
+    most_rows: int | None = None,
+    require_feed: bool = False,
+    allow_out_of_range: bool = False,
+    split_size: int = TARGET_SIZE,
+    shuffle: bool | None = None,
+    native: bool = True,
+    root: str | None = None,
+) -> DataFrame:
+    """Find what happened to rows from ``start`` to ``end``, both included; needs no feed.
+
+    The driver reads the commits when this is called. For full changes, Spark's own Parquet reader
+    reads change data files, and those files without a deletion vector whose rows all changed. The
+    rest is divided into splits, which executors read in Python workers, one task for each split. If
+    rows of a commit that is larger than a split must be compared, each task reads the numbers of
+    all of them and keeps a share; a commit has at most 64 shares. The same is done, for the whole
+    range, with net kinds of small ranges, and if row tracking allows comparing only the ends of the
+    range. For other net kinds, Spark shuffles the numbers: each row is numbered once, and
+    everything that happened to it comes together in one task.
+
+    Args:
+        spark: As in ``read``.
+        table: As in ``read``; with a ``Snapshot`` the range ends with its version by default.
+        start: As in ``Table.changes``.
+        end: As in ``Table.changes``.
+        kind: As in ``Table.changes``.
+        deleted: As in ``Table.changes``.
+        columns: As in ``Table.changes``. Name only those that you need: others are not decoded.
+        filter: As in ``Table.changes``. Filters on the DataFrame are not pushed down.
+        key: As in ``Table.changes``.
+        most_rows: As in ``Table.changes``, for each task.
+        require_feed: As in ``Table.changes``.
+        allow_out_of_range: As in ``Table.changes``.
+        split_size: About how many bytes of files a task has, of those that Spark does not read.
+        shuffle: Whether numbers of rows are shuffled for net kinds. By default they are if rows
+            must be followed through all commits and the files make more than eight splits.
+        native: False lets Rust read all files in Python workers, with the table's storage options,
+            even if Spark could. This is always so with a filter, and on Spark Connect.
+        root: As in ``read``.
+
+    Returns:
+        Rows in no order: the columns as at the end of the range, ``_change_type`` (string),
+        ``_commit_version`` (bigint), ``_commit_timestamp`` (timestamp). The range is fixed when
+        this is called.
+
+    Raises:
+        VersionNotFoundError: As in ``Table.changes``.
+        InvalidArgumentError: As in ``Table.changes``, and as in ``Changes.splits``: if nothing
+            identifies the rows, this is known before a job starts. Rows with the same key are found
+            by a task: then the job fails with a ``PythonException`` that says so.
+        UnsupportedFeatureError: This version of Spark does not support a type; or, with
+            ``require_feed``, the feed was off at a version.
+        CorruptTableError: The log is damaged. If a data file is damaged, the task fails and names
+            it.
+
+    >>> changes(spark, rows, 1, columns=["id"]).show()  # doctest: +SKIP
+    +---+------------+---------------+-------------------+
+    | id|_change_type|_commit_version|  _commit_timestamp|
+    +---+------------+---------------+-------------------+
+    |  2|      delete|              1|2026-01-02 00:00:00|
+    +---+------------+---------------+-------------------+
+    """
+    session.check(spark)
+    table = resolved(spark, table)
+    if isinstance(table, Snapshot) and end is None:
+        end = table.version
+    of = table_of(table)
+    found = of.changes(
+        start,
+        end,
+        kind=kind,
+        deleted=deleted,
+        columns=columns,
+        filter=filter,
+        key=key,
+        most_rows=most_rows,
+        require_feed=require_feed,
+        allow_out_of_range=allow_out_of_range,
+    )
+    at_end = of.snapshot(found.versions[1] if found.versions else None)
+    shown = _shown(spark, at_end, found, columns)
+    schema = struct_type([*plain_fields(at_end, [one.name for one in shown]), *CHANGE_FIELDS])
+    steps = found._native.shuffle()
+    if steps and (shuffle or (shuffle is None and _is_better_shuffled(steps, split_size))):
+        return shuffled.frame(spark, of, steps, schema, split_size)
+    frames: list[DataFrame] = []
+    if native and kind == "full-delta" and filter is None and session.is_classic(spark):
+        splits, whole = _apart(of, found, split_size)
+        frames = whole_files.frame(spark, of, whole, shown, root)
+    elif steps:
+        splits = [ChangeSplit._made(of, split) for split in steps.splits(split_size)]
+    else:
+        splits = found.splits(split_size)
+    if splits or not frames:
+        sent = SentChanges.of(of, splits)
+        payload = pickle.dumps((sent, schema))
+        frames.append(on_executors.rows(spark, "read_changes", payload, len(sent.between), schema))
+    return functools.reduce(lambda one, other: one.union(other), frames)
+
+
+def _is_better_shuffled(steps: ChangeShuffle, split_size: int) -> bool:
+    """Whether shares of the rows, each of which reads the numbers of all, would take more."""
+    return steps.follows_commits and len(steps.parts(split_size)) > _MOST_SHARES
+
+
+def _apart(
+    table: Table, found: Changes, split_size: int
+) -> tuple[list[ChangeSplit], list[whole_files.WholeFile]]:
+    """The splits of what only Rust reads, and the files that Spark reads."""
+    splits, whole = [], []
+    for split in found.splits(_ALL):
+        files, rest = split._native.without_whole_files()
+        whole += files
+        if rest is not None:
+            splits += ChangeSplit._made(table, rest)._cut(split_size)
+    return splits, whole
+
+
+def _shown(
+    spark: SparkSession, at_end: Snapshot, found: Changes, columns: Sequence[str] | None
+) -> list[Column]:
+    """The table's columns; void ones are shown to those who name them, as ``read`` does."""
+    every = {one.name: one for one in columns_of(at_end)}
+    if columns is None:
+        shown = [one for one in every.values() if not one.is_void]
+    else:
+        shown = [every[name] for name in found.schema.names[: -len(CHANGE_FIELDS)]]
+    check_types(spark, shown)
+    return shown

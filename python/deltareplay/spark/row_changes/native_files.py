@@ -1,0 +1,91 @@
+"""Files all of whose rows were changed, read by Spark itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from deltareplay.spark.scan import projection
+from deltareplay.spark.scan.files import Constant, located
+from deltareplay.spark.scan.projection import Wanted
+from deltareplay.spark.scan.relation import relation
+from deltareplay.spark.schema.fields import CHANGE_FIELDS, Column, spark_type
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._table import Table
+
+#: A file from ``_native.ChangeSplit.without_whole_files``.
+WholeFile = tuple[str, int, list[tuple[str, str | None]], str | None, int, int]
+
+_NOTHING_MORE = Wanted(row_id=False, file_path=False, row_index=False)
+
+
+def frame(
+    spark: SparkSession,
+    table: Table,
+    files: Sequence[WholeFile],
+    columns: Sequence[Column],
+    root: str | None,
+) -> list[DataFrame]:
+    """The rows of the files: of change data files, and of the others.
+
+    Args:
+        spark: The session; not on Spark Connect.
+        table: The table.
+        files: The files.
+        columns: Which columns, in this order.
+        root: As in ``read``.
+    """
+    labelled = [one for one in files if one[3] is None]
+    plain = [one for one in files if one[3] is not None]
+    return [_rows(spark, table, some, columns, root) for some in (plain, labelled) if some]
+
+
+def _rows(
+    spark: SparkSession,
+    table: Table,
+    files: Sequence[WholeFile],
+    columns: Sequence[Column],
+    root: str | None,
+) -> DataFrame:
+    from pyspark.sql import functions as sf
+
+    paths, sizes, values, changes, versions, times = zip(*files, strict=True)
+    listed = pa.table(
+        {
+            "path": pa.array(paths, pa.string()),
+            "size": pa.array(sizes, pa.int64()),
+            "modificationTime": pa.array(times, pa.int64()),
+        }
+    )
+    instants = pa.array([time * 1000 for time in times], pa.timestamp("us", "UTC"))
+    change, version, timestamp = (one["name"] for one in CHANGE_FIELDS)
+    constants = [
+        Constant.of(version, "long", pa.array(versions, pa.int64())),
+        Constant.of(timestamp, "timestamp", instants),
+    ]
+    fields = [one.physical_field() for one in columns if not one.is_partition and not one.is_void]
+    if changes[0] is None:
+        fields.append(CHANGE_FIELDS[0])
+    else:
+        constants.append(Constant.of(change, "string", pa.array(changes, pa.string())))
+    maps = [dict(one) for one in values]
+    for one in columns:
+        if one.is_partition:
+            texts = pa.array([each.get(one.physical) for each in maps], pa.string())
+            constants.append(Constant.of(one.physical, "string", texts))
+    rows = relation(spark, located(spark, table, listed, root).with_constants(*constants), fields)
+    shown = []
+    for one, column in zip(
+        columns, projection.columns(list(columns), _NOTHING_MORE, None), strict=True
+    ):
+        if one.is_partition:
+            value = sf.col(names.quoted(one.physical)).cast(spark_type(one.logical_type))
+            column = value.alias(one.name, metadata=one.metadata)
+        shown.append(column)
+    return rows.select(*shown, *(sf.col(one["name"]) for one in CHANGE_FIELDS))

@@ -1,0 +1,53 @@
+"""Net changes by a shuffle: for ranges in which more rows changed than one task should number."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.schema.fields import field, struct_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._native import ChangeShuffle
+    from deltareplay._table import Table
+
+#: Events of rows, and the outcome of each row: the columns of ``ChangeShuffle``.
+_NUMBERS = ("who", "who_low", "what", "what_low", "values", "values_low")
+_ROW_EVENTS = [
+    *(field(name, "long") for name in _NUMBERS),
+    field("commit", "integer"),
+    field("piece", "integer"),
+    field("row", "long"),
+    field("change", "byte"),
+]
+_OUTCOMES = [
+    field("piece", "integer"),
+    field("row", "long"),
+    field("change", "byte"),
+    field("commit", "integer"),
+]
+
+
+def frame(
+    spark: SparkSession, table: Table, shuffle: ChangeShuffle, schema: Any, split_size: int
+) -> DataFrame:
+    """The rows of net changes.
+
+    Args:
+        spark: The session.
+        table: The table.
+        shuffle: What ``Changes.shuffle`` plans.
+        schema: Spark's schema of the rows.
+        split_size: About how many bytes of files make a task that finds changed rows.
+    """
+    parts = shuffle.parts(split_size)
+    sent = pickle.dumps((table, shuffle.to_json(), parts, schema))
+    row_events = on_executors.rows(spark, "row_events", sent, len(parts), struct_type(_ROW_EVENTS))
+    # all events of a row go to one task, then all outcomes of a file to the task that reads it
+    together = row_events.repartition("who").sortWithinPartitions("who", "who_low")
+    outcomes = on_executors.over(together, "row_outcomes", sent, struct_type(_OUTCOMES))
+    by_file = outcomes.repartition("piece").sortWithinPartitions("piece")
+    return on_executors.over(by_file, "outcome_rows", sent, schema)

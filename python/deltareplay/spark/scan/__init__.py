@@ -1,0 +1,1 @@
+"""The files of one version as a DataFrame, without deleted rows."""

@@ -1,0 +1,88 @@
+"""Hands Spark a list of files without letting it list anything: 100,000 of them in a second.
+
+Spark's own readers of files take them from a ``FileIndex``, which is one of its internals. Ours,
+``SnapshotFiles.java``, is compiled on the driver by the compiler that Spark carries for generated
+code; executors never see it. Files travel to the JVM as Arrow. Where any of this cannot be done,
+``by_paths`` does without.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+import pyarrow as pa
+
+from deltareplay._warnings import warn
+from deltareplay.spark.scan import driver_classes
+from deltareplay.spark.scan.files import Files
+from deltareplay.spark.schema.fields import READ_OPTIONS, Json, struct
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Files in one message to the JVM.
+_AT_ONCE = 50_000
+
+#: The sessions in which the class could not be had.
+_warned: WeakSet[Any] = WeakSet()
+
+
+def frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame | None:
+    """See ``relation.relation``; None if this Spark is a modified build, or locked.
+
+    The first time that happens in a session, a warning says why.
+    """
+    try:
+        return _frame(spark, files, fields)
+    except Exception as cause:  # each build, gateway and platform fails in its own way
+        if spark not in _warned:
+            _warned.add(spark)
+            warn(
+                f"Spark {spark.version} does not take a list of files as others do "
+                f"({_first(cause)}): it will look at each path by itself, which is slower"
+            )
+        return None
+
+
+def _first(cause: Exception) -> str:
+    lines = str(getattr(cause, "java_exception", cause)).splitlines()
+    return lines[0] if lines else type(cause).__name__
+
+
+def _frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
+    from pyspark.sql import DataFrame
+
+    jvm: Any = spark._jvm
+    parse = jvm.org.apache.spark.sql.types.DataType.fromJson
+    constants = parse(struct([one.json for one in files.constants]))
+    index = _index(spark, files, constants)
+    sources = jvm.org.apache.spark.sql.execution.datasources
+    relation = sources.HadoopFsRelation(
+        index,
+        constants,
+        parse(struct(fields)),
+        jvm.scala.Option.empty(),
+        sources.parquet.ParquetFileFormat(),
+        jvm.PythonUtils.toScalaMap({**READ_OPTIONS, **files.opened_by.options_for(spark)}),
+        spark._jsparkSession,
+    )
+    return DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+
+
+def _index(spark: SparkSession, files: Files, constants: Any) -> Any:
+    expires = str(files.opened_by.expires_at or 0)  # numbers cross as whatever they fit into
+    index = driver_classes.new(spark, "SnapshotFiles", files.root, constants, expires)
+    columns = [files.paths, files.sizes, files.times, *(one.values for one in files.constants)]
+    rows = pa.table(columns, names=[str(number) for number in range(len(columns))])
+    for start in range(0, rows.num_rows, _AT_ONCE):
+        index.add(_stream(rows.slice(start, _AT_ONCE)))
+    return index
+
+
+def _stream(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    stream: bytes = sink.getvalue().to_pybytes()
+    return stream

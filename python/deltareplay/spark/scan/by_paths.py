@@ -1,0 +1,91 @@
+"""The same through the public API alone, for Spark Connect: Spark looks at every path by itself.
+
+Constants come by a broadcast join on the file's path; where all files have the same, as literals.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from unicodedata import category
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark.scan.files import Files
+from deltareplay.spark.scan.hidden_columns import ROW_NUMBER
+from deltareplay.spark.scan.projection import of_file
+from deltareplay.spark.schema.fields import READ_OPTIONS, Json, field, struct_type
+from deltareplay.spark.schema.frames import from_arrow
+from deltareplay.spark.storage.hadoop_path import exactly
+from deltareplay.spark.syntax.names import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_KEY, _FOUND = "__deltareplay_path", "__deltareplay_found"
+#: What Java's ``URI`` leaves as it is in a path, beside letters, digits and what is not ASCII.
+_LEGAL = "/,;:$&+=@!~*'()_-."
+
+
+def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool) -> DataFrame:
+    """See ``relation.relation``."""
+    hidden = pc.match_substring_regex(files.paths, r"/[._][^/=]*$")
+    if pc.any(hidden, min_count=0).as_py():
+        path = files.paths.filter(hidden)[0].as_py()
+        raise UnsupportedFeatureError(
+            "Spark ignores files whose names begin with a dot or an underscore, and without "
+            "the driver's JVM this cannot be changed: read this table on classic Spark, or "
+            "by the format 'deltareplay'",
+            code="spark.hidden_file",
+            path=path,
+        )
+    from pyspark.sql import functions as sf
+
+    schema = struct_type(fields)
+    if len(files) == 0:
+        empty = [one.json for one in files.constants]
+        if numbered:
+            empty.append(field(ROW_NUMBER, "long"))
+        return spark.createDataFrame([], struct_type([*fields, *empty]))
+    listed: list[Any] = files.paths.to_pylist()
+    paths = [exactly(path) for path in listed]
+    options = {**READ_OPTIONS, **files.opened_by.options_for(spark)}
+    scan = spark.read.options(**options).schema(schema).parquet(*paths)
+    columns = [sf.col(quoted(one["name"])) for one in fields]
+    if numbered:
+        columns.append(of_file(scan, "row_index").alias(ROW_NUMBER))
+    if not files.constants:
+        return scan.select(*columns)
+    keys: list[str] = [spelled(path) for path in listed]
+    rows = pa.table(
+        [pa.array(keys, pa.string()), *(one.values for one in files.constants)],
+        names=[_KEY, *(one.name for one in files.constants)],
+    )
+    types = struct_type([field(_KEY, "string"), *(one.json for one in files.constants)])
+    known = from_arrow(spark, rows, types)
+    path = sf.regexp_replace(of_file(scan, "file_path"), "^file:/+", "file:/").alias(_FOUND)
+    joined = scan.select(*columns, path).join(
+        sf.broadcast(known), sf.col(_FOUND) == sf.col(_KEY), "left"
+    )
+    # a file that is not recognised would take its rows with it, and nobody would know
+    strange = sf.concat(sf.lit("deltareplay does not recognise the file "), sf.col(_FOUND))
+    recognised = sf.coalesce(sf.col(_KEY), sf.raise_error(strange).cast("string"))
+    return joined.where(sf.length(recognised) > 0).drop(_KEY, _FOUND)
+
+
+def spelled(path: str) -> str:
+    """A decoded path as Spark's ``_metadata.file_path`` writes it, ``file:`` with one slash.
+
+    >>> spelled("file:///t/p=a b%/\u00e4+[1].parquet")
+    'file:/t/p=a%20b%25/\u00e4+%5B1%5D.parquet'
+    """
+    path = re.sub("^file:/+", "file:/", path)
+    return "".join(one if _is_other(one) else quote(one, safe=_LEGAL) for one in path)
+
+
+def _is_other(one: str) -> bool:
+    """What ``java.net.URI`` calls so: beyond ASCII, and neither a control character nor a blank."""
+    return one > "\x7f" and category(one) not in ("Cc", "Zs", "Zl", "Zp")

@@ -1,0 +1,116 @@
+"""Columns of Spark Connect as SQL that Rust understands; classic ones have SQL in the JVM."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import re
+from typing import TYPE_CHECKING, Any
+
+from deltareplay._lit import lit
+from deltareplay.spark.scan import filters
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+#: Functions that SQL writes between, before or after their arguments.
+_SYMBOLS = {
+    "==": "({} = {})",
+    "<=>": "({} <=> {})",
+    "<": "({} < {})",
+    "<=": "({} <= {})",
+    ">": "({} > {})",
+    ">=": "({} >= {})",
+    "and": "({} AND {})",
+    "or": "({} OR {})",
+    "+": "({} + {})",
+    "-": "({} - {})",
+    "*": "({} * {})",
+    "/": "({} / {})",
+    "%": "({} % {})",
+    "like": "({} LIKE {})",
+    "rlike": "({} RLIKE {})",
+    "ilike": "({} ILIKE {})",
+    "not": "(NOT {})",
+    "negative": "(- {})",
+    "isnull": "({} IS NULL)",
+    "isnotnull": "({} IS NOT NULL)",
+}
+
+_PART = r"(?:`(?:[^`]|``)+`|[^.`]+)"
+_NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
+
+
+def sql(column: Column, spark: SparkSession) -> str | None:
+    """The column as SQL; None if it has something that is not translated, such as a UDF."""
+    given: Any = column
+    try:
+        return _sql(given.to_plan(spark.client), spark)
+    except _UnknownError:
+        return None
+
+
+def is_literal(column: Column) -> bool:
+    """Whether a column is a literal of Spark Connect, whose text does not tell it from a name."""
+    given: Any = column
+    return type(getattr(given, "_expr", None)).__name__ == "LiteralExpression"
+
+
+class _UnknownError(Exception):
+    """A part of a column that is not translated."""
+
+
+def _sql(expression: Any, spark: SparkSession) -> str:
+    kind = expression.WhichOneof("expr_type")
+    part = getattr(expression, kind)
+    if kind == "literal":
+        return _literal(part)
+    if kind == "unresolved_attribute" and not part.HasField("plan_id"):
+        return _name(part.unparsed_identifier)
+    if kind == "unresolved_function" and not (part.is_distinct or part.is_user_defined_function):
+        return _function(part.function_name, [_sql(one, spark) for one in part.arguments])
+    if kind == "cast" and part.HasField("type_str") and part.eval_mode == 0:
+        return f"CAST({_sql(part.expr, spark)} AS {part.type_str})"
+    if kind == "alias":
+        return _sql(part.expr, spark)
+    if kind == "expression_string" and not filters.reads_otherwise(spark, part.expression):
+        return f"({part.expression})"
+    raise _UnknownError
+
+
+def _function(name: str, arguments: list[str]) -> str:
+    if name == "in":
+        return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
+    symbol = _SYMBOLS.get(name.lower())
+    if symbol is not None and symbol.count("{}") == len(arguments):
+        return symbol.format(*arguments)
+    if not name.isidentifier():
+        raise _UnknownError
+    return f"{name}({', '.join(arguments)})"
+
+
+def _name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise _UnknownError
+    parts = re.findall(_PART, text)
+    return ".".join(one if one[0] == "`" else names.quoted(one) for one in parts)
+
+
+def _literal(literal: Any) -> str:
+    kind = literal.WhichOneof("literal_type")
+    value = getattr(literal, kind)
+    if kind in ("boolean", "byte", "short", "integer", "long", "string"):
+        return lit(value)
+    if kind == "null":
+        return lit(None)
+    if kind == "decimal":
+        return lit(decimal.Decimal(value.value))
+    if kind == "date":
+        return lit(_EPOCH.date() + datetime.timedelta(days=value))
+    if kind in ("timestamp", "timestamp_ntz"):
+        zone = datetime.timezone.utc if kind == "timestamp" else None
+        return lit(_EPOCH.replace(tzinfo=zone) + datetime.timedelta(microseconds=value))
+    raise _UnknownError

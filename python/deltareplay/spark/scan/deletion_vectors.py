@@ -1,0 +1,147 @@
+"""Deleted rows left out by Spark itself: a bitmap a file, broadcast, and tested by ``getbit``.
+
+A vector travels as chunks of bits, each a row of ``key`` and ``words``. The key is the number of
+the vector, above that of the chunk; every row of a data file knows both. No Python runs, and no row
+stands for a deleted row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltareplay._readers import reader
+from deltareplay.exceptions import DeltaReplayError, UnsupportedFeatureError
+from deltareplay.spark.scan.hidden_columns import ROW_NUMBER, VECTOR
+from deltareplay.spark.session.capabilities import version
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._native import BatchIterator
+    from deltareplay._snapshot import Snapshot
+
+#: Rows in a chunk, as powers of two, from the cheapest to test to the smallest to send.
+_CHUNKS = (16, 12, 9)
+#: The total size of the bitmaps from which smaller chunks are tried, and the largest allowed.
+_COMFORTABLE = 64 << 20
+_MOST = 2 << 30
+#: Place of the vector's number in a key; a file has fewer than 2^32 chunks.
+_KEY_BITS = 32
+KEY, WORDS = "__deltareplay_key", "__deltareplay_words"
+
+
+def has_vector(files: pa.Table) -> Any:
+    """Which files have a deletion vector."""
+    kinds = [
+        pc.struct_field(chunk, [chunk.type.get_field_index("storageType")])
+        for chunk in files.column("deletionVector").chunks
+    ]
+    return pc.is_valid(pa.chunked_array(kinds, pa.string()))
+
+
+def without_deleted(
+    spark: SparkSession, frame: DataFrame, snapshot: Snapshot, vectors: list[Any]
+) -> DataFrame:
+    """Leaves the deleted rows out of the rows of some files.
+
+    Args:
+        spark: The session.
+        frame: Numbered rows, and the number of the file's vector as ``names.VECTOR``.
+        snapshot: Whose table the vectors belong to.
+        vectors: Descriptors, by that number.
+
+    Raises:
+        CorruptTableError: A vector does not decode; the error names its file and the version.
+        UnsupportedFeatureError: They are too large to be broadcast.
+    """
+    # A vector has at most as many chunks as rows, and about as many as bytes at most.
+    bits = chunk_bits(sum(min(one["cardinality"], one["sizeInBytes"]) for one in vectors))
+    batches = snapshot._table._native.bitmaps([descriptor(one) for one in vectors], bits)
+    try:
+        bitmaps = sent(spark, batches)
+    except DeltaReplayError as error:
+        if error.version is None:
+            error.version = snapshot.version
+        raise
+    return joined(frame, bitmaps, VECTOR, bits, "left_anti")
+
+
+def descriptor(vector: Mapping[str, Any]) -> tuple[str, str, int | None, int, int]:
+    """A descriptor with the protocol's names, as the core takes it."""
+    return (
+        vector["storageType"],
+        vector["pathOrInlineDv"],
+        vector["offset"],
+        vector["sizeInBytes"],
+        vector["cardinality"],
+    )
+
+
+def chunk_bits(chunks: int) -> int:
+    """How many rows a chunk has, as a power of two, for at most this many chunks."""
+    for bits in _CHUNKS:
+        if chunks * (1 << bits) // 8 <= _COMFORTABLE:
+            return bits
+    return _CHUNKS[-1]
+
+
+def sent(spark: SparkSession, chunks: BatchIterator) -> DataFrame:
+    """Chunks of bits as a DataFrame of ``KEY`` and ``WORDS``, small enough to be broadcast.
+
+    Raises:
+        UnsupportedFeatureError: They are not.
+    """
+    batches, total = [], 0
+    for batch in reader(chunks):
+        total += batch.nbytes
+        if total > _MOST:
+            raise UnsupportedFeatureError(
+                f"the rows that this scan tells from others take more than {_MOST >> 30} GiB as "
+                "bitmaps, which is too much to broadcast: narrow it with a filter, read it by "
+                "the format 'deltareplay', or rewrite the files (OPTIMIZE)",
+                code="spark.vectors",
+            )
+        batches.append(batch)
+    rows = pa.Table.from_batches(batches, _SCHEMA) if batches else _SCHEMA.empty_table()
+    key = pc.bit_wise_or(pc.shift_left(rows["vector"], _KEY_BITS), rows["chunk"])
+    found = pa.table([key, rows["words"]], names=[KEY, WORDS])
+    types = f"{KEY} bigint, {WORDS} array<bigint>"
+    if version(spark) >= (4, 0):
+        return spark.createDataFrame(found, types)
+    return spark.createDataFrame(list(zip(*found.to_pydict().values(), strict=True)), types)
+
+
+def joined(frame: DataFrame, bitmaps: DataFrame, number: str, bits: int, how: str) -> DataFrame:
+    """Keeps the rows whose bit is set (``left_semi``), or those whose bit is not (``left_anti``).
+
+    By ``left``, it keeps all rows; those whose bit is not set have null as their ``KEY``.
+
+    Args:
+        frame: Numbered rows.
+        bitmaps: As ``sent`` returns them.
+        number: The column with the number of the bitmap.
+        bits: Rows in a chunk, as a power of two.
+        how: The kind of the join.
+    """
+    from pyspark.sql import functions as sf
+
+    row = sf.col(ROW_NUMBER)
+    in_chunk = row.bitwiseAND(sf.lit((1 << bits) - 1))
+    word = sf.get(WORDS, sf.shiftright(in_chunk, 6).cast("int"))
+    is_set = sf.getbit(word, row.bitwiseAND(sf.lit(63)).cast("int")) == sf.lit(1)
+    above = sf.shiftleft(sf.col(number).cast("bigint"), _KEY_BITS)
+    key = above.bitwiseOR(sf.shiftright(row, bits))
+    return frame.join(sf.broadcast(bitmaps), (key == sf.col(KEY)) & is_set, how)
+
+
+_SCHEMA = pa.schema(
+    [
+        pa.field("vector", pa.int64(), nullable=False),
+        pa.field("chunk", pa.int64(), nullable=False),
+        pa.field("words", pa.list_(pa.field("item", pa.int64(), nullable=False)), nullable=False),
+    ]
+)

@@ -1,0 +1,57 @@
+"""Spark's column ``_metadata``, which says of each row from which file it comes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.spark.scan import driver_classes
+from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.session import capabilities as session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+NAME = "_metadata"
+
+
+def of_rows(rows: DataFrame, ids: tuple[Column, Column] | None = None) -> Column:
+    """The column of a scan, for a select.
+
+    Args:
+        rows: The scan.
+        ids: The id and the commit version of each row, which become fields.
+    """
+    from pyspark.sql import functions as sf
+
+    value: Any = rows.metadataColumn(NAME) if hasattr(rows, "metadataColumn") else sf.col(NAME)
+    if ids is not None:
+        value = value.withField("base_row_id", sf.col(names.BASE_ROW_ID))
+        value = value.withField("default_row_commit_version", sf.col(names.DEFAULT_VERSION))
+        value = value.withField("row_id", ids[0]).withField("row_commit_version", ids[1])
+    return value.alias(NAME)
+
+
+def union(
+    spark: SparkSession, one: DataFrame, other: DataFrame, shown: Sequence[Column]
+) -> DataFrame:
+    """The rows of two scans with some columns, and ``_metadata`` for those who name it.
+
+    That is so on classic Spark, from 4.0 on, if this Spark is no modified build.
+    """
+    selects = one.select(*shown), other.select(*shown)
+    if session.is_classic(spark) and session.version(spark) >= (4, 0):
+        try:
+            return _exposing(spark, *selects)
+        except Exception:  # as in ``by_file_index``; the column is hidden then
+            return selects[0].union(selects[1])
+    return selects[0].union(selects[1])
+
+
+def _exposing(spark: SparkSession, one: DataFrame, other: DataFrame) -> DataFrame:
+    jvm: Any = spark._jvm
+    plans: list[Any] = [rows._jdf.queryExecution().analyzed() for rows in (one, other)]
+    union = driver_classes.new(spark, "Union", jvm.PythonUtils.toSeq(plans), False, False)
+    frame = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, union)
+    return type(one)(frame, spark)

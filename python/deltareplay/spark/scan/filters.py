@@ -1,0 +1,136 @@
+"""A filter as Spark evaluates it, and the part that selects files before that, in Rust."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.schema.frames import from_arrow
+from deltareplay.spark.session.capabilities import is_utc, time_zone, version
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+    from deltareplay._filters import Filter
+    from deltareplay._snapshot import Snapshot
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def condition(filter: Filter) -> Column:
+    """The filter as a column: SQL as Spark parses it, tuples built one by one."""
+    from pyspark.sql import functions as sf
+
+    if isinstance(filter, str):
+        return sf.expr(filter)
+    groups: Any = filter if filter and isinstance(filter[0], list) else [filter]
+    found = None
+    for group in groups:
+        every = None
+        for name, operator, value in group:
+            one = _comparison(name, " ".join(operator.lower().split()), value)
+            every = one if every is None else every & one
+        if every is not None:
+            found = every if found is None else found | every
+    if found is None:
+        raise InvalidArgumentError(
+            "the filter has no tuples: leave it out to get all rows",
+            code="filter.empty",
+        )
+    return found
+
+
+def _comparison(name: str, operator: str, value: Any) -> Column:
+    from pyspark.sql import functions as sf
+
+    column = sf.col(name)
+    if operator in ("in", "not in"):
+        listed = [_literal(one) for one in value if one is not None]
+        has_null = len(listed) < len(value)
+        among = column.isin(listed) if listed else sf.lit(False)
+        if operator == "in":
+            return among | column.isNull() if has_null else among
+        # no nulls: a comparison with null is never true
+        return ~among & column.isNotNull()
+    if value is None:
+        return column.isNull() if operator in ("=", "==", "is") else column.isNotNull()
+    literal = _literal(value)
+    if operator in ("=", "==", "is"):
+        return column == literal
+    if operator in ("!=", "<>", "is not"):
+        return column != literal
+    if operator == "<":
+        return column < literal
+    if operator == "<=":
+        return column <= literal
+    if operator == ">":
+        return column > literal
+    return column >= literal  # no other is left: Rust has checked the filter
+
+
+def _literal(value: Any) -> Column:
+    from pyspark.sql import functions as sf
+
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is None:
+            return sf.lit(value.isoformat(sep=" ")).cast("timestamp_ntz")
+        micros = (value - _EPOCH) // datetime.timedelta(microseconds=1)
+        return sf.timestamp_micros(sf.lit(micros))
+    return sf.lit(bytearray(value) if isinstance(value, bytes) else value)
+
+
+def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> Filter | None:
+    """The condition that selects files in Rust: it is true wherever the filter is.
+
+    Times without a zone that are compared with timestamps are in the session's time zone. Spark
+    converts them, by its own zone rules. Conditions that depend on the zone in another way do not
+    select files, and neither does SQL that the session may parse differently.
+    """
+    if isinstance(filter, str) and reads_otherwise(spark, filter):
+        return None
+    if filter is None or is_utc(time_zone(spark)):
+        return filter
+    table = snapshot.schema_json, snapshot.partition_columns
+    texts = sorted(_native.clock_times(filter, *table))
+    moments: dict[str, int] = {}
+    if texts:
+        clock = from_arrow(spark, pa.table({"text": texts}))
+        found = clock.selectExpr("text", "unix_micros(try_cast(text AS TIMESTAMP)) AS micros")
+        moments = {row.text: row.micros for row in found.collect() if row.micros is not None}
+    return _native.with_moments(filter, *table, moments)
+
+
+def needs_collation(filter: Filter, snapshot: Snapshot) -> bool:
+    """Whether a filter compares texts of a column with a collation, which only Spark does.
+
+    Raises:
+        InvalidArgumentError: It does not fit the table.
+    """
+    try:
+        snapshot._native.scan(None, filter)  # the session may read double quotes as names
+    except UnsupportedFeatureError as error:
+        if error.code != "expression.collation":
+            raise
+        return True
+    return False
+
+
+#: Settings that change what SQL with such a character means.
+_DIALECT = {
+    "\\": "spark.sql.parser.escapedStringLiterals",  # escapes nothing
+    '"': "spark.sql.ansi.doubleQuotedIdentifiers",  # quotes names
+}
+
+
+def reads_otherwise(spark: SparkSession, sql: str) -> bool:
+    """Whether the session may parse some SQL differently from Rust."""
+    doubled = "''" in sql or '""' in sql
+    if doubled and version(spark) < (4, 1):  # two strings there, not one with a quote
+        return True
+    asked = [setting for letter, setting in _DIALECT.items() if letter in sql]
+    asked += ["spark.sql.legacy.consecutiveStringLiterals.enabled"] if doubled else []
+    return any(str(spark.conf.get(one, "false")).lower() == "true" for one in asked)

@@ -1,0 +1,145 @@
+"""The rows of a scan as a DataFrame: one branch for files without vectors, one for the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark.scan import (
+    deletion_vectors as vectors,
+)
+from deltareplay.spark.scan import (
+    file_metadata,
+    partition_values,
+    projection,
+)
+from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.scan.files import Constant, located
+from deltareplay.spark.scan.projection import Wanted
+from deltareplay.spark.scan.relation import relation
+from deltareplay.spark.schema.fields import Column, field
+from deltareplay.spark.session import capabilities as session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._snapshot import Snapshot
+
+
+def frame(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    listed: pa.Table,
+    columns: list[Column],
+    wanted: Wanted,
+    root: str | None,
+) -> DataFrame:
+    """All logical columns and the extra ones of some files.
+
+    Args:
+        spark: The session.
+        snapshot: The version that has the files.
+        listed: The files, with the columns that ``listed_columns`` names; with ``names.FILE``, too,
+            if ``wanted.origin``.
+        columns: The columns of the table.
+        wanted: The extra ones.
+        root: As in ``read``.
+    """
+    files = located(spark, snapshot._table, listed, root)
+    files = files.with_constants(*_constants(spark, listed, columns, wanted))
+    fields = [one.physical_field() for one in columns if not one.is_partition and not one.is_void]
+    materialized = materialized_columns(snapshot) if wanted.has_ids else None
+    if materialized is not None:
+        fields += [field(name, "long") for name in materialized]
+    shown = projection.columns(columns, wanted, materialized)
+    has_vector = vectors.has_vector(listed)
+    deleted_from = listed.filter(has_vector)
+
+    def selected(rows: DataFrame) -> DataFrame:
+        if not wanted.metadata:
+            return rows.select(*shown)
+        ids = projection.row_ids(materialized) if materialized is not None else None
+        return rows.select(*shown, file_metadata.of_rows(rows, ids))
+
+    if deleted_from.num_rows == 0:
+        return selected(relation(spark, files, fields, numbered=wanted.numbered))
+    numbers = pa.chunked_array([pa.array(range(deleted_from.num_rows), pa.int64())])
+    touched = files.filter(has_vector)
+    touched = touched.with_constants(Constant.of(names.VECTOR, "long", numbers))
+    descriptors = deleted_from.column("deletionVector").to_pylist()
+    rows = relation(spark, touched, fields, numbered=True)
+    left = vectors.without_deleted(spark, rows, snapshot, descriptors)
+    whole = files.filter(pc.invert(has_vector))
+    if len(whole) == 0:
+        return selected(left)
+    rest = relation(spark, whole, fields, numbered=wanted.numbered)
+    if wanted.metadata or wanted.origin:
+        return selected(rest).union(selected(left))
+    return file_metadata.union(spark, rest, left, shown)
+
+
+def listed_columns(columns: list[Column], wanted: Wanted) -> list[str]:
+    """What ``frame`` needs to know of each file."""
+    found = ["path", "size", "modificationTime", "deletionVector"]
+    if any(one.is_partition for one in columns):
+        found += ["partitionValues", "partitionValues_parsed"]
+    if wanted.has_ids:
+        found += ["baseRowId", "defaultRowCommitVersion"]
+    return found
+
+
+def _constants(
+    spark: SparkSession, listed: pa.Table, columns: list[Column], wanted: Wanted
+) -> list[Constant]:
+    partitions = [one for one in columns if one.is_partition]
+    found = partition_values.constants(listed, partitions, session.time_zone(spark))
+    if wanted.has_ids:
+        found.append(Constant.of(names.BASE_ROW_ID, "long", listed.column("baseRowId")))
+        version = listed.column("defaultRowCommitVersion")
+        found.append(Constant.of(names.DEFAULT_VERSION, "long", version))
+    if wanted.file_path:
+        found.append(Constant.of(names.LOG_PATH, "string", listed.column("path")))
+    if wanted.origin:
+        found.append(Constant.of(names.FILE, "integer", listed.column(names.FILE)))
+    return found
+
+
+def materialized_columns(snapshot: Snapshot) -> tuple[str, str]:
+    """The columns of data files that hold the ids of rows that were moved."""
+    properties = snapshot.properties
+    try:
+        return (
+            properties["delta.rowTracking.materializedRowIdColumnName"],
+            properties["delta.rowTracking.materializedRowCommitVersionColumnName"],
+        )
+    except KeyError as missing:
+        raise UnsupportedFeatureError(
+            f"the table tracks rows, but lacks the property {missing}",
+            code="spark.row_tracking",
+            version=snapshot.version,
+        ) from None
+
+
+def check_types(spark: SparkSession, columns: list[Column]) -> None:
+    """Refuses columns that only Spark 4 reads.
+
+    Raises:
+        UnsupportedFeatureError: Variants, or types that were widened, on an older Spark.
+    """
+    if session.version(spark) >= (4, 0):
+        return
+    for one in columns:
+        what = None
+        if "variant" in str(one.logical_type):
+            what = "is of type variant"
+        elif one.is_widened:
+            what = "had a narrower type in older files (type widening)"
+        if what:
+            raise UnsupportedFeatureError(
+                f"the column {one.name} {what}, which requires Spark 4.0, and this is "
+                f"{spark.version}: leave it out with columns=, or use Snapshot.scan",
+                code="spark.too_old",
+            )

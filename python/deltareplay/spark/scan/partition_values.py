@@ -1,0 +1,60 @@
+"""Partition values as columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark.scan.files import Constant
+from deltareplay.spark.schema.fields import Column
+from deltareplay.spark.session.capabilities import is_utc
+
+#: The end of a timestamp in the log that has a time zone.
+_ZONED = r"(Z|z|UTC|GMT|[+-]\d\d?(:?\d\d)?)$"
+
+
+def constants(files: pa.Table, columns: list[Column], zone: str) -> list[Constant]:
+    """The values of partition columns, by physical name.
+
+    Args:
+        files: With ``partitionValues`` and ``partitionValues_parsed``.
+        columns: Partition columns.
+        zone: The session's time zone, for timestamps in the log that have none.
+
+    Raises:
+        CorruptTableError: A value does not parse as its type.
+    """
+    if not columns:
+        return []
+    parsed = files.column("partitionValues_parsed").combine_chunks()
+    found = []
+    for column in columns:
+        values = pc.struct_field(parsed, [parsed.type.get_field_index(column.physical)])
+        if pa.types.is_timestamp(values.type):
+            values = values.cast(pa.timestamp("us", values.type.tz))
+            if values.type.tz is not None and not is_utc(zone):
+                values = _in_zone(files, column, values, zone)
+        found.append(Constant.of(column.physical, column.physical_type, values))
+    return found
+
+
+def _in_zone(files: pa.Table, column: Column, values: Any, zone: str) -> Any:
+    texts = pc.map_lookup(files.column("partitionValues"), column.physical, "first")
+    bare = pc.invert(pc.match_substring_regex(texts.combine_chunks(), _ZONED))
+    bare = pc.fill_null(bare, False)
+    if not pc.any(bare).as_py():
+        return values
+    clock = values.cast(pa.int64()).cast(pa.timestamp("us"))
+    try:
+        meant = pc.assume_timezone(clock, zone, ambiguous="earliest", nonexistent="latest")
+    except (pa.ArrowInvalid, ValueError) as cause:
+        raise UnsupportedFeatureError(
+            f"the log has timestamps without a time zone in the column {column.name}, and {zone} "
+            "is not in the time zone database: set spark.sql.session.timeZone to a name like "
+            "Europe/Berlin",
+            code="spark.time_zone",
+        ) from cause
+    return pc.if_else(bare, meant.cast(pa.int64()), values.cast(pa.int64())).cast(values.type)

@@ -1,0 +1,114 @@
+"""From the columns of the files to those of the table, as Spark expressions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.spark.scan import hidden_columns
+from deltareplay.spark.schema.fields import Column, spark_type
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which columns come beside those of the table."""
+
+    row_id: bool
+    file_path: bool
+    row_index: bool
+    #: For statements, under names that no table has: the file and the position of each row; the id,
+    #: too, with ``row_id``.
+    origin: bool = False
+    #: Spark's column ``_metadata``, as any other, and whether it has the ids of rows.
+    metadata: bool = False
+    metadata_ids: bool = False
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether ids of rows are needed for that."""
+        return self.row_id or self.metadata_ids
+
+    @property
+    def numbered(self) -> bool:
+        """Whether positions of rows are needed for that."""
+        return self.has_ids or self.row_index or self.origin
+
+    @property
+    def names(self) -> list[str]:
+        """Their names, in the order of ``Snapshot.scan``."""
+        found = []
+        if self.file_path:
+            found.append(hidden_columns.FILE_PATH)
+        if self.row_index:
+            found.append(hidden_columns.ROW_INDEX)
+        if self.row_id:
+            found += [hidden_columns.ROW_ID, hidden_columns.ROW_COMMIT_VERSION]
+        return found
+
+
+def columns(
+    every: list[Column], wanted: Wanted, materialized: tuple[str, str] | None
+) -> list[SparkColumn]:
+    """The columns of the table in order, then the extra ones."""
+    return [*(_shown(one) for one in every), *_extra(wanted, materialized)]
+
+
+def _shown(column: Column) -> SparkColumn:
+    from pyspark.sql import functions as sf
+
+    if column.is_void:
+        return sf.lit(None).alias(column.name)
+    found = sf.col(names.quoted(column.physical))
+    if column.is_renamed_inside:
+        # by position: values do not change, fields get the names of the table
+        found = found.cast(spark_type(column.logical_type))
+    if column.is_renamed_inside or column.name != column.physical or _has_own(column):
+        own = {key: value for key, value in column.metadata.items() if key != "parquet.field.id"}
+        return found.alias(column.name, metadata=own)
+    return found
+
+
+def _has_own(column: Column) -> bool:
+    """Whether the metadata differ from those of the relation's column."""
+    return "parquet.field.id" in column.metadata or bool(column.is_partition and column.metadata)
+
+
+def _extra(wanted: Wanted, materialized: tuple[str, str] | None) -> list[SparkColumn]:
+    from pyspark.sql import functions as sf
+
+    found = []
+    row_index = sf.col(hidden_columns.ROW_NUMBER)
+    if wanted.file_path:
+        found.append(sf.col(hidden_columns.LOG_PATH).alias(hidden_columns.FILE_PATH))
+    if wanted.row_index:
+        found.append(row_index.alias(hidden_columns.ROW_INDEX))
+    ids = hidden_columns.ROW_ID, hidden_columns.ROW_COMMIT_VERSION
+    if wanted.origin:
+        found += [sf.col(hidden_columns.FILE), row_index]
+        ids = hidden_columns.OLD_ROW_ID, hidden_columns.OLD_VERSION
+    if wanted.row_id and materialized is not None:
+        found += [value.alias(name) for value, name in zip(row_ids(materialized), ids, strict=True)]
+    return found
+
+
+def row_ids(materialized: tuple[str, str]) -> tuple[SparkColumn, SparkColumn]:
+    """The id and the commit version of a row: those in the file, or else those of the log."""
+    from pyspark.sql import functions as sf
+
+    row_id, version = (sf.col(names.quoted(name)) for name in materialized)
+    fresh = sf.col(hidden_columns.BASE_ROW_ID) + sf.col(hidden_columns.ROW_NUMBER)
+    return sf.coalesce(row_id, fresh), sf.coalesce(version, sf.col(hidden_columns.DEFAULT_VERSION))
+
+
+def of_file(rows: DataFrame, name: str) -> Any:
+    """A field of Spark's ``_metadata``, even where the table has a column of that name."""
+    from pyspark.sql import functions as sf
+
+    if hasattr(rows, "metadataColumn"):  # from 4.0 on
+        return rows.metadataColumn("_metadata").getField(name)
+    return sf.col(f"_metadata.{name}")

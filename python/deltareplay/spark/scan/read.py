@@ -1,0 +1,148 @@
+"""``read``: the rows of a table as a DataFrame, read by Spark's own reader."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from deltareplay._arguments import checked
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
+from deltareplay.spark.catalog.timestamps import moment
+from deltareplay.spark.scan import filters
+from deltareplay.spark.scan.frame import check_types, frame, listed_columns
+from deltareplay.spark.scan.projection import Wanted
+from deltareplay.spark.schema.fields import Column, columns_of
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._filters import Filter
+    from deltareplay._snapshot import Snapshot
+
+
+@checked
+def read(
+    spark: SparkSession,
+    table: TableLike,
+    *,
+    version: int | None = None,
+    timestamp: datetime.datetime | str | None = None,
+    filter: Filter | None = None,
+    columns: Sequence[str] | None = None,
+    with_row_id: bool = False,
+    with_file_path: bool = False,
+    with_row_index: bool = False,
+    root: str | None = None,
+) -> DataFrame:
+    """Read a version of a table: files are selected now; Spark reads them when the query runs.
+
+    The plan is that of ``spark.read.parquet`` over exactly the selected files: vectorised, with
+    pushed filters, without Python. Files with deleted rows have a separate branch, in which a
+    broadcast join leaves these rows out.
+
+    Args:
+        spark: A session of PySpark 3.5 or later, classic or Connect.
+        table: A ``Table``, a ``Snapshot``, or the table's path, URI or name. A path may end with
+            ``@v7``, or with ``@`` and a time in the session's zone, as ``yyyyMMddHHmmssSSS``.
+        version: A version; by default, without ``timestamp``, the latest.
+        timestamp: Selects the latest version committed at or before this time.
+        filter: Rows to keep, as in ``Snapshot.scan``. Prunes partitions, skips files by statistics,
+            and is evaluated by Spark. Filters on the DataFrame are pushed to the scan too, but only
+            this filter skips files by statistics.
+        columns: Logical names to keep, in this order.
+        with_row_id: Adds ``_row_id`` and ``_row_commit_version`` (bigint), for tables with row
+            tracking.
+        with_file_path: Adds ``_file_path`` (string): the path as in the log.
+        with_row_index: Adds ``_row_index`` (bigint): the position in the file, deleted rows
+            counted.
+        root: Where Spark finds the table, as a Hadoop path, if it is not the table's own URI
+            (``s3://`` becomes ``s3a://`` automatically). Spark then reads with its own credentials;
+            otherwise with those that the table's catalog vends, for as long as they last.
+
+    Raises:
+        InvalidArgumentError: The column or filter is invalid, or Spark does not support the
+            storage.
+        UnsupportedFeatureError: This version of Spark does not support a type or feature; or Spark
+            cannot take what the catalog vends (``spark.credentials``), or would log it
+            (``spark.redaction``).
+        CorruptTableError: The log or a deletion vector is damaged.
+
+    >>> read(spark, rows, filter="id > 1", columns=["name"]).show()  # doctest: +SKIP
+    +-----+
+    | name|
+    +-----+
+    |three|
+    +-----+
+    """
+    session.check(spark)
+    table = resolved(spark, table)
+    travelled = identifiers.travelled(table) if isinstance(table, str) else None
+    if travelled is not None and not table_of(table)._native.exists():
+        if version is not None or timestamp is not None:
+            raise InvalidArgumentError(
+                f"{table} has a version: leave it out, or version and timestamp",
+                code="argument.version",
+            )
+        table, version, time = travelled
+        timestamp = None if time is None else moment(spark, time)
+    snapshot = snapshot_of(table, version, timestamp)
+    wanted = Wanted(with_row_id, with_file_path, with_row_index)
+    selecting = filters.pruning(spark, filter, snapshot)
+    # checked by the same rules, whether or not it selects files
+    if filter is not None and filters.needs_collation(filter, snapshot):
+        selecting = None
+    rows = rows_of(spark, snapshot, selecting, columns, wanted, root)
+    if filter is not None:
+        rows = rows.filter(filters.condition(filter))
+    if columns is None:
+        return rows
+    every = columns_of(snapshot)
+    return rows.select(*(_quoted(every, name) for name in columns), *wanted.names)
+
+
+def rows_of(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    filter: Filter | None,
+    columns: Sequence[str] | None,
+    wanted: Wanted,
+    root: str | None,
+) -> DataFrame:
+    """The rows of the files that a filter of ``filters.pruning`` leaves.
+
+    Args:
+        spark: The session.
+        snapshot: The version.
+        filter: Selects files, and no rows.
+        columns: Those that have to be types of this Spark; the frame may have more.
+        wanted: What comes beside the columns.
+        root: As in ``read``.
+    """
+    scan = snapshot.scan(
+        columns,
+        filter,
+        with_row_id=wanted.row_id,
+        with_file_path=wanted.file_path,
+        with_row_index=wanted.row_index,
+    )
+    every = _chosen(columns_of(snapshot), columns)
+    check_types(spark, every)
+    listed = scan.files(listed_columns(every, wanted))
+    return frame(spark, snapshot, listed, every, wanted, root)
+
+
+def _chosen(every: list[Column], columns: Sequence[str] | None) -> list[Column]:
+    """Void columns are returned if they are named; delta-spark never returns them."""
+    named = {name.lower() for name in columns or ()}
+    return [one for one in every if not one.is_void or one.name.lower() in named]
+
+
+def _quoted(every: list[Column], name: str) -> str:
+    exact = {column.name: column for column in every}
+    folded = {column.name.lower(): column for column in every}
+    return names.quoted((exact.get(name) or folded[name.lower()]).name)

@@ -1,0 +1,34 @@
+"""A DataFrame over exactly some Parquet files, with constant columns beside what they hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deltareplay.spark.scan import by_file_index, by_paths
+from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.scan.files import Files
+from deltareplay.spark.scan.projection import of_file
+from deltareplay.spark.schema.fields import Json
+from deltareplay.spark.session.capabilities import is_classic
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def relation(
+    spark: SparkSession, files: Files, fields: list[Json], *, numbered: bool = False
+) -> DataFrame:
+    """The columns of the files, and the constants.
+
+    Args:
+        spark: The session.
+        files: Which files, and their constants.
+        fields: Columns to read, by the names in the files, as JSON.
+        numbered: Adds the position of the row in its file, as ``names.ROW_NUMBER``.
+    """
+    rows = by_file_index.frame(spark, files, fields) if is_classic(spark) else None
+    if rows is None:
+        return by_paths.frame(spark, files, fields, numbered)
+    if not numbered:
+        return rows
+    return rows.select("*", of_file(rows, "row_index").alias(names.ROW_NUMBER))

@@ -1,0 +1,94 @@
+"""What a statement's condition says of the target alone: a filter that selects its files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from deltareplay import _native
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.scan import connect_sql as connect_columns
+from deltareplay.spark.scan import filters
+from deltareplay.spark.session import capabilities as session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from deltareplay._filters import Filter
+    from deltareplay._snapshot import Snapshot
+
+
+def target_filter(
+    condition: str | Column | None,
+    snapshot: Snapshot,
+    alias: str,
+    analyzed: Callable[[], DataFrame],
+    *,
+    joined: bool = False,
+) -> Filter | None:
+    """A filter that is true wherever the condition is; None selects all files.
+
+    Conditions that only Spark understands select no files.
+
+    Args:
+        condition: SQL text, or a column.
+        snapshot: The version of the target.
+        alias: The table's name in the condition.
+        analyzed: Gives a frame that has the condition at its top, for a column.
+        joined: Whether the condition speaks of a source, too.
+    """
+    if condition is None:
+        return None
+    frame = analyzed()
+    return own_filter(_text(condition, frame), frame.sparkSession, snapshot, alias, joined=joined)
+
+
+def not_true(
+    condition: str | Column,
+    snapshot: Snapshot,
+    alias: str,
+    analyzed: Callable[[], DataFrame],
+) -> Filter | None:
+    """A filter that is true wherever the condition is false or null; None selects all files."""
+    frame = analyzed()
+    text = _text(condition, frame)
+    text = None if text is None else f"NOT (({text}) IS TRUE)"
+    return own_filter(text, frame.sparkSession, snapshot, alias, joined=False)
+
+
+def own_filter(
+    text: str | None, spark: SparkSession, snapshot: Snapshot, alias: str | None, *, joined: bool
+) -> Filter | None:
+    """A filter that is true wherever a condition is; None selects all files.
+
+    Args:
+        text: The condition; None if there is none.
+        spark: The session.
+        snapshot: The version of the table.
+        alias: The table's name in the condition.
+        joined: Whether the condition may speak of other tables.
+    """
+    if text is None or filters.reads_otherwise(spark, text):
+        return None
+    try:
+        own = _native.target_filter(text, snapshot.schema_json, alias, joined)
+        return None if own is None else filters.pruning(spark, own, snapshot)
+    except (InvalidArgumentError, UnsupportedFeatureError):
+        return None  # Spark has more functions than the core
+
+
+def _text(condition: str | Column, frame: DataFrame) -> str | None:
+    """SQL text as it is; a column as SQL: on classic Spark, of the condition that tops the plan."""
+    if isinstance(condition, str):
+        return condition
+    if not session.is_classic(frame.sparkSession):
+        return connect_columns.sql(condition, frame.sparkSession)
+    rules: Any = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.optimizer
+    plan: Any = frame._jdf.queryExecution().analyzed()
+    # IN casts a column to its own type, which Rust does not look through
+    plan = rules.SimplifyCasts.apply(rules.ConstantFolding.apply(plan))
+    found: Any = plan.condition()
+    if plan.nodeName() == "Join":
+        found = found.get()
+    return str(found.sql())

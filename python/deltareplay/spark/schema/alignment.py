@@ -1,0 +1,180 @@
+"""Structs in the order of the table's: names pair their fields, places never do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.schema.fields import Json, field, fields_of, spark_type
+from deltareplay.spark.syntax.names import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+#: How statements let the schema evolve, for messages.
+MERGING = "schema_mode='merge' or withSchemaEvolution()"
+WRITING = "schema_mode='merge'"
+
+
+def untyped(name: str, type_: str, evolve: str, code: str) -> InvalidArgumentError:
+    """The error for values of a column that has held nothing but nulls so far.
+
+    Args:
+        name: The column.
+        type_: The type of the values, as Spark shows it.
+        evolve: How the column gets it.
+        code: The code of the error.
+    """
+    return InvalidArgumentError(
+        f"the column {name} has no type in the table, as it holds nothing but nulls: give it the "
+        f"type {type_} by {evolve}",
+        code=code,
+    )
+
+
+def arranged(
+    value: Column,
+    found: Json,
+    wanted: Json,
+    *,
+    code: str,
+    partial: bool,
+    evolve: str | None = None,
+) -> Column:
+    """A value whose structs, at any depth, have the fields of the wanted type in its order.
+
+    Args:
+        value: The value.
+        found: The field of the value.
+        wanted: The field of the table.
+        code: The code of errors.
+        partial: Whether fields may be missing: they become null.
+        evolve: How the statement lets the schema evolve; None if it has no such way.
+
+    Raises:
+        InvalidArgumentError: The value has a field that the table does not have, or lacks one.
+    """
+    more = next(lacking(wanted["type"], found["type"], wanted["name"]), None)
+    if more is not None:
+        raise InvalidArgumentError(
+            f"the table has no column {more}: leave it out, or add it "
+            + (f"by {evolve}" if evolve else "by Table.add_columns first"),
+            code=code,
+        )
+    less = None if partial else next(lacking(found["type"], wanted["type"], wanted["name"]), None)
+    if less is not None:
+        raise InvalidArgumentError(
+            f"the value of {wanted['name']} lacks {less}: add it, or "
+            + (f"use {evolve}" if evolve else "set the other fields one by one"),
+            code=code,
+        )
+    return _arranged(value, found["type"], wanted["type"])
+
+
+def evolved(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
+    """Rows of a table whose structs get more fields; they are null there."""
+    from pyspark.sql import functions as sf
+
+    known = {one["name"]: one for one in fields_of(rows.schema)}
+    changed = {}
+    for one in fields:
+        found = known.get(one["name"])
+        if found is not None and _names(found["type"]) != _names(one["type"]):
+            column = sf.col(quoted(one["name"]))
+            changed[one["name"]] = arranged(column, found, one, code="write.columns", partial=True)
+    return rows.withColumns(changed) if changed else rows
+
+
+def arranged_type(found: Any, wanted: Any) -> Any:
+    """The type of an arranged value: nested as wanted, with the value's own types inside."""
+    kind = _nested(found, wanted)
+    if kind is None:
+        return found
+    if kind == "struct":
+        given = _by_name(found)
+        fields = []
+        for one in wanted["fields"]:
+            other = given.get(one["name"].lower())
+            inner = one["type"] if other is None else arranged_type(other["type"], one["type"])
+            fields.append(field(one["name"], inner))
+        return {"type": "struct", "fields": fields}
+    return {**found, **{key: arranged_type(found[key], wanted[key]) for key in _PARTS[kind]}}
+
+
+#: The keys of the types inside of an array or a map.
+_PARTS = {"array": ("elementType",), "map": ("keyType", "valueType")}
+
+
+def _nested(found: Any, wanted: Any) -> str | None:
+    """What both types are, if they have types inside."""
+    if isinstance(found, str) or isinstance(wanted, str) or found["type"] != wanted["type"]:
+        return None
+    kind = str(found["type"])
+    return kind if kind == "struct" or kind in _PARTS else None
+
+
+def is_struct(type_: Any) -> bool:
+    """Whether a type is one of structs."""
+    return isinstance(type_, dict) and type_["type"] == "struct"
+
+
+def _by_name(struct: Any) -> dict[str, Json]:
+    return {one["name"].lower(): one for one in struct["fields"]}
+
+
+def lacking(there: Any, here: Any, at: str) -> Iterator[str]:
+    """The fields of one type that another does not have, but for those that are always null."""
+    kind = _nested(there, here)
+    if kind == "struct":
+        known = _by_name(there)
+        for one in here["fields"]:
+            if one["type"] == "void":
+                continue
+            other = known.get(one["name"].lower())
+            name = f"{at}.{one['name']}"
+            if other is None:
+                yield name
+            else:
+                yield from lacking(other["type"], one["type"], name)
+    elif kind is not None:
+        for key in _PARTS[kind]:
+            yield from lacking(there[key], here[key], f"{at}.{key.removesuffix('Type')}")
+
+
+def _arranged(value: Column, found: Any, wanted: Any) -> Column:
+    from pyspark.sql import functions as sf
+
+    kind = _nested(found, wanted)
+    if kind is None or _names(found) == _names(wanted):
+        return value
+    if kind == "struct":
+        given = _by_name(found)
+        fields = []
+        for one in wanted["fields"]:
+            other = given.get(one["name"].lower())
+            if other is None:
+                part = sf.lit(None).cast(spark_type(one["type"]))
+            else:
+                part = _arranged(value.getField(other["name"]), other["type"], one["type"])
+            fields.append(part.alias(one["name"]))
+        return sf.when(value.isNotNull(), sf.struct(*fields))
+    if kind == "array":
+        own, inner = found["elementType"], wanted["elementType"]
+        return sf.transform(value, lambda one: _arranged(one, own, inner))
+    keys, values = (found["keyType"], wanted["keyType"]), (found["valueType"], wanted["valueType"])
+    if _names(keys[0]) != _names(keys[1]):
+        value = sf.transform_keys(value, lambda key, _: _arranged(key, *keys))
+    if _names(values[0]) != _names(values[1]):
+        value = sf.transform_values(value, lambda _, one: _arranged(one, *values))
+    return value
+
+
+def _names(type_: Any) -> Any:
+    """The names of fields at any depth; a type without any is None."""
+    if isinstance(type_, str):
+        return None
+    if type_["type"] == "struct":
+        return [(one["name"], _names(one["type"])) for one in type_["fields"]]
+    return [_names(type_[key]) for key in _PARTS.get(type_["type"], ())]

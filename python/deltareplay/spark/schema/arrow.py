@@ -1,0 +1,130 @@
+"""Arrow rows in the types that Spark accepts from Python workers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark.schema.fields import Json, field, struct_type
+
+#: Rows that become one batch.
+_AT_A_TIME = 8192
+
+#: Arrow types of Spark's types, by their names in JSON.
+_TYPES: dict[str, Any] = {
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "void": pa.null(),
+    "variant": pa.struct(
+        [
+            pa.field("value", pa.binary(), nullable=False),
+            pa.field("metadata", pa.binary(), nullable=False, metadata={b"variant": b"true"}),
+        ]
+    ),
+}
+
+
+def as_spark_takes(batches: Iterable[pa.RecordBatch], schema: Any) -> Iterator[pa.RecordBatch]:
+    """The columns of a Spark schema, found by name, ignoring case."""
+    wanted = pa.schema([_arrow_field(one) for one in schema.jsonValue()["fields"]])
+    for batch in batches:
+        yield _cast(batch, wanted)
+
+
+def _arrow_field(one: Json) -> pa.Field[Any]:
+    return pa.field(one["name"], _arrow_type(one["type"]), nullable=one["nullable"])
+
+
+def _arrow_type(type_: Any) -> Any:
+    """Arrow's type of one of Spark's as JSON.
+
+    >>> _arrow_type({"type": "array", "elementType": "decimal(9,2)", "containsNull": True})
+    ListType(list<element: decimal128(9, 2)>)
+    """
+    if isinstance(type_, str):
+        if type_.startswith("decimal("):
+            return pa.decimal128(*map(int, type_[len("decimal(") : -1].split(",")))
+        if type_.startswith(("char(", "varchar(")):
+            type_ = "string"
+        if type_ not in _TYPES:
+            raise UnsupportedFeatureError(
+                f"Arrow has no type for {type_} that Spark accepts: leave such columns out with "
+                "columns=",
+                code="spark.type",
+            )
+        return _TYPES[type_]
+    kind = type_["type"]
+    if kind == "struct":
+        return pa.struct([_arrow_field(one) for one in type_["fields"]])
+    if kind == "array":
+        element = _arrow_type(type_["elementType"])
+        return pa.list_(pa.field("element", element, nullable=type_["containsNull"]))
+    key = pa.field("key", _arrow_type(type_["keyType"]), nullable=False)
+    value = _arrow_type(type_["valueType"])
+    return pa.map_(key, pa.field("value", value, nullable=type_["valueContainsNull"]))
+
+
+def spark_schema(schema: pa.Schema) -> Any:
+    """Spark's schema of Arrow rows with plain types."""
+    return struct_type([field(one.name, _spark_type(one.type)) for one in schema])
+
+
+def _spark_type(type_: Any) -> Any:
+    """One of Spark's types as JSON, with all parts nullable.
+
+    >>> _spark_type(pa.map_(pa.string(), pa.int64()))["valueType"]
+    'long'
+    """
+    for name, one in _TYPES.items():
+        if type_ == one:
+            return name
+    if pa.types.is_decimal128(type_):
+        return f"decimal({type_.precision},{type_.scale})"
+    if pa.types.is_struct(type_):
+        fields = [field(one.name, _spark_type(one.type)) for one in type_]
+        return {"type": "struct", "fields": fields}
+    if pa.types.is_map(type_):
+        key, value = _spark_type(type_.key_type), _spark_type(type_.item_type)
+        return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
+    if pa.types.is_list(type_):
+        element = _spark_type(type_.value_type)
+        return {"type": "array", "elementType": element, "containsNull": True}
+    raise UnsupportedFeatureError(f"Spark has no type for {type_} of Arrow", code="spark.type")
+
+
+def batches_of_rows(rows: Iterable[Any], schema: Any) -> Iterator[pa.RecordBatch]:
+    """Rows of Spark's as Arrow, some thousands at a time; for Spark 4.0, which gives no batches.
+
+    Args:
+        rows: ``Row`` objects.
+        schema: Spark's schema of them.
+    """
+    from pyspark.sql.conversion import LocalDataToArrowConversion
+
+    coming = iter(rows)
+    while some := list(itertools.islice(coming, _AT_A_TIME)):
+        yield from LocalDataToArrowConversion.convert(some, schema, False).to_batches()
+
+
+def _cast(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
+    places = {name.lower(): place for place, name in enumerate(batch.schema.names)}
+    found = [batch.column(places[one.name.lower()]) for one in wanted]
+    columns = [
+        column if column.type == one.type else column.cast(one.type)
+        for column, one in zip(found, wanted, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=wanted)

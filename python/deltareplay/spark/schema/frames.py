@@ -1,0 +1,43 @@
+"""Arrow tables as DataFrames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay.spark.schema.arrow import spark_schema
+from deltareplay.spark.session.capabilities import version
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def from_arrow(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataFrame:
+    """A small table as a DataFrame: directly from Spark 4 on, row by row before.
+
+    Args:
+        spark: The session.
+        rows: Plain types.
+        schema: Spark's schema, if the Arrow types are not enough.
+    """
+    if rows.num_rows == 0:  # PySpark takes types from rows, and Connect takes no table without any
+        return spark.createDataFrame([], schema or spark_schema(rows.schema))
+    if version(spark) >= (4, 0):
+        return spark.createDataFrame(rows, schema)
+    maps = [pa.types.is_map(one.type) for one in rows.schema]
+    values = [
+        tuple(
+            dict(value) if is_map and value is not None else value
+            for is_map, value in zip(maps, row.values(), strict=True)
+        )
+        for row in rows.to_pylist()
+    ]
+    return spark.createDataFrame(values, schema or spark_schema(rows.schema))
+
+
+def nothing(spark: SparkSession) -> DataFrame:
+    """No rows, no columns."""
+    from pyspark.sql.types import StructType
+
+    return spark.createDataFrame([], StructType([]))

@@ -1,0 +1,1 @@
+"""What a Spark session is, has and allows."""

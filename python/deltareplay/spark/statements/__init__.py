@@ -1,0 +1,1 @@
+"""SQL statements: reads and runs them."""

@@ -1,0 +1,198 @@
+"""``ALTER TABLE``: what changes a Delta table, by the methods of ``Table``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.definition import definition as definitions
+from deltareplay.spark.schema.fields import names as without_metadata
+from deltareplay.spark.schema.fields import struct
+from deltareplay.spark.statements import alter_forms
+from deltareplay.spark.statements.alter_forms import unsupported
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from deltareplay._table import Table
+    from deltareplay.spark.schema.fields import Json
+    from deltareplay.spark.syntax.parser import Name
+
+
+#: What is new of a column, and what it becomes.
+Change = tuple[str, str | None]
+
+#: What the JSON of a column has if it, or a part of it, may not be null or has metadata: a comment,
+#: or the length of its strings.
+_NOT_NULL = '"nullable": false'
+_METADATA = '"metadata": {"'
+
+#: What paths call the parts of arrays and maps, and what the log calls them.
+_PARTS = {
+    ("array", "element"): "elementType",
+    ("map", "key"): "keyType",
+    ("map", "value"): "valueType",
+}
+
+
+def run(table: Table, form: alter_forms.Form) -> None:
+    """Commits one version, or none where there is nothing to do.
+
+    Only ``DROP FEATURE`` and the property ``delta.enableRowTracking`` may commit more.
+
+    Raises:
+        InvalidArgumentError: As by the method of ``Table``; or ``alter.column``.
+        UnsupportedFeatureError: As by the method; or ``sql.alter``: a type that needs an UPDATE.
+    """
+    _RUNS[type(form)](table, form)
+
+
+def _set_properties(table: Table, asked: alter_forms.SetProperties) -> None:
+    table.set_properties(asked.properties)
+
+
+def _unset_properties(table: Table, asked: alter_forms.UnsetProperties) -> None:
+    table.unset_properties(asked.keys, if_exists=True)
+
+
+def _add_columns(table: Table, asked: alter_forms.AddColumns) -> None:
+    schema = _schema(table)
+    added = []
+    for one in asked.columns:
+        column = definitions.column(
+            one.path[-1],
+            one.data_type,
+            nullable=one.nullable,
+            computed=None,
+            identity=None,
+            comment=one.comment,
+        )
+        if _NOT_NULL in json.dumps(column):
+            raise InvalidArgumentError(
+                f"the column {names.quoted(column['name'])} has NOT NULL, and the rows that are "
+                "there have no value for it: leave NOT NULL out",
+                code="alter.column",
+            )
+        position = None if one.position is None else _move(one.position)
+        added.append((_path(schema, one.path[:-1]), struct([column]), position))
+    table._native.add_columns(added)
+
+
+def _rename_column(table: Table, asked: alter_forms.RenameColumn) -> None:
+    table.rename_column(_path(_schema(table), asked.path), asked.new_name)
+
+
+def _drop_columns(table: Table, asked: alter_forms.DropColumns) -> None:
+    schema, paths = _schema(table), asked.paths
+    if asked.if_exists:
+        paths = tuple(path for path in paths if _field(schema, path) is not None)
+    if paths:
+        table._native.drop_columns([_path(schema, path) for path in paths])
+
+
+def _change_columns(table: Table, asked: alter_forms.ChangeColumns) -> None:
+    schema = _schema(table)
+    changes = [(_path(schema, one.path), _changes(schema, one)) for one in asked.columns]
+    if any(new for _, new in changes):
+        table._native.change_columns(changes)
+
+
+def _changes(schema: Json, asked: alter_forms.ChangeColumn) -> list[Change]:
+    """What is new of a column, as the core names it."""
+    new: list[Change] = []
+    if asked.data_type is not None:
+        new += _type(schema, asked.path, asked.data_type)
+    if asked.comment is not None:
+        new.append(("comment", asked.comment))
+    if asked.default is not None or asked.drops == "DEFAULT":
+        new.append(("default", asked.default))
+    if asked.drops == "NOT NULL":
+        new.append(("drop not null", None))
+    if asked.position is not None:
+        new.append(_move(asked.position))
+    return new
+
+
+def _type(schema: Json, path: Name, data_type: str) -> list[Change]:
+    """Another type, or nothing if it is the same."""
+    wanted = definitions.column(
+        path[-1], data_type, nullable=True, computed=None, identity=None, comment=None
+    )
+    field = _field(schema, path) or {}
+    says_more = any(one in json.dumps(wanted) for one in (_NOT_NULL, _METADATA))
+    if says_more or "__CHAR_VARCHAR_TYPE_STRING" in field.get("metadata", {}):
+        raise unsupported(
+            f"ALTER COLUMN ... TYPE {data_type}", "add a column of that type, then UPDATE"
+        )
+    is_same = bool(field) and without_metadata(field["type"]) == without_metadata(wanted["type"])
+    return [] if is_same else [("type", struct([wanted]))]
+
+
+def _move(to: alter_forms.Position) -> Change:
+    return ("first" if to.after is None else "after", to.after)
+
+
+def _add_constraint(table: Table, asked: alter_forms.AddConstraint) -> None:
+    table.add_constraint(asked.name, asked.expression)
+
+
+def _drop_constraint(table: Table, asked: alter_forms.DropConstraint) -> None:
+    table.drop_constraint(asked.name, if_exists=asked.if_exists)
+
+
+def _cluster_by(table: Table, asked: alter_forms.ClusterBy) -> None:
+    table.cluster_by(asked.columns)
+
+
+def _drop_feature(table: Table, asked: alter_forms.DropFeature) -> None:
+    table.drop_feature(asked.name, truncate_history=asked.truncate_history)
+
+
+def _schema(table: Table) -> Json:
+    schema: Json = json.loads(table.snapshot().schema_json)
+    return schema
+
+
+def _path(schema: Json, path: Name) -> Name:
+    """The path; one name with dots must be that of a column, since methods take it for a path.
+
+    Other columns that do not exist are the method's to refuse.
+    """
+    if len(path) == 1 and "." in path[0] and _field(schema, path) is None:
+        raise InvalidArgumentError(
+            f"there is no column {names.quoted(path[0])}: to name a part of a column, write each "
+            "name in backticks of its own",
+            code="alter.column",
+        )
+    return path
+
+
+def _field(schema: Json, path: Name) -> Json | None:
+    """The column that a path leads to, or the part of one; None if there is none."""
+    found: Json = {"type": schema}
+    for step in path:
+        type_, name = found["type"], step.lower()
+        if not isinstance(type_, dict):
+            return None
+        part = _PARTS.get((type_["type"], name))
+        parts = type_.get("fields", []) if part is None else [{"name": name, "type": type_[part]}]
+        named = [one for one in parts if one["name"].lower() == name]
+        if not named:
+            return None
+        found = named[0]
+    return found
+
+
+_RUNS: dict[type, Callable[[Table, Any], None]] = {
+    alter_forms.SetProperties: _set_properties,
+    alter_forms.UnsetProperties: _unset_properties,
+    alter_forms.AddColumns: _add_columns,
+    alter_forms.RenameColumn: _rename_column,
+    alter_forms.DropColumns: _drop_columns,
+    alter_forms.ChangeColumns: _change_columns,
+    alter_forms.AddConstraint: _add_constraint,
+    alter_forms.DropConstraint: _drop_constraint,
+    alter_forms.ClusterBy: _cluster_by,
+    alter_forms.DropFeature: _drop_feature,
+}

@@ -1,0 +1,143 @@
+"""Parameters of a statement, ``:name`` and ``?``, and ``IDENTIFIER``: values in their place."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.tokens import Token, position, tokens
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Arguments = Mapping[str, Any] | Sequence[Any]
+
+
+def filled(spark: SparkSession, text: str, arguments: Arguments | None) -> str:
+    """A statement with its values, and names in the place of ``IDENTIFIER(...)``.
+
+    Args:
+        spark: The session.
+        text: The statement.
+        arguments: Values by name, or in order, as ``SparkSession.sql`` takes them.
+
+    Raises:
+        InvalidArgumentError: ``sql.arguments``: a parameter has no value, or there are more values
+            than parameters. ``name.syntax``: what ``IDENTIFIER`` gives is no name.
+        UnsupportedFeatureError: ``sql.arguments``: a value has another type than those of columns.
+    """
+    if arguments:
+        text = _with_values(text, arguments)
+    return _with_names(spark, text) if "identifier" in text.lower() else text
+
+
+def _with_values(text: str, arguments: Arguments) -> str:
+    found = tokens(text)
+    by_name = dict(arguments) if isinstance(arguments, Mapping) else None
+    in_order = [] if by_name is not None else list(arguments)
+    pieces, after, used = "", 0, 0
+    for index, token in enumerate(found):
+        if by_name is None and token.text == "?":
+            if used == len(in_order):
+                raise _without_value(text, token, "?")
+            pieces += text[after : token.start] + literal(in_order[used])
+            after, used = token.end, used + 1
+        elif by_name is not None and _is_parameter(found, index):
+            name = found[index + 1].text
+            if name not in by_name:
+                continue  # the field of a struct type; or Spark says that it has no value
+            pieces += text[after : token.start] + literal(by_name[name])
+            after = found[index + 1].end
+    if used < len(in_order):
+        raise InvalidArgumentError(
+            f"the statement has {used} parameters, and args has {len(in_order)} values",
+            code="sql.arguments",
+        )
+    return pieces + text[after:]
+
+
+def _is_parameter(found: Sequence[Token], index: int) -> bool:
+    """Whether ``:name`` begins there: ``::`` is a cast."""
+    token, following = found[index], found[index + 1 : index + 2]
+    return (
+        token.text == ":"
+        and bool(following)
+        and following[0].kind == "word"
+        and (index == 0 or found[index - 1].text != ":" or found[index - 1].end != token.start)
+    )
+
+
+def _without_value(text: str, token: Token, name: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"args has no value for {name} at {position(text, token.start)}", code="sql.arguments"
+    )
+
+
+def literal(value: Any) -> str:
+    r"""A value as SQL has it.
+
+    Raises:
+        UnsupportedFeatureError: ``sql.arguments``: there is no literal for its type.
+
+    >>> literal("it's"), literal(7), literal(-0.5), literal(None)
+    ("'it\\'s'", '7', '(-0.5D)', 'NULL')
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, int):
+        text = str(value) if abs(value) < 2**63 else f"{value}BD"
+        return text if value >= 0 else f"({text})"
+    if isinstance(value, float):
+        return f"({value!r}D)" if math.isfinite(value) else f"DOUBLE('{value}')"
+    if isinstance(value, decimal.Decimal) and value.is_finite():
+        return f"({value:f}BD)"
+    if isinstance(value, str):
+        return names.string(value)
+    if isinstance(value, (bytes, bytearray)):
+        return f"X'{value.hex()}'"
+    if isinstance(value, datetime.datetime):  # one without a zone is of this process, as in PySpark
+        return f"TIMESTAMP '{value.astimezone(datetime.timezone.utc):%Y-%m-%d %H:%M:%S.%f}Z'"
+    if isinstance(value, datetime.date):
+        return f"DATE '{value.isoformat()}'"
+    raise UnsupportedFeatureError(
+        f"args has a {type(value).__name__}, and takes texts, numbers, truth values, bytes, dates, "
+        "times and None: write other values into the statement",
+        code="sql.arguments",
+    )
+
+
+def _with_names(spark: SparkSession, text: str) -> str:
+    """Names in the place of ``IDENTIFIER`` and a constant text."""
+    found = tokens(text)
+    pieces, after = "", 0
+    for index, token in enumerate(found):
+        if not token.is_word("IDENTIFIER") or token.start < after or found[index + 1].text != "(":
+            continue
+        if index and found[index - 1].text == ".":
+            continue
+        end, depth = index + 1, 0
+        while found[end].kind != "end":
+            depth += (found[end].text == "(") - (found[end].text == ")")
+            if depth == 0:
+                break
+            end += 1
+        if found[end].kind == "end":
+            continue  # Spark says that it is not complete
+        value = text[found[index + 1].end : found[end].start]
+        [row] = spark.sql(f"SELECT CAST(({value}) AS STRING)").collect()
+        if row[0] is None:
+            raise InvalidArgumentError(
+                f"IDENTIFIER at {position(text, token.start)} is NULL, and no name",
+                code="name.syntax",
+            )
+        name = ".".join(map(names.quoted, names.parts_of(row[0])))
+        pieces += text[after : token.start] + name
+        after = found[end].end
+    return pieces + text[after:]

@@ -1,0 +1,108 @@
+"""``CACHE TABLE``, ``UNCACHE TABLE`` and ``REFRESH TABLE`` of Delta tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.query import queries
+from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.parser import QUERY, Name, Reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: The cached rows of each table, by the session and the URI of the table.
+_cached: WeakKeyDictionary[Any, dict[str, DataFrame]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Cached:
+    """One of these statements.
+
+    Attributes:
+        what: Its first word, in upper case.
+        table: The name.
+        is_lazy: Whether rows are cached when they are read.
+        options: The clause ``OPTIONS``, if there is one.
+        level: The storage level that it names.
+        query: What gives the rows for a new name.
+        text: The whole statement.
+    """
+
+    what: str
+    table: Name
+    is_lazy: bool
+    options: str
+    level: str | None
+    query: str | None
+    text: str
+
+
+def read(reader: Reader) -> Cached | None:
+    """The statement, if it is one."""
+    what = reader.token.text.upper()
+    if not (reader.takes("CACHE") or reader.takes("UNCACHE") or reader.takes("REFRESH")):
+        return None
+    is_lazy = reader.takes("LAZY")
+    if not reader.takes("TABLE"):
+        return None
+    reader.takes("IF", "EXISTS")
+    table = reader.name()
+    start, clause, level = reader.token.start, "", None
+    if reader.takes("OPTIONS"):
+        options = reader.properties()
+        level = next((v for key, v in options.items() if key.lower() == "storagelevel"), None)
+        clause = reader.text[start : reader.found[reader.at - 1].end]
+    query = None
+    if reader.takes("AS") or any(reader.sees(*words) for words in QUERY):
+        query = reader.query()
+    reader.ends()
+    return Cached(what, table, is_lazy, clause, level, query, reader.text)
+
+
+def run(spark: SparkSession, asked: Cached) -> DataFrame:
+    """Caches the rows of the version that the table has now, or forgets them.
+
+    Each query reads the newest version, so there is nothing to refresh.
+    """
+    if asked.query is not None:
+        return _named(spark, asked)
+    opened = identifiers.delta_table(spark, asked.table)
+    if opened is None:
+        return spark.sql(asked.text)
+    table = opened[0]
+    if asked.what == "REFRESH":
+        table.snapshot()
+        return nothing(spark)
+    rows = _cached.setdefault(spark, {}).pop(table.uri, None)
+    if rows is not None:
+        rows.unpersist()
+    if asked.what == "CACHE":
+        rows = queries.read_here(spark, f"SELECT * FROM {'.'.join(map(names.quoted, asked.table))}")
+        rows.persist(*_levels(asked.level))
+        if not asked.is_lazy:
+            rows.count()
+        _cached[spark][table.uri] = rows
+    return nothing(spark)
+
+
+def _levels(name: str | None) -> list[Any]:
+    from pyspark import StorageLevel
+
+    return [] if name is None else [getattr(StorageLevel, name.upper())]
+
+
+def _named(spark: SparkSession, asked: Cached) -> DataFrame:
+    """Spark caches a temporary view, which stays at the versions that the tables have now."""
+    name = names.quoted(asked.table[-1])
+    queries.read_here(spark, f"CREATE TEMPORARY VIEW {name} AS {asked.query}")
+    lazy = "LAZY " if asked.is_lazy else ""
+    try:
+        return spark.sql(f"CACHE {lazy}TABLE {name} {asked.options}")
+    except BaseException:
+        spark.catalog.dropTempView(asked.table[-1])
+        raise

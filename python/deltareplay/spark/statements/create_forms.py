@@ -1,0 +1,292 @@
+"""``CREATE TABLE`` and ``REPLACE TABLE`` of Delta tables, split into their parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.definition.definition import Mode
+from deltareplay.spark.syntax.names import name_at
+from deltareplay.spark.syntax.parser import QUERY, Name, Reader
+
+
+@dataclass(frozen=True)
+class NewColumn:
+    """A column of a table to be.
+
+    Attributes:
+        name: Its name.
+        data_type: SQL's name of the type.
+        nullable: Whether it may be null.
+        comment: Any text.
+        default: SQL of the value that rows without one get.
+        computed: SQL from which its values are computed.
+        identity: Start and step of generated values, and whether writers may give values.
+    """
+
+    name: str
+    data_type: str
+    nullable: bool = True
+    comment: str | None = None
+    default: str | None = None
+    computed: str | None = None
+    identity: tuple[int, int, bool] | None = None
+
+
+@dataclass
+class CreateTable:
+    """What a statement says of a table.
+
+    Attributes:
+        mode: What happens where there is a table, or none.
+        table: The name.
+        columns: The columns; none if there is a query.
+        partition_by: The partition columns.
+        cluster_by: The clustering columns.
+        comment: The comment of the table.
+        location: The Hadoop path.
+        properties: Table properties.
+        options: Options of the format, but for ``path``, which is the location.
+        query: What gives the columns and the rows.
+    """
+
+    mode: Mode
+    table: Name
+    columns: tuple[NewColumn, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+    comment: str | None = None
+    location: str | None = None
+    properties: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
+    query: str | None = None
+
+    @property
+    def only_names(self) -> bool:
+        """Whether it says nothing of the table but where it is."""
+        said = (self.columns, self.partition_by, self.cluster_by, self.properties, self.query)
+        return self.location is not None and self.comment is None and not any(said)
+
+
+def head(reader: Reader) -> tuple[Mode, Name] | None:
+    """What follows ``CREATE`` or ``REPLACE``, up to the name; None if it creates no table."""
+    mode: Mode = "replace" if reader.found[0].is_word("REPLACE") else "create"
+    if reader.takes("OR", "REPLACE"):
+        mode = "create_or_replace"
+    reader.takes("EXTERNAL")
+    if not reader.takes("TABLE"):
+        return None
+    if mode == "create" and reader.takes("IF", "NOT", "EXISTS"):
+        mode = "create_if_not_exists"
+    table, reader.at = name_at(reader.found, reader.at)
+    return (mode, table) if table else None
+
+
+def parse(text: str) -> CreateTable:
+    """What a statement ``CREATE TABLE`` or ``REPLACE TABLE`` defines.
+
+    Raises:
+        InvalidArgumentError: ``sql.syntax``; ``column.generated``: the step of an identity column
+            is 0.
+        UnsupportedFeatureError: ``sql.create``: Delta tables have no such clause.
+
+    >>> parse("CREATE TABLE t (id INT NOT NULL) USING delta").columns
+    (NewColumn(name='id', data_type='INT', nullable=False, ...),)
+    """
+    reader = Reader(text)
+    if not reader.takes("CREATE"):
+        reader.needs("REPLACE")
+    begun = head(reader)
+    if begun is None:
+        raise reader.wrong("TABLE and a name")
+    made = CreateTable(*begun)
+    if reader.sees("LIKE"):
+        raise unsupported("LIKE", "list the columns, or use CREATE TABLE ... SHALLOW CLONE")
+    if reader.takes("("):
+        made.columns = _columns(reader)
+    if reader.takes("USING"):
+        reader.name()
+    _clauses(reader, made)
+    if any(reader.sees(*words) for words in (("AS",), *QUERY)):
+        if made.columns:
+            raise reader.wrong("no query after columns with types")
+        reader.takes("AS")
+        made.query = reader.query()
+    reader.ends()
+    return made
+
+
+def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
+    """The error of a clause that does not exist here.
+
+    Args:
+        what: The clause.
+        instead: What to do instead.
+    """
+    return UnsupportedFeatureError(
+        f"CREATE TABLE ... {what} is not supported for Delta tables: {instead}", code="sql.create"
+    )
+
+
+def _clauses(reader: Reader, made: CreateTable) -> None:
+    """The clauses after the format, each at most once, in any order."""
+    seen: set[str] = set()
+    while reader.token.is_word(*_CLAUSES):
+        clause, start = reader.token.text.upper(), reader.at
+        if clause in seen:
+            raise reader.wrong(f"no second {clause}")
+        seen.add(clause)
+        reader.at += 1
+        if clause == "PARTITIONED":
+            _partitions(reader, made)
+        elif clause == "CLUSTER":
+            reader.needs("BY")
+            made.cluster_by = reader.names_in_parentheses()
+        elif clause == "COMMENT":
+            made.comment = reader.string()
+        elif clause == "LOCATION":
+            made.location = reader.string()
+        elif clause == "TBLPROPERTIES":
+            made.properties = reader.own_properties()
+        elif clause == "OPTIONS":
+            made.options = reader.properties()
+        else:
+            raise unsupported(clause, "leave it out")
+        if {"PARTITIONED", "CLUSTER"} <= seen:
+            reader.at = start
+            raise reader.wrong("either PARTITIONED BY or CLUSTER BY")
+        paths = [key for key in made.options if key.lower() == "path"]
+        if paths and made.location is not None:
+            reader.at = start
+            raise reader.wrong("one path, in LOCATION or in OPTIONS")
+    for key in [key for key in made.options if key.lower() == "path"]:
+        made.location = made.options.pop(key)
+    comment = made.properties.pop("comment", None)
+    made.comment = comment if made.comment is None else made.comment
+
+
+#: What clauses begin with; the last are those that Delta tables do not have.
+_CLAUSES = (
+    "PARTITIONED",
+    "CLUSTER",
+    "COMMENT",
+    "LOCATION",
+    "TBLPROPERTIES",
+    "OPTIONS",
+    "CLUSTERED",
+    "SKEWED",
+    "DEFAULT",
+)
+
+
+def _partitions(reader: Reader, made: CreateTable) -> None:
+    """Names of columns; or, as in Hive, columns with types, which come after the others."""
+    reader.needs("BY", "(")
+    start, names = reader.at, [reader.identifier()]
+    if reader.token.kind in ("word", "quoted"):
+        reader.at = start
+        added = _columns(reader)
+        made.columns += added
+        names = [one.name for one in added]
+    else:
+        _named(reader)
+        while reader.takes(","):
+            names.append(reader.identifier())
+            _named(reader)
+        reader.needs(")")
+    made.partition_by = tuple(names)
+
+
+def _named(reader: Reader) -> None:
+    """Nothing but a name: what follows it makes it an expression, or a field of a struct."""
+    if reader.sees("(") or reader.sees("."):
+        raise unsupported(
+            "PARTITIONED BY with an expression",
+            "name columns; a generated column can have the value of the expression",
+        )
+
+
+def _columns(reader: Reader) -> tuple[NewColumn, ...]:
+    """Columns, up to the parenthesis that closes the list."""
+    found = [_column(reader)]
+    while reader.takes(","):
+        found.append(_column(reader))
+    reader.needs(")")
+    return tuple(found)
+
+
+def _column(reader: Reader) -> NewColumn:
+    if any(reader.sees(*words) for words in _CONSTRAINTS) or (
+        reader.sees("CONSTRAINT")
+        and any(one.is_word(*_CONSTRAINED) for one in reader.found[reader.at + 2 : reader.at + 3])
+    ):
+        raise _constraint()
+    name = reader.identifier()
+    data_type = reader.data_type()
+    said: dict[str, Any] = {}
+    while True:
+        start = reader.at
+        key, value = _said(reader, name)
+        if key is None:
+            if len({"default", "computed", "identity"} & set(said)) > 1:
+                raise reader.wrong(f"one kind of values of {name}")
+            return NewColumn(name, data_type, **said)
+        if key in said:
+            reader.at = start
+            raise reader.wrong(f"no second {reader.token.text.upper()} of {name}")
+        said[key] = value
+
+
+def _said(reader: Reader, column: str) -> tuple[str | None, Any]:
+    """What else a statement says of a column."""
+    if reader.takes("NOT", "NULL"):
+        return "nullable", False
+    if reader.takes("COMMENT"):
+        return "comment", reader.string()
+    if reader.takes("DEFAULT"):
+        return "default", reader.until((",",), ("COMMENT",), ("NOT", "NULL"), ("GENERATED",))
+    if reader.token.is_word("CONSTRAINT", *_CONSTRAINED):
+        raise _constraint()
+    if not reader.takes("GENERATED"):
+        return None, None
+    always = reader.takes("ALWAYS")
+    if not always:
+        reader.needs("BY", "DEFAULT")
+    reader.needs("AS")
+    if always and reader.takes("("):
+        computed = reader.until()
+        reader.needs(")")
+        return "computed", computed
+    reader.needs("IDENTITY")
+    start, step = _steps(reader, column)
+    return "identity", (start, step, not always)
+
+
+def _steps(reader: Reader, column: str) -> tuple[int, int]:
+    """Where an identity column starts, and its steps."""
+    found: dict[str, int] = {}
+    if reader.takes("("):
+        while not reader.takes(")"):
+            word = "START" if reader.sees("START") else "INCREMENT"
+            if word in found:
+                raise reader.wrong(f"no second {word}")
+            reader.needs(word, "WITH" if word == "START" else "BY")
+            sign = -1 if reader.takes("-") else 1
+            found[word] = sign * reader.whole()
+    if found.get("INCREMENT") == 0:
+        raise InvalidArgumentError(
+            f"the step of the identity column {column} must not be 0", code="column.generated"
+        )
+    return found.get("START", 1), found.get("INCREMENT", 1)
+
+
+#: What constraints begin with, after their names.
+_CONSTRAINED = ("PRIMARY", "UNIQUE", "FOREIGN", "REFERENCES", "CHECK")
+
+#: How constraints without names stand among the columns.
+_CONSTRAINTS = (("PRIMARY", "KEY", "("), ("UNIQUE", "("), ("FOREIGN", "KEY", "("), ("CHECK", "("))
+
+
+def _constraint() -> UnsupportedFeatureError:
+    return unsupported("with a constraint", "use ALTER TABLE ... ADD CONSTRAINT ... CHECK")

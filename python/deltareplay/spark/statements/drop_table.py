@@ -1,0 +1,68 @@
+"""``DROP TABLE``: a table that got its place from the catalog goes with its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltareplay import _native
+from deltareplay._table import Table
+from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog import registration as catalog
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.names import name_at
+from deltareplay.spark.syntax.parser import Name, Reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay.spark.catalog.lookup import CatalogEntry
+
+
+@dataclass(frozen=True)
+class DropTable:
+    """The statement.
+
+    Attributes:
+        table: The name.
+        text: The whole statement.
+    """
+
+    table: Name
+    text: str
+
+
+def read(reader: Reader) -> DropTable | None:
+    """The statement, if it is one."""
+    if not reader.takes("DROP", "TABLE"):
+        return None
+    reader.takes("IF", "EXISTS")
+    table, _ = name_at(reader.found, reader.at)
+    return DropTable(table, reader.text) if table else None
+
+
+def run(spark: SparkSession, asked: DropTable) -> DataFrame:
+    """Spark drops the name; then the files go, if they came with it.
+
+    The log goes first: what is left when this is interrupted is no table.
+    """
+    entry = None
+    if names.path_of(asked.table) is None and not session.has_delta(spark):
+        entry = identifiers.in_catalog(spark, asked.table)
+    table = None if entry is None else _own(spark, entry)
+    done = spark.sql(asked.text)
+    if table is not None:
+        for directory in ("_delta_log", ""):
+            _native.discard_directory(table._native, directory)
+    return done
+
+
+def _own(spark: SparkSession, entry: CatalogEntry) -> Table | None:
+    """The table, if its files belong to the name: made with it, where the catalog puts tables."""
+    if not (entry.is_delta and entry.owns_files and entry.location is not None):
+        return None
+    table = identifiers.at_path(entry.location)
+    place = catalog.new_location(spark, names.parts_of(entry.name), None)
+    parent = identifiers.at_path(place).uri.rstrip("/").rpartition("/")[0]
+    return table if table.uri.rstrip("/").rpartition("/")[0] == parent else None

@@ -1,0 +1,68 @@
+"""``EXECUTE IMMEDIATE``: a statement whose text is a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.statements import arguments
+from deltareplay.spark.syntax.parser import Reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Immediate:
+    """The parts of the statement.
+
+    Attributes:
+        text: An expression that gives the text.
+        values: Expressions of its parameters, each with its name, if that has one.
+    """
+
+    text: str
+    values: tuple[tuple[str, str | None], ...]
+
+
+def read(reader: Reader) -> Immediate | None:
+    """The statement, if it is one; Spark itself puts results into variables."""
+    if not reader.takes("EXECUTE", "IMMEDIATE"):
+        return None
+    text = reader.until(("INTO",), ("USING",))
+    if reader.sees("INTO"):
+        return None
+    values = []
+    if reader.takes("USING"):
+        closes = reader.takes("(")
+        while True:
+            value = reader.until((",",), ("AS",))
+            values.append((value, reader.identifier() if reader.takes("AS") else None))
+            if not reader.takes(","):
+                break
+        if closes:
+            reader.needs(")")
+    reader.ends()
+    return Immediate(text, tuple(values))
+
+
+def statement(spark: SparkSession, asked: Immediate) -> str:
+    """The text of the statement, with the expressions in the place of its parameters.
+
+    Raises:
+        InvalidArgumentError: ``sql.arguments``: the text is null, or has other parameters.
+    """
+    [row] = spark.sql(f"SELECT CAST(({asked.text}) AS STRING)").collect()
+    if row[0] is None:
+        raise InvalidArgumentError(
+            "the text of EXECUTE IMMEDIATE is NULL, and no statement", code="sql.arguments"
+        )
+    if not asked.values:
+        return str(row[0])
+    selected = ", ".join(f"({value})" for value, _ in asked.values)
+    values = list(spark.sql(f"SELECT {selected}").collect()[0])
+    given = [name for _, name in asked.values]
+    if all(name is None for name in given):
+        return arguments.filled(spark, row[0], values)
+    return arguments.filled(spark, row[0], {str(k): v for k, v in zip(given, values, strict=True)})

@@ -1,0 +1,93 @@
+"""``SHOW PARTITIONS`` of a Delta table, from its log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.scan import partition_values
+from deltareplay.spark.schema.fields import columns_of, spark_type, struct_type
+from deltareplay.spark.schema.frames import from_arrow
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.syntax.names import name_at, quoted
+from deltareplay.spark.syntax.parser import Name, Reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class ShowPartitions:
+    """The statement.
+
+    Attributes:
+        table: The name.
+        partition: Columns and their values, as SQL.
+        text: The whole statement.
+    """
+
+    table: Name
+    partition: dict[str, str]
+    text: str
+
+
+def read(reader: Reader) -> ShowPartitions | None:
+    """The statement, if it is one."""
+    if not reader.takes("SHOW", "PARTITIONS"):
+        return None
+    table, reader.at = name_at(reader.found, reader.at)
+    if not table:
+        return None
+    partition: dict[str, str] = {}
+    if reader.takes("PARTITION", "("):
+        while True:
+            name = reader.identifier()
+            reader.needs("=")
+            partition[name] = reader.constant()
+            if not reader.takes(","):
+                break
+        reader.needs(")")
+    reader.ends()
+    return ShowPartitions(table, partition, reader.text)
+
+
+def run(spark: SparkSession, asked: ShowPartitions) -> DataFrame:
+    """A row for each partition that has files, with a column for each partition column.
+
+    Raises:
+        InvalidArgumentError: ``sql.partitions``: the table is not partitioned, or not by a column
+            that the statement names.
+    """
+    from pyspark.sql import functions as sf
+
+    opened = identifiers.delta_table(spark, asked.table)
+    if opened is None or session.has_delta(spark):
+        return spark.sql(asked.text)
+    snapshot = opened[0].snapshot()
+    known = {one.name: one for one in columns_of(snapshot) if one.is_partition}
+    columns = [known[name] for name in snapshot.partition_columns]
+    if not columns:
+        raise InvalidArgumentError(
+            f"{'.'.join(map(quoted, asked.table))} is not partitioned", code="sql.partitions"
+        )
+    own = {one.name.lower(): one.name for one in columns}
+    for name in asked.partition:
+        if name.lower() not in own:
+            raise InvalidArgumentError(
+                f"{name} is no partition column: the table has {', '.join(own.values())}",
+                code="sql.partitions",
+            )
+    files = snapshot.files(["partitionValues", "partitionValues_parsed"])
+    found = partition_values.constants(files, columns, session.time_zone(spark))
+    values = pa.table([one.values for one in found], names=[one.name for one in columns])
+    values = values.group_by(values.column_names, use_threads=False).aggregate([])
+    rows = from_arrow(spark, values, struct_type([one.json for one in found]))
+    rows = rows.toDF(*(one.name for one in columns))
+    rows = rows.select(*(sf.col(quoted(c.name)).cast(spark_type(c.logical_type)) for c in columns))
+    for name, value in asked.partition.items():
+        rows = rows.where(sf.col(quoted(own[name.lower()])) == sf.expr(value))
+    return rows

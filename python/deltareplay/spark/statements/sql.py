@@ -1,0 +1,405 @@
+"""``sql``: Delta's statements, by the functions of this package; all others by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from deltareplay._arguments import checked
+from deltareplay._table import Table
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog.timestamps import moment
+from deltareplay.spark.definition import clones
+from deltareplay.spark.delta_table import optimize_result as optimize_metrics
+from deltareplay.spark.delta_table import results
+from deltareplay.spark.delta_table.delta_table import DeltaTable
+from deltareplay.spark.dml import overwrite as replaced
+from deltareplay.spark.dml.delete import delete
+from deltareplay.spark.dml.expressions import of_table
+from deltareplay.spark.dml.merge.builder import merge
+from deltareplay.spark.dml.statement import Statement
+from deltareplay.spark.dml.update import update
+from deltareplay.spark.maintenance.detail import location
+from deltareplay.spark.maintenance.vacuum import vacuum
+from deltareplay.spark.query import queries, subqueries, target_views
+from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import settings as delta_settings
+from deltareplay.spark.statements import (
+    alter_forms,
+    alter_table,
+    arguments,
+    before_statements,
+    cached_tables,
+    create_forms,
+    create_table,
+    drop_table,
+    immediate,
+    insert,
+    show_partitions,
+)
+from deltareplay.spark.statements import (
+    describe as described,
+)
+from deltareplay.spark.statements import (
+    forms as statements,
+)
+from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.parser import Name, Reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@checked
+def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None) -> DataFrame:
+    """Run an SQL statement on Delta tables and others, without delta-spark's jar.
+
+    ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``TRUNCATE TABLE``, ``INSERT``, ``ALTER TABLE``,
+    ``COMMENT ON TABLE``, ``CREATE TABLE``, ``REPLACE TABLE``, ``OPTIMIZE``,
+    ``REORG TABLE ... APPLY (PURGE)``, ``VACUUM``, ``DESCRIBE HISTORY``, ``DESCRIBE DETAIL``,
+    ``RESTORE``, ``CONVERT TO DELTA``, ``GENERATE`` and ``CREATE TABLE ... SHALLOW CLONE`` run here,
+    on ``delta.`/path``` and on Delta tables that the session's catalog knows. Everything else goes
+    to ``spark.sql``. The text is split into its parts here; Spark parses and evaluates the
+    expressions.
+
+    Queries, also those of other statements, read Delta tables by path, by name and by version
+    (``VERSION AS OF``, ``TIMESTAMP AS OF``), as ``read`` does: each stays at the version that it
+    has now. ``WHERE`` skips files by statistics, but for queries with outer, semi and anti joins.
+    A temporary view stays at these versions, too. A view in the catalog is an error, because Spark
+    keeps its text only.
+
+    ``ALTER TABLE`` has these forms, each of which is one commit, as by the method of ``Table``
+    (``DROP FEATURE`` and ``delta.enableRowTracking`` may take more):
+
+    - ``SET TBLPROPERTIES``, ``UNSET TBLPROPERTIES [IF EXISTS]``;
+    - ``ADD COLUMNS`` without ``DEFAULT``, ``RENAME COLUMN``, ``DROP COLUMNS [IF EXISTS]``;
+    - ``ALTER COLUMN`` and ``CHANGE COLUMN``, with ``TYPE``, ``COMMENT``, ``SET DEFAULT``,
+      ``DROP DEFAULT``, ``DROP NOT NULL``, ``FIRST`` or ``AFTER``;
+    - ``ADD CONSTRAINT ... CHECK``, ``DROP CONSTRAINT [IF EXISTS]``;
+    - ``CLUSTER BY``, ``DROP FEATURE [TRUNCATE HISTORY]``;
+    - ``RENAME TO``, which Spark does: it is the name in the catalog.
+
+    ``CREATE TABLE`` and ``REPLACE TABLE`` of format delta, with columns or ``AS`` a query, are one
+    commit, as delta-spark's: with ``NOT NULL``, ``DEFAULT``, ``GENERATED``, ``IDENTITY`` and
+    ``COMMENT`` of columns, ``PARTITIONED BY``, ``CLUSTER BY``, ``COMMENT``, ``LOCATION``,
+    ``TBLPROPERTIES`` and ``OPTIONS``. A new name for a table that is there commits nothing. With
+    delta-spark's jar, Spark runs them.
+
+    Without delta-spark's jar, Spark's catalog does not know a table's columns and properties:
+    ``DESCRIBE TABLE``, ``SHOW COLUMNS`` and ``SHOW TBLPROPERTIES`` take them from the log.
+    ``ALTER TABLE ... SET LOCATION`` is an error. ``DROP TABLE`` deletes the files of a table that
+    was made without ``LOCATION``, and no others.
+
+    ``INSERT INTO``, ``INSERT OVERWRITE`` and ``INSERT INTO ... REPLACE WHERE`` write what
+    ``spark.sql`` makes of their query, as by ``write``, cast to the table's types: by the columns'
+    places, for the columns listed after the table's name, or ``BY NAME``. ``WITH SCHEMA EVOLUTION``
+    adds columns. ``PARTITION (day = '2026-01-31', country)`` gives partition columns a value, and
+    ``OVERWRITE`` then replaces these partitions. ``DEFAULT`` in ``VALUES`` is that of the column.
+
+    ``WITH`` may stand before ``INSERT``, ``MERGE``, ``UPDATE`` and ``DELETE``, and ``FROM`` before
+    ``INSERT``. ``EXECUTE IMMEDIATE``, ``IDENTIFIER``, ``CACHE TABLE``, ``REFRESH TABLE`` and
+    ``SHOW PARTITIONS`` know Delta tables; queries may call ``table_changes`` and
+    ``table_changes_by_path``, and name ``_metadata``.
+
+    Without the jar, ``spark.sql`` and ``spark.table`` themselves read no Delta table by its name,
+    because Spark does not pass the path on.
+
+    Args:
+        spark: The session.
+        text: One statement.
+        args: Values of its parameters, ``:name`` or ``?``: texts, numbers, truth values, bytes,
+            dates, times and None.
+
+    Returns:
+        What delta-spark returns, such as ``num_affected_rows``; otherwise what Spark returns.
+
+    Raises:
+        InvalidArgumentError: The statement is not complete (``sql.syntax``, ``sql.token``; the
+            message has the position), or as by the function that runs it.
+        UnsupportedFeatureError: ``ALTER TABLE`` has another form (``sql.alter``), or
+            ``CREATE TABLE`` another clause (``sql.create``); ``SHOW CREATE TABLE``
+            (``sql.catalog``); a view is to be kept in the catalog (``sql.view``), or changed
+            (``sql.target``); ``INSERT`` replaces the rows that match new ones (``sql.replace``); a
+            parameter has no literal (``sql.arguments``).
+        TableNotFoundError: There is no Delta table of that name or at that path.
+
+    >>> sql(spark, "DELETE FROM delta.`/tmp/orders` WHERE id = 7").show()  # doctest: +SKIP
+    +-----------------+
+    |num_affected_rows|
+    +-----------------+
+    |                1|
+    +-----------------+
+    """
+    session.check(spark)
+    return _run(spark, arguments.filled(spark, text, args))
+
+
+def _run(spark: SparkSession, text: str) -> DataFrame:
+    reader = Reader(text)
+    immediately = immediate.read(reader)
+    if immediately is not None:
+        return _run(spark, immediate.statement(spark, immediately))
+    several = before_statements.split(reader.again())
+    if several is None:
+        return _one(spark, reader)
+    parsed = [(before, statements.parse(one)) for before, one in several]
+    are_delta = {one is not None and identifiers.is_delta(spark, one.table) for _, one in parsed}
+    if are_delta == {True, False}:
+        raise UnsupportedFeatureError(
+            "this statement inserts into Delta tables and others: write two statements",
+            code="sql.inserts",
+        )
+    if are_delta == {False}:
+        return queries.run(spark, text)
+    for before, one in parsed:
+        if isinstance(one, (statements.Insert, statements.Merge)):
+            one = replace(one, before=before)
+        with subqueries.after(before.queries):
+            done = _RUNS[type(one)](spark, one)
+    return done
+
+
+def _one(spark: SparkSession, reader: Reader) -> DataFrame:
+    text = reader.text
+    for unit in _UNITS:
+        found = unit.read(reader.again())
+        if found is not None:
+            return unit.run(spark, found)
+    statement = statements.parse(text)
+    if statement is None:
+        return queries.run(spark, text)
+    if isinstance(statement, _OF_ANY_TABLE) and not identifiers.is_delta(spark, statement.table):
+        if isinstance(statement, _OF_VIEWS) and not session.has_delta(spark):
+            table = target_views.table_behind(spark, statement.table)
+            if table is not None:
+                return _through_view(spark, statement, table)
+        return queries.run(spark, text)  # of another format, or Spark says that there is none
+    return _RUNS[type(statement)](spark, statement)
+
+
+def _through_view(
+    spark: SparkSession,
+    asked: statements.Merge | statements.Update | statements.Delete,
+    table: Name,
+) -> DataFrame:
+    done = _RUNS[type(asked)](spark, replace(asked, table=table, alias=_called(asked)))
+    rows = queries.read_here(spark, f"SELECT * FROM {_text(table)}")
+    target_views.show_newest(spark, asked.table, rows)
+    return done
+
+
+def _merge(spark: SparkSession, asked: statements.Merge) -> DataFrame:
+    evolves = asked.evolves or delta_settings.merges_schemas(spark)
+    run = merge(
+        spark,
+        _table(spark, asked.table),
+        _source(spark, asked),
+        asked.on,
+        schema_mode="merge" if evolves else None,
+        target_alias=_called(asked),
+    )
+    for clause in asked.clauses:
+        values = () if clause.values is None else (of_table(clause.values, _called(asked)),)
+        getattr(run, clause.method)(*values, clause.condition)
+    return results.merged(spark, run.execute().metrics)
+
+
+def _source(spark: SparkSession, asked: statements.Merge) -> DataFrame:
+    source = asked.source
+    rows = queries.read_here(spark, asked.before.query(f"SELECT * FROM {source.text}"))
+    return rows if source.alias is None else rows.alias(source.alias)
+
+
+def _insert(spark: SparkSession, asked: statements.Insert) -> DataFrame:
+    insert.run(spark, _table(spark, asked.table), insert.parse(asked.text), asked.before)
+    return nothing(spark)
+
+
+def _update(spark: SparkSession, asked: statements.Update) -> DataFrame:
+    table, called = _table(spark, asked.table), _called(asked)
+    values = of_table(asked.values, called)
+    done = update(spark, table, asked.where, values, target_alias=called)
+    return results.affected(spark, done.metrics, "numUpdatedRows")
+
+
+def _delete(spark: SparkSession, asked: statements.Delete) -> DataFrame:
+    done = delete(spark, _table(spark, asked.table), asked.where, target_alias=_called(asked))
+    return results.affected(spark, done.metrics, "numDeletedRows")
+
+
+def _truncate(spark: SparkSession, asked: statements.Truncate) -> DataFrame:
+    reader = Reader(asked.text)
+    reader.needs("TRUNCATE", "TABLE")
+    reader.name()
+    reader.ends()  # delta-spark takes no partitions, either
+    replaced.truncate(Statement.of(spark, _table(spark, asked.table), None))
+    return nothing(spark)
+
+
+def _optimize(spark: SparkSession, asked: statements.Optimize) -> DataFrame:
+    table = _table(spark, asked.table)
+    if asked.full and "delta.clustering" not in table.snapshot().domain_metadata:
+        raise InvalidArgumentError(
+            "OPTIMIZE FULL is for tables with clustering columns", code="sql.full"
+        )
+    return optimize_metrics.run(
+        spark, table, asked.where, asked.z_order_by or None, purge=asked.purge
+    )
+
+
+def _vacuum(spark: SparkSession, asked: statements.Vacuum) -> DataFrame:
+    table = _table(spark, asked.table)
+    done = vacuum(
+        spark,
+        table,
+        retention=None if asked.hours is None else timedelta(hours=asked.hours),
+        lite=asked.lite,
+        dry_run=asked.dry_run,
+        force=not delta_settings.checks_retention(spark),
+    )
+    root = location(table.uri)
+    found = [f"{root}/{one}" for one in done.files] if asked.dry_run else [root]
+    return results.paths(spark, found)
+
+
+def _describe(spark: SparkSession, asked: statements.Describe) -> DataFrame:
+    table = DeltaTable.forName(spark, _text(asked.table))
+    return table.history(asked.limit) if asked.history else table.detail()
+
+
+def _restore(spark: SparkSession, asked: statements.Restore) -> DataFrame:
+    table = _table(spark, asked.table)
+    at = None if asked.timestamp is None else moment(spark, asked.timestamp)
+    return results.restored(spark, table, table.restore(asked.version, timestamp=at))
+
+
+def _convert(spark: SparkSession, asked: statements.Convert) -> DataFrame:
+    DeltaTable.convertToDelta(spark, _text(asked.table), asked.partition_schema)
+    return nothing(spark)
+
+
+def _generate(spark: SparkSession, asked: statements.Generate) -> DataFrame:
+    DeltaTable.forName(spark, _text(asked.table)).generate(asked.mode)
+    return nothing(spark)
+
+
+def _clone(spark: SparkSession, asked: statements.Clone) -> DataFrame:
+    source = _table(spark, asked.source)
+    at = None if asked.timestamp is None else moment(spark, asked.timestamp)
+    clone, _, is_new = clones.run(
+        spark,
+        source,
+        asked.table,
+        mode=asked.mode,
+        shallow=True,
+        location=asked.location,
+        properties=asked.properties,
+        version=asked.version,
+        timestamp=at,
+    )
+    metrics: dict[str, int] = {}
+    if is_new:
+        [commit] = clone.history(1).to_pylist()
+        metrics = {name: int(value) for name, value in commit["operationMetrics"]}
+    return results.cloned(spark, metrics)
+
+
+def _create(spark: SparkSession, asked: statements.Create) -> DataFrame:
+    provider = asked.provider
+    if provider is None and names.path_of(asked.table) is not None:
+        provider = asked.table[0]
+    if provider is None:
+        provider = str(spark.conf.get("spark.sql.sources.default"))
+    if provider.lower() != "delta" or session.has_delta(spark):
+        return queries.run(spark, asked.text)
+    form = create_forms.parse(asked.text)
+    if form.only_names and identifiers.at_path(str(form.location))._native.exists():
+        return spark.sql(asked.text)
+    session.check_writing(spark, "CREATE TABLE")
+    create_table.run(spark, form)
+    return nothing(spark)
+
+
+def _alter(spark: SparkSession, asked: statements.Alter) -> DataFrame:
+    form = alter_forms.parse(asked.text)
+    if not isinstance(form, alter_forms.ChangeEntry):
+        session.check_writing(spark, "ALTER TABLE")
+        alter_table.run(_table(spark, asked.table), form)
+        return nothing(spark)
+    if names.path_of(asked.table) is not None:
+        raise alter_forms.unsupported(form.what, "a path has no entry in the catalog")
+    if form.what == "SET LOCATION" and not session.has_delta(spark):
+        raise alter_forms.unsupported(
+            form.what,
+            "Spark would take any path, so DROP TABLE, which leaves the files, and then "
+            "CREATE TABLE ... USING delta LOCATION",
+        )
+    return spark.sql(asked.text)
+
+
+def _comment(spark: SparkSession, asked: statements.Comment) -> DataFrame:
+    _table(spark, asked.table).set_comment(asked.comment)
+    return nothing(spark)
+
+
+def _show(spark: SparkSession, asked: statements.Show) -> DataFrame:
+    if session.has_delta(spark):
+        return spark.sql(asked.text)
+    return described.run(spark, asked.table, asked.text)
+
+
+def _table(spark: SparkSession, name: Name) -> Table:
+    table, _ = identifiers.table_named(spark, name)
+    return table
+
+
+def _called(asked: statements.Merge | statements.Update | statements.Delete) -> str:
+    """What expressions call the table: its alias, or else the last part of its name."""
+    is_path = names.path_of(asked.table) is not None
+    return asked.alias or ("target" if is_path else asked.table[-1])
+
+
+def _text(name: Name) -> str:
+    return ".".join("`" + one.replace("`", "``") + "`" for one in name)
+
+
+_RUNS: dict[type, Callable[[SparkSession, Any], DataFrame]] = {
+    statements.Merge: _merge,
+    statements.Update: _update,
+    statements.Delete: _delete,
+    statements.Truncate: _truncate,
+    statements.Optimize: _optimize,
+    statements.Vacuum: _vacuum,
+    statements.Describe: _describe,
+    statements.Restore: _restore,
+    statements.Convert: _convert,
+    statements.Generate: _generate,
+    statements.Clone: _clone,
+    statements.Create: _create,
+    statements.Insert: _insert,
+    statements.Alter: _alter,
+    statements.Comment: _comment,
+    statements.Show: _show,
+}
+
+#: Statements of their own, each read and run by a module; what one does not read is the next one's.
+_UNITS: tuple[Any, ...] = (cached_tables, drop_table, show_partitions)
+
+#: What changes tables through views.
+_OF_VIEWS = (statements.Merge, statements.Update, statements.Delete)
+
+#: What Spark runs for tables of other formats.
+_OF_ANY_TABLE = (
+    statements.Merge,
+    statements.Update,
+    statements.Delete,
+    statements.Truncate,
+    statements.Insert,
+    statements.Alter,
+    statements.Comment,
+    statements.Show,
+)

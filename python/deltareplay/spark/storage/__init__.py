@@ -1,0 +1,1 @@
+"""Hadoop paths, credentials and staging directories."""

@@ -1,0 +1,177 @@
+"""``OpenedBy``: what Spark opens the storage of a table with, where that is not its own."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from deltareplay.catalogs._glue_storage import GlueStorage
+from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.storage import renewed_credentials as renewed
+from deltareplay.spark.storage.hadoop_path import hadoop_root
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay._table_location import TableLocation
+
+#: A setting of Spark, and a value of it that leaves the options of a read out of a server's log.
+REDACTION = "spark.sql.redaction.string.regex"
+REDACTS = r'"fs\.[^"]*"\s+value: "[^"]*"'
+
+_SECRET = re.compile(r"access\.key|secret|token")
+
+#: S3A's names of what a catalog says, without ``aws_`` in front.
+_OF_S3A = {
+    "access_key_id": "fs.s3a.access.key",
+    "secret_access_key": "fs.s3a.secret.key",
+    "session_token": "fs.s3a.session.token",
+    "token": "fs.s3a.session.token",
+    "endpoint": "fs.s3a.endpoint",
+    "endpoint_url": "fs.s3a.endpoint",
+    "region": "fs.s3a.endpoint.region",
+}
+_SIGNATURES = ("azure_storage_sas_token", "azure_storage_sas_key", "sas_token", "sas_key")
+
+
+@dataclass(frozen=True)
+class OpenedBy:
+    """What Spark opens the storage of a table with, where that is not its own. Never printed.
+
+    Hadoop keeps one file system for each scheme and bucket, whatever it was opened with. Without
+    that, each file that is read has one, with threads that never end. So each set of credentials
+    has a scheme of its own, which names the same class.
+
+    Attributes:
+        options: Settings of Hadoop, for one read or one write: they become part of its own
+            configuration, and the session's does not change.
+        scheme: The scheme of the paths; None for that of the table.
+        expires_at: Milliseconds since the epoch; None if they do not expire.
+    """
+
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    scheme: str | None = None
+    expires_at: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        spark: SparkSession,
+        table: TableLocation,
+        root: str | None,
+        operation: Literal["READ", "READ_WRITE"],
+    ) -> OpenedBy:
+        """The credentials that a table's catalog vends, as they are now.
+
+        None where the caller tells Spark where the table lies, or no catalog vends any: Spark's own
+        are used. So they are for Glue, which vends none: those of a boto3 session are the user's.
+
+        Raises:
+            UnsupportedFeatureError: ``spark.credentials``: Hadoop does not take what it vends.
+            StorageError: The catalog gives none.
+        """
+        if root is not None or isinstance(table._catalog, GlueStorage):
+            return cls()
+        if renewing := renewed.options(spark, table, operation):
+            return cls(renewing, urlsplit(table.uri).scheme)
+        vended = table._credentials(operation)
+        place = urlsplit(hadoop_root(table.uri))
+        if vended is None or place.scheme not in _SYSTEMS:
+            return cls()
+        given = {key.lower(): value for key, value in vended.storage_options.items()}
+        file_system, translate = _SYSTEMS[place.scheme]
+        options = translate(place.netloc, given)
+        if not options:
+            raise UnsupportedFeatureError(
+                f"the catalog vends {', '.join(sorted(given))} for {table.uri}, which Spark cannot "
+                "open it with. If Spark has credentials of its own, pass root=, the table's "
+                "Hadoop path, and they are used",
+                code="spark.credentials",
+            )
+        scheme = f"{place.scheme}-{_digest(options)}"
+        return cls({**options, f"fs.{scheme}.impl": file_system}, scheme, vended.expires_at)
+
+    def options_for(self, spark: SparkSession) -> Mapping[str, str]:
+        """The options, if the session logs none of them.
+
+        No plan of Spark shows them. But a server of Spark Connect logs all that it is sent.
+
+        Raises:
+            UnsupportedFeatureError: ``spark.redaction``: it would log them.
+        """
+        if not self.options or session.is_classic(spark):
+            return self.options
+        logged = "".join(f'key: "{key}"\n  value: "{one}"\n' for key, one in self.options.items())
+        with contextlib.suppress(re.error):  # of a pattern that only Java knows, nobody knows
+            logged = re.sub(str(spark.conf.get(REDACTION, None) or "$^"), "", logged)
+        secrets = [one for key, one in self.options.items() if _SECRET.search(key)]
+        if any(one in logged for one in secrets):
+            raise UnsupportedFeatureError(
+                "the server of Spark Connect would log the credentials that the catalog vends: "
+                f"spark.conf.set({REDACTION!r}, {REDACTS!r}) leaves them out. If Spark has "
+                "credentials of its own, pass root=, the table's Hadoop path, and they are used",
+                code="spark.redaction",
+            )
+        return self.options
+
+    def path(self, path: str) -> str:
+        """A Hadoop path as it is opened with this."""
+        return path if self.scheme is None else f"{self.scheme}:{path.partition(':')[2]}"
+
+
+def _digest(options: Mapping[str, str]) -> str:
+    """The same for the same credentials, which it does not tell."""
+    return hashlib.sha256(repr(sorted(options.items())).encode()).hexdigest()[:12]
+
+
+def _s3(bucket: str, given: Mapping[str, str]) -> dict[str, str]:
+    own = {
+        name: value
+        for key, value in given.items()
+        if (name := _OF_S3A.get(key.removeprefix("aws_")))
+    }
+    if not {"fs.s3a.access.key", "fs.s3a.secret.key"} <= own.keys():
+        return {}
+    kind = "Temporary" if "fs.s3a.session.token" in own else "Simple"
+    provider = f"org.apache.hadoop.fs.s3a.{kind}AWSCredentialsProvider"
+    own["fs.s3a.aws.credentials.provider"] = provider
+    if "fs.s3a.endpoint" in own:
+        own["fs.s3a.path.style.access"] = "true"
+    # of the bucket: a user's own settings of the bucket would win over those of all buckets
+    of_bucket = f"fs.s3a.bucket.{bucket}."
+    return {name.replace("fs.s3a.", of_bucket, 1): value for name, value in own.items()}
+
+
+def _azure(place: str, given: Mapping[str, str]) -> dict[str, str]:
+    account = place.rpartition("@")[2]
+    signature = next((given[one] for one in _SIGNATURES if given.get(one)), None)
+    if signature is None:
+        return {}
+    return {
+        f"fs.azure.account.auth.type.{account}": "SAS",
+        f"fs.azure.sas.fixed.token.{account}": signature,
+        # what the token of a directory may not ask the account for; catalogs need such accounts
+        f"fs.azure.account.hns.enabled.{account}": "true",
+    }
+
+
+def _none(_: str, __: Mapping[str, str]) -> dict[str, str]:
+    """Hadoop takes a token only by a class, which the user would have to bring."""
+    return {}
+
+
+#: By Hadoop's scheme, the class of its file systems, and how they take credentials.
+_SYSTEMS: dict[str, tuple[str, Callable[[str, Mapping[str, str]], dict[str, str]]]] = {
+    "s3a": ("org.apache.hadoop.fs.s3a.S3AFileSystem", _s3),
+    "abfs": ("org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem", _azure),
+    "abfss": ("org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem", _azure),
+    "gs": ("", _none),
+    "wasb": ("", _none),
+    "wasbs": ("", _none),
+}

@@ -1,0 +1,59 @@
+"""Credentials that Unity Catalog's own classes renew on the executors, if the session has them.
+
+They are in ``io.unitycatalog:unitycatalog-hadoop``, and take part as file systems of Hadoop. Its
+public builder asks the catalog, and says which settings they need.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+from deltareplay.catalogs._unity_table import UnityTable
+from deltareplay.exceptions import StorageError
+from deltareplay.spark.session import capabilities as session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay._table_location import TableLocation
+
+_BUILDER = "io.unitycatalog.hadoop.UCCredentialHadoopConfs"
+
+
+def options(
+    spark: SparkSession, table: TableLocation, operation: Literal["READ", "READ_WRITE"]
+) -> dict[str, str] | None:
+    """Settings of Hadoop for one read or write; None without such a table, or without the classes.
+
+    Raises:
+        StorageError: ``spark.unity_catalog``: the classes do not get credentials.
+    """
+    catalog = table._catalog
+    if not isinstance(catalog, UnityTable) or not session.is_classic(spark):
+        return None
+    jvm: Any = spark._jvm
+    access = catalog.access()
+    if access is None or not jvm.org.apache.spark.util.Utils.classIsLoadable(_BUILDER):
+        return None
+    place = urlsplit(table.uri)
+    confs = jvm.io.unitycatalog.hadoop.UCCredentialHadoopConfs
+    held = jvm.java.util.HashMap()
+    held.put("type", "static")
+    held.put("token", access.token)
+    try:
+        tokens = jvm.io.unitycatalog.client.auth.TokenProvider.create(held)
+        builder = confs.builder(access.uri, place.scheme).tokenProvider(tokens)
+        builder = builder.hadoopConf(spark._jsparkSession.sessionState().newHadoopConf())
+        wanted = getattr(confs.TableOperation, operation)
+        found = dict(builder.buildForTable(*access.parts, wanted, table.uri))
+    except Exception as cause:  # Py4J's, of whatever the classes raise
+        text = str(getattr(cause, "java_exception", cause)).splitlines()[0]
+        raise StorageError(
+            f"Unity Catalog's classes get no credentials for {table.uri}: {text}",
+            code="spark.unity_catalog",
+        ) from None  # its text may have the token
+    provider = found.get("fs.s3a.aws.credentials.provider")
+    if provider is not None:  # a user's own settings of the bucket would win
+        found[f"fs.s3a.bucket.{place.netloc}.aws.credentials.provider"] = provider
+    return found

@@ -1,0 +1,47 @@
+"""``Directory``: a directory in a table for files that no commit names yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deltareplay import _native
+from deltareplay._warnings import warn
+from deltareplay.exceptions import DeltaReplayError
+from deltareplay.spark.storage.credentials import OpenedBy
+from deltareplay.spark.storage.hadoop_path import root_in_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay._table import Table
+
+
+class Directory:
+    """A new directory; ``VACUUM`` removes what is left there."""
+
+    def __init__(self, spark: SparkSession, table: Table, name: str, root: str | None) -> None:
+        """Names the directory; nothing is written yet.
+
+        Args:
+            spark: The session.
+            table: The table.
+            name: The name of the directory, which no other write has.
+            root: The table's Hadoop path, if it is not its URI.
+        """
+        self._table = table
+        #: The name in the table.
+        self.name = name
+        #: What Spark opens it with.
+        self.opened_by = OpenedBy.of(spark, table, root, "READ_WRITE")
+        #: The whole Hadoop path.
+        self.place = f"{self.opened_by.path(root_in_spark(table.uri, root))}/{name}"
+
+    def discard(self) -> None:
+        """Deletes the directory, as far as possible."""
+        try:
+            _native.discard_directory(self._table._native, self.name)
+        except DeltaReplayError as error:
+            warn(
+                f"no commit names the files in {self.name}, but they are left there until VACUUM "
+                f"removes them: {error}"
+            )

@@ -1,0 +1,1 @@
+"""SQL text as tokens, names and clauses; knows no Spark."""

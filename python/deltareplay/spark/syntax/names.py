@@ -1,0 +1,81 @@
+"""Names of tables and columns, and strings, as SQL writes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.syntax.tokens import Token, position, tokens
+
+#: Absolute paths and URIs: what a name that follows ``delta.`` must be to be a path.
+_PATH = re.compile(r"^(/|[A-Za-z][A-Za-z0-9+.-]*:)")
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """The parts of a name.
+
+    Raises:
+        InvalidArgumentError: ``name.syntax``: it is not a name.
+
+    >>> parts_of("delta.`/tmp/orders`")
+    ('delta', '/tmp/orders')
+    """
+    found = tokens(name)
+    taken, after = name_at(found, 0)
+    if not taken or found[after].kind != "end":
+        raise InvalidArgumentError(
+            f"{name!r} is not the name of a table, as in orders, sales.orders or delta.`/path`: "
+            f"see {position(name, found[after].start)}",
+            code="name.syntax",
+        )
+    return taken
+
+
+def name_at(found: Sequence[Token], index: int) -> tuple[tuple[str, ...], int]:
+    """The parts of a name that begins at a token, and the index of the token after it.
+
+    >>> name_at(tokens("a.`b` WHERE"), 0)
+    (('a', 'b'), 3)
+    """
+    taken: list[str] = []
+    while found[index].kind in ("word", "quoted"):
+        taken.append(found[index].name)
+        index += 1
+        if found[index].text != "." or found[index + 1].kind not in ("word", "quoted"):
+            break
+        index += 1
+    return tuple(taken), index
+
+
+def is_absolute(path: str) -> bool:
+    """Whether a text is an absolute path or a URI."""
+    return _PATH.match(path) is not None
+
+
+def path_of(parts: Sequence[str], provider: str = "delta") -> str | None:
+    """The path that a name such as ``delta.`/path``` is; None if it is a name in the catalog."""
+    if len(parts) == 2 and parts[0].lower() == provider and is_absolute(parts[1]):
+        return parts[1]
+    return None
+
+
+def quoted(name: str) -> str:
+    """A name as an argument of ``sf.col``: dots are not paths, and backticks are doubled.
+
+    >>> quoted("a.b")
+    '`a.b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def string(text: str) -> str:
+    r"""A text as a string of SQL.
+
+    Spark would put variables of the environment in the place of ``${env:NAME}``.
+
+    >>> print(string("it's"), string("${x}"))
+    'it\'s' '\u0024{x}'
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", r"\u0024{")
+    return f"'{escaped}'"

@@ -1,0 +1,364 @@
+"""Goes through the text of a statement, token by token."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.syntax.names import name_at
+from deltareplay.spark.syntax.tokens import Token, position, tokens
+
+#: The parts of the name of a table, or of the path to a column.
+Name = tuple[str, ...]
+
+#: What a query begins with.
+QUERY = (("SELECT",), ("VALUES",), ("WITH",), ("TABLE",), ("FROM",), ("(",))
+
+#: Keys that Spark keeps for clauses of their own.
+_RESERVED = ("provider", "location", "owner", "external", "is_managed_location")
+
+#: What may follow the type of a column.
+_AFTER_TYPE = (
+    *(",", ")", ";", "NOT", "DEFAULT", "COMMENT", "GENERATED", "FIRST", "AFTER"),
+    *("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "REFERENCES", "CHECK"),
+)
+
+
+#: What stands between the terms of an expression.
+_OPERATORS = ("+", "-", "*", "/", "%", "|", "&", "^")
+
+#: Units of intervals.
+_UNITS = tuple(
+    f"{unit}{plural}"
+    for unit in (
+        *("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND"),
+        "MICROSECOND",
+    )
+    for plural in ("", "S")
+)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression without columns, as SQL."""
+
+    text: str
+
+
+class Reader:
+    """Goes through the tokens of one statement.
+
+    Its methods read what follows, and go past it.
+
+    >>> reader = Reader("SET TBLPROPERTIES ('a' = 1)")
+    >>> reader.takes("SET", "TBLPROPERTIES"), reader.properties()
+    (True, {'a': '1'})
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.found = tokens(text)
+        self.at = 0
+
+    def again(self) -> Reader:
+        """The same, from the beginning."""
+        self.at = 0
+        return self
+
+    @property
+    def token(self) -> Token:
+        """The token that follows."""
+        return self.found[self.at]
+
+    def sees(self, *words: str) -> bool:
+        """Whether these keywords and symbols follow."""
+        some = self.found[self.at : self.at + len(words)]
+        return len(some) == len(words) and all(
+            token.is_word(word) or (token.kind == "symbol" and token.text == word)
+            for token, word in zip(some, words, strict=True)
+        )
+
+    def takes(self, *words: str) -> bool:
+        """Goes past these, if they follow."""
+        if not self.sees(*words):
+            return False
+        self.at += len(words)
+        return True
+
+    def needs(self, *words: str) -> None:
+        """Goes past these, which must follow."""
+        for word in words:
+            if not self.takes(word):
+                raise self.wrong(word)
+
+    def ends(self) -> None:
+        """Nothing but semicolons may follow."""
+        while self.takes(";"):
+            pass
+        if self.token.kind != "end":
+            raise self.wrong("the end of the statement")
+
+    def rest(self) -> None:
+        """Goes to the end, whatever follows."""
+        self.at = len(self.found) - 1
+
+    def wrong(self, wanted: str) -> InvalidArgumentError:
+        """What is at the current token is not what a statement has there."""
+        seen = self.token.text or "the end"
+        return InvalidArgumentError(
+            f"expected {wanted}, not {seen!r}, at {position(self.text, self.token.start)}",
+            code="sql.syntax",
+        )
+
+    def name(self) -> Name:
+        """A name, with its parts."""
+        parts, after = name_at(self.found, self.at)
+        if not parts:
+            raise self.wrong("a name")
+        self.at = after
+        return parts
+
+    def table(self) -> Name:
+        """A name, or a path as a string."""
+        if self.token.kind == "string":
+            return ("delta", self.string())
+        return self.name()
+
+    def identifier(self) -> str:
+        """One word, or a name in backticks."""
+        if self.token.kind not in ("word", "quoted"):
+            raise self.wrong("a name")
+        self.at += 1
+        return self.found[self.at - 1].name
+
+    def string(self) -> str:
+        """The value of a string."""
+        if self.token.kind != "string":
+            raise self.wrong("a string")
+        self.at += 1
+        return self.found[self.at - 1].value
+
+    def number(self) -> float:
+        """A number."""
+        text, start = "", self.token.start
+        while self.token.start == start + len(text) and re.fullmatch(r"[\w.-]+", self.token.text):
+            text += self.token.text
+            self.at += 1
+        try:
+            return float(text)
+        except ValueError:
+            self.at -= bool(text)
+            raise self.wrong("a number") from None
+
+    def constant(self) -> str:
+        """A constant: the text of a string, a number, a date, a moment, a truth or NULL."""
+        start = self.token.start
+        is_moment = self.takes("DATE") or self.takes("TIMESTAMP") or self.takes("TIMESTAMP_NTZ")
+        if is_moment or self.token.kind == "string":
+            self.string()
+        elif not (self.takes("NULL") or self.takes("TRUE") or self.takes("FALSE")):
+            self.takes("-")
+            self.number()
+        return self.text[start : self.found[self.at - 1].end]
+
+    def whole(self) -> int:
+        """A whole number."""
+        given = self.string() if self.token.kind == "string" else self.token.text
+        if not (given.isascii() and given.isdecimal() and len(given) < 20):
+            raise self.wrong("a whole number")
+        if self.token.text == given:
+            self.at += 1
+        return int(given)
+
+    def alias(self, *keywords: str) -> str | None:
+        """The alias of a table, unless one of the keywords follows."""
+        if self.takes("AS"):
+            return self.identifier()
+        if self.token.kind == "quoted" or (
+            self.token.kind == "word" and not self.token.is_word(*keywords)
+        ):
+            return self.identifier()
+        return None
+
+    def until(self, *stops: tuple[str, ...]) -> str:
+        """An expression: the text up to one of these, outside of parentheses and ``CASE``."""
+        start, depth, cases = self.at, 0, 0
+        while self.token.kind != "end" and not self.sees(";"):
+            after_dot = self.at > start and self.found[self.at - 1].text == "."
+            if depth == 0 and cases == 0 and not after_dot and any(self.sees(*s) for s in stops):
+                break
+            depth += (self.token.text in "([") - (self.token.text in ")]")
+            if depth < 0:
+                break
+            if not after_dot:
+                cases += self.token.is_word("CASE")
+                cases -= cases > 0 and self.token.is_word("END")
+            self.at += 1
+        if self.at == start:
+            raise self.wrong("an expression")
+        return self.text[self.found[start].start : self.found[self.at - 1].end]
+
+    def past_parentheses(self) -> None:
+        """Goes past what is in parentheses, which begins here."""
+        depth = 0
+        while self.token.kind != "end":
+            depth += self.sees("(") - self.sees(")")
+            self.at += 1
+            if depth <= 0:
+                break
+
+    def assignments(self, *stops: tuple[str, ...]) -> dict[str, str]:
+        """``SET`` columns and their values."""
+        values: dict[str, str] = {}
+        while True:
+            start = self.token
+            self.name()
+            column = self.text[start.start : self.found[self.at - 1].end]
+            self.needs("=")
+            if column in values:
+                raise self.wrong(f"no second value of {column}")
+            values[column] = self.until((",",), *stops)
+            if not self.takes(","):
+                return values
+
+    def data_type(self) -> str:
+        """The type of a column: the text up to what else a statement says of the column."""
+        start, depth = self.at, 0
+        while self.token.kind != "end" and (depth or not any(map(self.sees, _AFTER_TYPE))):
+            depth += (self.token.text in "(<") - (self.token.text in ")>")
+            self.at += 1
+        if self.at == start:
+            raise self.wrong("a type")
+        return self.text[self.found[start].start : self.found[self.at - 1].end]
+
+    def properties(self) -> dict[str, str]:
+        """Properties with values, in parentheses."""
+        self.needs("(")
+        values: dict[str, str] = {}
+        while True:
+            key = self.key()
+            if key in values:
+                raise self.wrong(f"no second value of {key}")
+            self.takes("=")
+            values[key] = self._value()
+            if not self.takes(","):
+                break
+        self.needs(")")
+        return values
+
+    def own_properties(self) -> dict[str, str]:
+        """Properties of a table, without those that Spark reserves."""
+        start = self.at
+        values = self.properties()
+        for key in values:
+            if key in _RESERVED:
+                self.at = start
+                raise self.wrong(f"properties without {key}, which Spark reserves")
+        return values
+
+    def key(self) -> str:
+        """The name of a property: a string, or words with dots."""
+        return self.string() if self.token.kind == "string" else ".".join(self.name())
+
+    def _value(self) -> str:
+        if self.token.kind != "string":
+            start = self.at
+            text = "" if self.sees(")") or self.sees(",") else self.until((",",)).lower()
+            if not re.fullmatch(r"\d+|\d+\.\d*|\.\d+|true|false", text):
+                self.at = start
+                raise self.wrong("a string, a number, true or false")
+            return text
+        value = self.string()
+        while self.token.kind == "string":
+            value += self.string()
+        return value
+
+    def in_parentheses(self) -> list[str]:
+        """A list of expressions in parentheses."""
+        self.needs("(")
+        found = [self.until((",",))]
+        while self.takes(","):
+            found.append(self.until((",",)))
+        self.needs(")")
+        return found
+
+    def names_in_parentheses(self) -> tuple[str, ...]:
+        """A list of columns in parentheses, parts of structs with dots between the names."""
+        self.needs("(")
+        found = [".".join(self.name())]
+        while self.takes(","):
+            found.append(".".join(self.name()))
+        self.needs(")")
+        return tuple(found)
+
+    def query(self) -> str:
+        """The text of a query, which goes to the end of the statement."""
+        if not any(self.sees(*words) for words in QUERY):
+            raise self.wrong("a query")
+        start = self.token.start
+        self.rest()
+        while self.found[self.at - 1].text == ";":
+            self.at -= 1
+        return self.text[start : self.found[self.at - 1].end]
+
+    def moment(self) -> tuple[int | None, str | Expression | None]:
+        """``VERSION AS OF`` or ``TIMESTAMP AS OF``, if it follows."""
+        start = self.at
+        self.takes("FOR")
+        if self.takes("VERSION", "AS", "OF") or self.takes("SYSTEM_VERSION", "AS", "OF"):
+            return self.whole(), None
+        if self.takes("TIMESTAMP", "AS", "OF") or self.takes("SYSTEM_TIME", "AS", "OF"):
+            return None, self._time()
+        self.at = start
+        return None, None
+
+    def _time(self) -> str | Expression:
+        """A time: the value of a string, or an expression."""
+        start = self.at
+        if self.token.kind == "string":
+            value = self.string()
+            if self.token.text not in _OPERATORS and self.token.kind != "string":
+                return value
+            self.at = start
+        self._term()
+        while self.token.text in _OPERATORS or self.token.is_word("DIV"):
+            while self.token.text in _OPERATORS or self.token.is_word("DIV"):
+                self.at += 1
+            self._term()
+        return Expression(self.text[self.found[start].start : self.found[self.at - 1].end])
+
+    def _term(self) -> None:
+        """Goes past what stands between operators in an expression without columns."""
+        while self.token.text in ("+", "-"):
+            self.at += 1
+        if self.sees("("):
+            self.past_parentheses()
+        elif self.takes("INTERVAL"):
+            self._term()
+            while self.token.is_word(*_UNITS):
+                self.at += 1
+                if self.takes("TO"):
+                    self.identifier()
+                elif self.token.kind == "string" or self.token.text.isdecimal():
+                    self.at += 1
+        elif self.takes("CASE"):
+            depth = 1
+            while depth and self.token.kind != "end":
+                depth += self.sees("CASE") - self.sees("END")
+                self.at += 1
+        elif self.token.kind == "string":
+            while self.token.kind == "string":
+                self.at += 1
+        elif self.token.text[:1].isdigit():
+            self.number()
+        else:
+            self.name()
+            if self.token.kind == "string":  # TIMESTAMP '...', DATE '...'
+                self.at += 1
+            elif self.sees("("):
+                self.past_parentheses()
+        while self.takes(":", ":"):
+            self.name()
+            if self.sees("("):
+                self.past_parentheses()

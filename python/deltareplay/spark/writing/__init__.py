@@ -1,0 +1,1 @@
+"""Rows of a DataFrame into data files and one commit."""

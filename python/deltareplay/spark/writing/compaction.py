@@ -1,0 +1,121 @@
+"""``Rewritten``: the tasks of an optimize, and its commit."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay._warnings import warn
+from deltareplay._written import Written, options, written
+from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError
+from deltareplay.spark.executors import run as on_executors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay.spark.writing.target_table import TargetTable
+
+#: Bytes of data files that a task spills.
+_PIECE = 64 << 20
+
+
+class Rewritten:
+    """Files that take the place of others, written by the executors."""
+
+    def __init__(
+        self, spark: SparkSession, target: TargetTable, plan: _native.OptimizePlan
+    ) -> None:
+        """Nothing is written yet.
+
+        Args:
+            spark: The session.
+            target: The table.
+            plan: Which files, and how.
+        """
+        self._spark = spark
+        self._table = target.table
+        self._facts = target.facts
+        self._plan = plan
+
+    def commit(self, user_metadata: str | None) -> Written:
+        """Runs the tasks, and commits what they wrote.
+
+        Args:
+            user_metadata: Any text for the commit.
+
+        Raises:
+            CommitConflictError: Another writer removed or changed a file that was rewritten.
+        """
+        added = self._ordered() if self._plan.is_ordered else self._packed()
+        asked = options(None, None, user_metadata, None, True, 60.0)
+        # if nothing is committed, the files go away
+        return written(self._plan.commit(added, asked))
+
+    def _packed(self) -> list[tuple[int, str]]:
+        bins = self._plan.bins()
+        sent = (self._table, self._facts, bins)
+        return list(enumerate(on_executors.answers(self._spark, "pack_files", sent, len(bins))))
+
+    def _ordered(self) -> list[tuple[int, str]]:
+        found = self._plan.orders(_PIECE)
+        orders = [order for order, _, _ in found]
+        pieces = [(number, piece) for number, (_, some, _) in enumerate(found) for piece in some]
+        directory = str(uuid.uuid4())
+        try:
+            sent: tuple[Any, ...] = (self._table, directory, orders, pieces)
+            answers = on_executors.answers(self._spark, "spill_piece", sent, len(pieces))
+            spilled: list[list[str]] = [[] for _ in orders]
+            for (number, _), one in zip(pieces, answers, strict=True):
+                spilled[number].append(one)
+            files = [
+                (number, file)
+                for number, (_, _, count) in enumerate(found)
+                for file in range(count)
+            ]
+            sent = (self._table, self._facts, orders, spilled, files)
+            answers = on_executors.answers(self._spark, "write_ordered", sent, len(files))
+        finally:
+            self._discard(directory)
+        return [(number, added) for (number, _), added in zip(files, answers, strict=True)]
+
+    def _discard(self, directory: str) -> None:
+        try:
+            _native.discard_spilled(self._table._native, directory)
+        except DeltaReplayError as error:
+            warn(f"temporary files are left in {directory}, which VACUUM removes: {error}")
+
+
+def after_write(spark: SparkSession, target: TargetTable, version: int, added: pa.Table) -> None:
+    """Compacts small files after a write, where the table's properties ask for it.
+
+    What goes wrong is a warning: the write is committed.
+
+    Args:
+        spark: The session.
+        target: The table that was written to.
+        version: The version that the write committed.
+        added: The columns of ``add`` of the files that it added.
+    """
+    wanted = {key.lower(): value.lower() for key, value in target.properties.items()}
+    if (
+        wanted.get("delta.autooptimize") != "true"
+        and wanted.get("delta.autooptimize.autocompact", "false") == "false"
+    ):
+        return
+    table = target.table
+    try:
+        snapshot = table.snapshot(version)
+        body = json.dumps(
+            [{**row, "partitionValues": dict(row["partitionValues"])} for row in added.to_pylist()]
+        )
+        plan = _native.OptimizePlan.after_write(table._native, snapshot._native, body)
+        if plan is not None:
+            Rewritten(spark, target, plan).commit(None)
+    except CommitStateUnknownError:
+        raise
+    except Exception as error:
+        warn(f"version {version} is committed, but its small files are not compacted: {error}")

@@ -1,0 +1,131 @@
+"""What rows must satisfy, checked by Spark where it evaluates them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.schema.column_metadata import invariant_of
+from deltareplay.spark.schema.fields import Json
+from deltareplay.spark.syntax import names
+from deltareplay.spark.writing import log_expressions
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from deltareplay.spark.writing.target_table import TargetTable
+
+#: The start of the message of a broken constraint, inside of Spark's own message.
+MARK = "deltareplay cannot write this row: "
+
+_END = " /deltareplay"
+
+#: Types of text of limited length.
+_LIMIT = re.compile(r"(?:var)?char\(([0-9]{1,9})\)")
+
+
+def checked(
+    rows: DataFrame,
+    target: TargetTable,
+    computed: Sequence[str],
+    replace_where: str | None,
+    only: str | None = None,
+) -> DataFrame:
+    """The same rows; a task fails if one breaks a constraint.
+
+    Args:
+        rows: With the table's columns.
+        target: The table.
+        computed: Generated columns that need no check.
+        replace_where: A condition of the write.
+        only: The column that tells which rows are checked; None for all.
+    """
+    from pyspark.sql import functions as sf
+
+    fields = target.written_fields
+    spark = rows.sparkSession
+    for what, passes in _conditions(spark, target, fields, computed, replace_where):
+        shown = sf.struct(
+            *[sf.col(names.quoted(one["name"])) for one in fields if _shows(one["type"])]
+        )
+        message = sf.concat(sf.lit(f"{what}; it is "), shown.cast("string"))
+        # Spark moves conditions below joins, where they would meet rows that are not written; one
+        # that is not deterministic stays. Of ``rand() < 0`` Spark knows the result, and drops it.
+        never = sf.monotonically_increasing_id() < 0
+        fails = failure(message).cast("boolean") | never
+        # a result of null breaks it, too
+        passes = passes if only is None else ~sf.col(only) | passes
+        rows = rows.where(sf.when(passes, sf.lit(True)).otherwise(fails))
+    return rows
+
+
+def failure(message: Column) -> Column:
+    """Fails the task with a message that ``broken`` finds."""
+    from pyspark.sql import functions as sf
+
+    return sf.raise_error(sf.concat(sf.lit(MARK), message, sf.lit(_END)))
+
+
+def broken(error: BaseException) -> InvalidArgumentError | None:
+    """The broken constraint in the error of a failed job."""
+    text = str(error)
+    if MARK not in text:
+        return None
+    message = text[text.index(MARK) :].split(_END)[0]
+    return InvalidArgumentError(message, code="write.constraint")
+
+
+def _conditions(
+    spark: SparkSession,
+    target: TargetTable,
+    fields: list[Json],
+    computed: Sequence[str],
+    replace_where: str | None,
+) -> Iterator[tuple[str, Column]]:
+    """Each condition with its description."""
+    from pyspark.sql import functions as sf
+
+    known = [one["name"] for one in fields]
+    for one in fields:
+        yield from _not_null([one], "")
+        metadata, column = one.get("metadata") or {}, sf.col(names.quoted(one["name"]))
+        if "delta.invariants" in metadata:
+            rule = invariant_of(one)
+            source = f"the invariant of the column {one['name']} (delta.invariants)"
+            holds = log_expressions.value(spark, rule, source, known)
+            yield f"it breaks the invariant {rule} of the column {one['name']}", holds
+        generated = metadata.get(log_expressions.GENERATED)
+        if generated is not None and one["name"] not in computed:
+            what = f"the generated column {one['name']} is not {generated}"
+            yield what, column.eqNullSafe(log_expressions.generated(spark, one, known))
+        limit = _LIMIT.fullmatch(str(metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")))
+        if limit is not None:
+            fits = sf.char_length(column) <= int(limit[1])
+            yield f"{one['name']} is longer than {limit[0]}", column.isNull() | fits
+    for key, rule in sorted(target.properties.items()):
+        if key.lower().startswith("delta.constraints."):
+            holds = log_expressions.value(spark, rule, f"the CHECK constraint {key}", known)
+            yield f"it breaks the CHECK constraint {key[18:]} ({rule})", holds
+    if replace_where is not None:
+        yield f"it is not among the rows to replace ({replace_where})", sf.expr(replace_where)
+
+
+def _not_null(fields: list[Json], above: str) -> Iterator[tuple[str, Column]]:
+    """The conditions of columns, and of fields in their structs, which may not be null then."""
+    from pyspark.sql import functions as sf
+
+    for one in fields:
+        path = above + names.quoted(one["name"])
+        if not one.get("nullable", True):
+            what = f"{path.replace('`', '')} is null, which the table does not allow"
+            yield what, sf.col(path).isNotNull()
+        if isinstance(one["type"], dict) and one["type"]["type"] == "struct":
+            yield from _not_null(one["type"]["fields"], f"{path}.")
+
+
+def _shows(type_: Any) -> bool:
+    """Whether Spark shows values of a type as text."""
+    return "variant" not in json.dumps(type_)

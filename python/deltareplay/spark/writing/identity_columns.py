@@ -1,0 +1,117 @@
+"""Identity columns: the values that a table gives, computed where Spark writes the rows.
+
+Tasks cannot count together. Each counts its own rows, in steps that leave room for the rows of
+other tasks, so that values have gaps, as they may.
+
+Delta protocol: "Identity Columns".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.schema.fields import Json, struct
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from deltareplay._transaction import Transaction
+    from deltareplay.spark.writing.target_table import TargetTable
+
+_PREFIX = "delta.identity."
+_MARK = "delta.identity.highWaterMark"
+
+#: ``monotonically_increasing_id`` has the number of the task above that of its row.
+_ROW_BITS = 33
+#: So many tasks have values side by side; those of others lie above them.
+_TASK_BITS = 8
+
+
+def is_identity(one: Json) -> bool:
+    """Whether the table itself gives the values of a column."""
+    return any(key.startswith(_PREFIX) for key in one.get("metadata") or {})
+
+
+def value(one: Json) -> Column:
+    """The value of the column in a new row."""
+    from pyspark.sql import functions as sf
+
+    metadata = one["metadata"]
+    step = int(metadata.get("delta.identity.step", 1))
+    mark = metadata.get(_MARK)
+    first = int(metadata.get("delta.identity.start", 1)) if mark is None else int(mark) + step
+    number = sf.monotonically_increasing_id()
+    task = sf.shiftright(number, _ROW_BITS)
+    row = number.bitwiseAND(sf.lit((1 << _ROW_BITS) - 1))
+    above = sf.shiftleft(sf.shiftright(task, _TASK_BITS), _ROW_BITS + _TASK_BITS)
+    beside = task.bitwiseAND(sf.lit((1 << _TASK_BITS) - 1))
+    place = above.bitwiseOR(sf.shiftleft(row, _TASK_BITS)).bitwiseOR(beside)
+    return place * sf.lit(step).cast("bigint") + sf.lit(first).cast("bigint")
+
+
+def farthest(one: Json, stored: str) -> Column:
+    """The value of the column that is farthest from its start, of rows.
+
+    Args:
+        one: The column.
+        stored: Its name in the rows.
+    """
+    from pyspark.sql import functions as sf
+
+    step = int(one["metadata"].get("delta.identity.step", 1))
+    return (sf.max if step > 0 else sf.min)(sf.col(names.quoted(stored)))
+
+
+def set_marks(transaction: Transaction, target: TargetTable, marks: Mapping[str, int]) -> None:
+    """Lets the commit tell how far identity columns have got.
+
+    Args:
+        transaction: The transaction.
+        target: The table.
+        marks: The farthest value, by the name of the column.
+    """
+    known = json.loads(target.metadata.schema_string)["fields"]
+    fields = [_marked(one, marks.get(one["name"])) for one in known]
+    if fields != known:
+        transaction.set_metadata(replace(target.metadata, schema_string=struct(fields)))
+
+
+def _marked(one: Json, mark: int | None) -> Json:
+    if mark is None:
+        return one
+    metadata = one["metadata"]
+    known, step = metadata.get(_MARK), int(metadata.get("delta.identity.step", 1))
+    if known is not None and (mark - int(known)) * step <= 0:
+        return one  # only rows that were there before
+    return {**one, "metadata": {**metadata, _MARK: mark}}
+
+
+def refuse_given(df: DataFrame, target: TargetTable) -> None:
+    """Refuses rows that have values for a column that only the table counts.
+
+    Raises:
+        InvalidArgumentError: ``write.identity``.
+    """
+    given = {name.lower() for name in df.columns}
+    for one in target.written_fields:
+        if one["name"].lower() in given:
+            refuse(one)
+
+
+def refuse(one: Json) -> None:
+    """Refuses values for a column that only the table itself counts.
+
+    Raises:
+        InvalidArgumentError: ``write.identity``.
+    """
+    explicit = (one.get("metadata") or {}).get("delta.identity.allowExplicitInsert")
+    if is_identity(one) and not explicit:
+        raise InvalidArgumentError(
+            f"{one['name']} is GENERATED ALWAYS AS IDENTITY: its values cannot be set",
+            code="write.identity",
+        )

@@ -1,0 +1,256 @@
+"""``Staged``: data files that Spark has written, and no commit names yet."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError, StorageError
+from deltareplay.spark.executors.task import SAFE
+from deltareplay.spark.scan import hidden_columns
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.storage.staging_directory import Directory
+from deltareplay.spark.syntax import names
+from deltareplay.spark.writing import constraints
+from deltareplay.spark.writing import identity_columns as identities
+from deltareplay.spark.writing.table_rows import Outgoing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay._transaction import Transaction
+    from deltareplay.spark.writing.target_table import TargetTable
+
+#: Values that are not the names of their directories.
+_DIRECTORIES = {"__HIVE_DEFAULT_PARTITION__": None, hidden_columns.EMPTY: ""}
+
+#: Settings of the written files that only a session can have.
+_SETTINGS = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.fieldId.write.enabled": "true",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+
+#: The same for Spark 4.1 and later.
+_SHREDDING = {"spark.sql.variant.writeShredding.enabled": "false"}
+
+
+#: For optimized writes: partitions of the shuffle are joined, or cut, to about this size.
+_OPTIMIZED = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "512m",
+}
+
+
+@dataclass(frozen=True)
+class StagedFiles:
+    """What a job has written.
+
+    Attributes:
+        adds: The columns of ``add`` for each data file.
+        changes: The arguments of ``Transaction.add_change_data`` for each change data file.
+        changed_rows: The rows of the latter.
+        marks: How far identity columns have got, by their names.
+        written: Encoded path, bytes and time, in milliseconds, of every file.
+    """
+
+    adds: pa.Table
+    changes: list[dict[str, Any]]
+    changed_rows: int
+    marks: Mapping[str, int]
+    written: list[tuple[str, int, int]]
+
+    def stage(self, transaction: Transaction) -> None:
+        """Stages them; those that are old when it commits are looked at again."""
+        transaction.add_files(self.adds)
+        for change in self.changes:
+            transaction.add_change_data(**change)
+        transaction._native.expect(self.written)
+
+
+class Staged:
+    """A directory of new data files in a table."""
+
+    def __init__(
+        self, spark: SparkSession, target: TargetTable, name: str, root: str | None
+    ) -> None:
+        """Names the directory; nothing is written yet.
+
+        Args:
+            spark: The session.
+            target: The table.
+            name: The name of the directory, which no other write has.
+            root: The table's Hadoop path, if it is not its URI.
+        """
+        self._spark = spark
+        self._target = target
+        self._directory = Directory(spark, target.table, name, root)
+        #: Change data files outside of the directory, not encoded.
+        self._changes: list[str] = []
+
+    def write(self, outgoing: Outgoing) -> StagedFiles:
+        """Writes the rows, and returns the files that have some.
+
+        Raises:
+            InvalidArgumentError: A row breaks a constraint.
+        """
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as sf
+
+        codec = self._target.properties.get("delta.parquet.compression.codec", "snappy")
+        settings = _SETTINGS | (_SHREDDING if session.version(self._spark) >= (4, 1) else {})
+        written, rows = Observation(), outgoing.rows
+        if self._is_optimized():
+            # the rows of a partition come together; Spark's planner evens out the files
+            rows = rows.hint("rebalance", *map(sf.col, map(names.quoted, outgoing.partitions)))
+            settings |= _OPTIMIZED
+        rows = session.in_own_session(rows, settings)
+        counted = outgoing.counted
+        farthest = [identities.farthest(one, name).alias(name) for name, one in counted.items()]
+        rows = rows.observe(written, sf.count(sf.lit(1)).alias("rows"), *farthest)
+        writer = rows.write.format("parquet").mode("append").option("compression", codec.lower())
+        writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+        writer = writer.options(**self._directory.opened_by.options_for(self._spark))
+        try:
+            writer.partitionBy(*outgoing.partitions).save(self._directory.place)
+        except Exception as error:
+            broken = constraints.broken(error)
+            if broken is None:
+                raise
+            raise broken from error
+        observed = written.get
+        marks = {one["name"]: observed[name] for name, one in counted.items()}
+        marks = {name: mark for name, mark in marks.items() if mark is not None}
+        files = self._files(outgoing.partitions, marks)
+        self._check_rows(files, observed["rows"])
+        return files
+
+    def _is_optimized(self) -> bool:
+        """Whether the table asks for rows to be shuffled before they are written."""
+        wanted = {key.lower(): value.lower() for key, value in self._target.properties.items()}
+        return "true" in (
+            wanted.get("delta.autooptimize"),
+            wanted.get("delta.autooptimize.optimizewrite"),
+        )
+
+    def _check_rows(self, files: StagedFiles, written: int) -> None:
+        """Refuses files of attempts that Spark did not commit; some committers leave them there.
+
+        An attempt that moved its files and was then lost is repeated. If the second attempt has
+        other rows, because the source is not deterministic, files of the first one may stay.
+        """
+        found = self.metrics(files.adds)["numOutputRows"] + files.changed_rows
+        if found != written:
+            raise StorageError(
+                f"Spark's tasks committed {written} rows, but the files in "
+                f"{self._directory.name} have {found}: a repeated attempt has left some there, or "
+                "lost some. Nothing was committed; write again",
+                code="write.uncommitted_files",
+            )
+
+    def _files(self, partitions: Sequence[str], marks: Mapping[str, int]) -> StagedFiles:
+        found = _native.staged_statistics(
+            self._target.table._native, self._directory.name, self._target.facts
+        )
+        adds, changes, changed = [], [], 0
+        for one in found:
+            row: dict[str, Any] = dict(zip(_LISTED, one, strict=True))
+            count = json.loads(row["stats"])["numRecords"]
+            if count == 0:
+                continue
+            directories = row["path"].split("/")[1 : 1 + len(partitions)]
+            values = [tuple(map(unquote, one.split("=", 1))) for one in directories]
+            known = [(key, _DIRECTORIES.get(value, value)) for key, value in values]
+            is_change = dict(known).get(hidden_columns.IS_CHANGE) == "true"
+            known = [one for one in known if one[0] != hidden_columns.IS_CHANGE]
+            if is_change:
+                changes.append({**row, "partitionValues": known})
+                changed += count
+            else:
+                path = quote(row["path"], safe=SAFE)
+                adds.append({**row, "path": path, "partitionValues": known, "dataChange": True})
+        moved = self._moved(changes)
+        times = [row["modificationTime"] for row in changes]
+        written = [(row["path"], row["size"], row["modificationTime"]) for row in adds]
+        written += [
+            (change["path"], change["size"], time)
+            for change, time in zip(moved, times, strict=True)
+        ]
+        return StagedFiles(pa.Table.from_pylist(adds, _ADD), moved, changed, marks, written)
+
+    def _moved(self, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Change data files at the place that the protocol has for them."""
+        if not changes:
+            return []
+        moved = {}
+        for one in changes:
+            _, _, *directories, file = one["path"].split("/")
+            file = "cdc-" + file.removeprefix("part-")
+            moved[one["path"]] = "/".join(["_change_data", *directories, file])
+        self._changes = list(moved.values())  # some are there even if not all can be moved
+        _native.move_staged(self._target.table._native, list(moved.items()))
+        return [
+            {
+                "path": quote(moved[one["path"]], safe=SAFE),
+                "size": one["size"],
+                "partition_values": dict(one["partitionValues"]),
+            }
+            for one in changes
+        ]
+
+    @staticmethod
+    def metrics(written: pa.Table) -> dict[str, int]:
+        """The metrics of the write."""
+        added = written.to_pylist()
+        rows = sum(json.loads(one["stats"])["numRecords"] for one in added)
+        return {
+            "numFiles": written.num_rows,
+            "numOutputRows": rows,
+            "numOutputBytes": sum(one["size"] for one in added),
+        }
+
+    def discard(self) -> None:
+        """Deletes the files, as far as possible; what stays is for ``VACUUM``."""
+        if self._changes:
+            paths = [quote(path, safe=SAFE) for path in self._changes]
+            with contextlib.suppress(DeltaReplayError):  # the error that led here counts
+                _native.discard_staged(self._target.table._native, paths)
+        self._directory.discard()
+
+
+_LISTED = ("path", "size", "modificationTime", "stats")
+
+_ADD = pa.schema(
+    [
+        ("path", pa.string()),
+        ("partitionValues", pa.map_(pa.string(), pa.string())),
+        ("size", pa.int64()),
+        ("modificationTime", pa.int64()),
+        ("dataChange", pa.bool_()),
+        ("stats", pa.string()),
+    ]
+)
+
+
+def commit_or_discard(transaction: Transaction, discard: Callable[[], None]) -> int | None:
+    """Commits what was written; it goes away if it is certain that nothing was committed.
+
+    Args:
+        transaction: What to commit.
+        discard: Deletes what was written.
+    """
+    try:
+        return transaction.commit()
+    except CommitStateUnknownError:
+        raise
+    except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
+        discard()
+        raise

@@ -1,0 +1,379 @@
+"""``Outgoing``: rows in the form of the table's data files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.scan import hidden_columns
+from deltareplay.spark.schema.alignment import WRITING, arranged, arranged_type, untyped
+from deltareplay.spark.schema.fields import Json, fields_of, spark_type
+from deltareplay.spark.syntax import names
+from deltareplay.spark.writing import (
+    constraints,
+    log_expressions,
+)
+from deltareplay.spark.writing import (
+    identity_columns as identities,
+)
+from deltareplay.spark.writing.target_table import is_collated, nullable, refuse_collation
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from deltareplay.spark.writing.target_table import TargetTable
+
+#: Types that hold every value of a type.
+_WIDER = {
+    "byte": ("short", "integer", "long"),
+    "short": ("integer", "long"),
+    "integer": ("long",),
+    "float": ("double",),
+}
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """Rows with the names of the data files, checked as they are evaluated.
+
+    Attributes:
+        rows: The columns of the files, and the partition columns as strings of the log.
+        partitions: The partition columns, by their names in the log.
+        counted: Identity columns whose values the table gives, by their names in the files.
+    """
+
+    rows: DataFrame
+    partitions: tuple[str, ...]
+    counted: Mapping[str, Json]
+
+    @classmethod
+    def of(cls, df: DataFrame, target: TargetTable, replace_where: str | None) -> Outgoing:
+        """Converts rows to a table's columns.
+
+        Args:
+            df: The rows.
+            target: The table.
+            replace_where: A condition that all rows must satisfy.
+
+        Raises:
+            InvalidArgumentError: The table has no such column, or it has another type; or a column
+                that must not be null is missing.
+        """
+        identities.refuse_given(df, target)
+        rows = table_rows(df, target, replace_where=replace_where)
+        return cls.as_stored(rows, target, given=df.columns)
+
+    @classmethod
+    def as_stored(
+        cls,
+        rows: DataFrame,
+        target: TargetTable,
+        beside: Mapping[str, str] | None = None,
+        given: Collection[str] = (),
+    ) -> Outgoing:
+        """Rows with the table's columns and types, checked, under the names of the data files.
+
+        Args:
+            rows: The rows; with ``names.CHANGE`` if some belong to the change data feed.
+            target: The table.
+            beside: More columns of the files, and their names in the rows.
+            given: The columns whose values do not come from the table.
+        """
+        from pyspark.sql import functions as sf
+
+        mode = target.properties.get("delta.columnMapping.mode", "none").lower()
+        partitions = {one.lower() for one in target.partition_columns}
+        columns, texts, counted = [], {}, {}
+        known = {name.lower() for name in given}
+        for one in target.written_fields:
+            name = _physical(one, mode)
+            column = sf.col(names.quoted(one["name"]))
+            if identities.is_identity(one) and one["name"].lower() not in known:
+                counted[name] = one
+            if one["name"].lower() in partitions:
+                texts[one["name"].lower()] = name
+                columns.append(_text(column, one).alias(name))
+            else:
+                if mode != "none" and not isinstance(one["type"], str):
+                    column = column.cast(spark_type(_in_files(one["type"], mode)))
+                columns.append(column.alias(name, metadata=_ids(one, mode)))
+        ordered = tuple(texts[one.lower()] for one in target.partition_columns)
+        if len(ordered) == len(columns):
+            raise InvalidArgumentError(
+                "all columns of the table are partition columns: Spark writes no such files",
+                code="write.columns",
+            )
+        columns += [sf.col(own).alias(name) for name, own in (beside or {}).items()]
+        if hidden_columns.CHANGE in rows.columns:
+            columns.append(sf.col(hidden_columns.CHANGE).alias("_change_type"))
+            columns.append(
+                sf.col(hidden_columns.CHANGE).isNotNull().alias(hidden_columns.IS_CHANGE)
+            )
+            ordered = (hidden_columns.IS_CHANGE, *ordered)
+        return cls(rows.select(*columns), ordered, counted)
+
+
+def table_rows(
+    df: DataFrame,
+    target: TargetTable,
+    beside: Sequence[str] = (),
+    replace_where: str | None = None,
+    only: str | None = None,
+) -> DataFrame:
+    """Rows with the table's columns and types, which a task checks as it evaluates them.
+
+    Args:
+        df: The rows.
+        target: The table.
+        beside: Columns of the rows that the table does not have, and that stay.
+        replace_where: A condition that all rows must satisfy.
+        only: The one of ``beside`` that tells which rows are checked; None for all.
+
+    Raises:
+        InvalidArgumentError: As ``Outgoing.of``.
+    """
+    rows = _without_void(df, target)
+    logical, computed = _logical(rows, target.written_fields, beside)
+    return constraints.checked(logical, target, computed, replace_where, only)
+
+
+def _without_void(df: DataFrame, target: TargetTable) -> DataFrame:
+    """Rows without the columns that hold nothing but nulls, here and in the table."""
+    void = set(map(str.lower, target.void_columns))
+    if not void:
+        return df
+    dropped = [one for one in fields_of(df.schema) if one["name"].lower() in void]
+    for one in dropped:
+        if one["type"] != "void":
+            type_ = spark_type(one["type"]).simpleString()
+            raise untyped(one["name"], type_, WRITING, "write.columns")
+    return df.drop(*(one["name"] for one in dropped))
+
+
+def _logical(
+    df: DataFrame, fields: list[Json], beside: Sequence[str]
+) -> tuple[DataFrame, list[str]]:
+    """The rows with the table's columns and types, and which columns were generated here."""
+    from pyspark.sql import functions as sf
+
+    given = _given(df.drop(*beside), fields)
+    columns, generated = [], []
+    for one in fields:
+        name, metadata = one["name"], one.get("metadata") or {}
+        found = given.get(name.lower())
+        if found is not None:
+            value = _fitted(sf.col(names.quoted(found["name"])), found, one)
+            columns.append(_padded(value, metadata).alias(name))
+        elif "delta.generationExpression" in metadata:
+            generated.append(one)
+        else:
+            columns.append(default(df.sparkSession, one).alias(name))
+    rows = df.select(*columns, *beside)
+    known = [one["name"] for one in fields]
+    for one in generated:
+        value = log_expressions.generated(df.sparkSession, one, known)
+        rows = rows.withColumn(one["name"], value)
+    return rows, [one["name"] for one in generated]
+
+
+def default(spark: SparkSession, one: Json) -> Column:
+    """The value of a column that rows lack.
+
+    Raises:
+        UnsupportedFeatureError: Its default is not for Spark to evaluate.
+    """
+    from pyspark.sql import functions as sf
+
+    if identities.is_identity(one):
+        return identities.value(one)
+    value = sf.expr(log_expressions.default(spark, one))
+    return value.cast(spark_type(one["type"]))
+
+
+def _padded(value: Column, metadata: Json) -> Column:
+    """A value of ``char(n)``, filled up with blanks; others as they are."""
+    from pyspark.sql import functions as sf
+
+    limit = metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")
+    if not limit.startswith("char("):
+        return value
+    length = int(limit[5:-1])
+    # a longer one stays, and breaks the rule of its length
+    return sf.when(sf.char_length(value) < length, sf.rpad(value, length, " ")).otherwise(value)
+
+
+def check_types(schema: StructType, target: TargetTable) -> None:
+    """Refuse rows whose columns have types that do not fit the table's.
+
+    Raises:
+        InvalidArgumentError: ``write.columns``.
+        UnsupportedFeatureError: ``spark.collation``.
+    """
+    own = {field["name"].lower(): field for field in target.written_fields}
+    for field in fields_of(schema):
+        refuse_collation(field)
+        if field["name"].lower() in own:
+            _check_fits(field, own[field["name"].lower()])
+
+
+def _given(df: DataFrame, fields: list[Json]) -> dict[str, Json]:
+    given: dict[str, Json] = {}
+    for one in fields_of(df.schema):
+        if one["name"].lower() in given:
+            raise InvalidArgumentError(
+                f"the rows have two columns {one['name']}: give one of them another name",
+                code="write.columns",
+            )
+        refuse_collation(one)
+        given[one["name"].lower()] = one
+    unknown = sorted(set(given) - {one["name"].lower() for one in fields})
+    if unknown:
+        raise InvalidArgumentError(
+            f"the table has no column {', '.join(unknown)}: leave it out, or add it by {WRITING}",
+            code="write.columns",
+        )
+    return given
+
+
+def _fitted(column: Column, found: Json, wanted: Json) -> Column:
+    own, other = nullable(wanted["type"]), nullable(found["type"])
+    if own == other:
+        return column
+    column = arranged(column, found, wanted, code="write.columns", partial=True, evolve=WRITING)
+    _check_fits(found, wanted)
+    return column.cast(spark_type(own))
+
+
+def _check_fits(found: Json, wanted: Json) -> None:
+    own = nullable(wanted["type"])
+    other = arranged_type(nullable(found["type"]), own)
+    if not fits(other, own):
+        raise InvalidArgumentError(
+            f"the column {wanted['name']} is {spark_type(own).simpleString()} in the table, and "
+            f"{spark_type(other).simpleString()} in the rows: cast it",
+            code="write.columns",
+        )
+
+
+def assigned(
+    column: Column, found: Json, wanted: Json, *, partial: bool, evolve: str | None
+) -> Column:
+    """A value as a statement stores it: cast, whatever its type; one that does not fit is an error.
+
+    Args:
+        column: The value.
+        found: The field of the value.
+        wanted: The field of the table.
+        partial: Whether fields of structs may be missing.
+        evolve: How the statement lets the schema evolve; None if it has no such way.
+    """
+    from pyspark.sql import functions as sf
+
+    own, other = nullable(wanted["type"]), nullable(found["type"])
+    if own == other and not is_collated(found):
+        return column
+    column = arranged(
+        column, found, wanted, code="statement.column", partial=partial, evolve=evolve
+    )
+    other = arranged_type(other, own)
+    type_ = spark_type(own)
+    if fits(other, own):
+        return column.cast(type_)
+    value = column.try_cast(type_)
+    shown = sf.coalesce(column.try_cast("string"), sf.lit("a value"))
+    what = f" cannot be stored in {wanted['name']}, which is {type_.simpleString()}"
+    fails = constraints.failure(sf.concat(shown, sf.lit(what))).cast(type_)
+    return sf.when(column.isNull() | value.isNotNull(), value).otherwise(fails)
+
+
+def fits(found: Any, wanted: Any) -> bool:
+    """Whether every value of one type fits into another."""
+    if isinstance(found, str) or isinstance(wanted, str):
+        if not (isinstance(found, str) and isinstance(wanted, str)):
+            return bool(found == "void")
+        if found == "void" or found == wanted or wanted in _WIDER.get(found, ()):
+            return True
+        return _fits_decimal(found, wanted)
+    if found["type"] != wanted["type"]:
+        return False
+    if found["type"] == "struct":
+        ours, theirs = found["fields"], wanted["fields"]
+        return len(ours) == len(theirs) and all(
+            one["name"].lower() == other["name"].lower() and fits(one["type"], other["type"])
+            for one, other in zip(ours, theirs, strict=True)
+        )
+    inner = ("elementType",) if found["type"] == "array" else ("keyType", "valueType")
+    return all(fits(found[key], wanted[key]) for key in inner)
+
+
+def _fits_decimal(found: str, wanted: str) -> bool:
+    if not (found.startswith("decimal(") and wanted.startswith("decimal(")):
+        return False
+    (p, s), (q, t) = (map(int, one[8:-1].split(",")) for one in (found, wanted))
+    return t >= s and q - t >= p - s
+
+
+def _text(column: Column, one: Json) -> Column:
+    """A partition value as the log has it.
+
+    Source: Delta protocol, "Partition Value Serialization".
+    """
+    from pyspark.sql import functions as sf
+
+    type_ = one["type"]
+    if type_ == "binary" or not isinstance(type_, str):
+        raise UnsupportedFeatureError(
+            f"the partition column {one['name']} has a type whose values cannot be written as "
+            "text: write this table with Delta's own writer",
+            code="write.feature",
+        )
+    if type_ == "string":
+        text = column.cast("string")
+        return sf.when(sf.length(text) == 0, sf.lit(hidden_columns.EMPTY)).otherwise(text)
+    if type_ != "timestamp":
+        return column.cast("string")
+    # in UTC, whatever the session's time zone
+    micros = sf.unix_micros(column)
+    fraction = sf.pmod(micros, sf.lit(1_000_000))
+    seconds = ((micros - fraction) / 1_000_000).cast("decimal(18, 6)")
+    zero = sf.lit(0)
+    epoch = sf.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
+    clock = (epoch + sf.make_dt_interval(zero, zero, zero, seconds)).cast("string")
+    digits = sf.lpad(fraction.cast("string"), 6, "0")
+    return sf.concat(sf.translate(clock, " ", "T"), sf.lit("."), digits, sf.lit("Z"))
+
+
+def _physical(one: Json, mode: str) -> str:
+    name: str = one["name"]
+    metadata = one.get("metadata") or {}
+    if mode == "none":
+        return name
+    return str(metadata.get("delta.columnMapping.physicalName", name))
+
+
+def _ids(one: Json, mode: str) -> Json:
+    """The metadata from which Spark's Parquet writer takes a field's id."""
+    found = (one.get("metadata") or {}).get("delta.columnMapping.id")
+    return {} if mode == "none" or found is None else {"parquet.field.id": found}
+
+
+def _in_files(type_: Any, mode: str) -> Any:
+    """A type with the names and ids of the files."""
+    if isinstance(type_, str):
+        return type_
+    if type_["type"] == "struct":
+        fields = [
+            {
+                "name": _physical(one, mode),
+                "type": _in_files(one["type"], mode),
+                "nullable": True,
+                "metadata": _ids(one, mode),
+            }
+            for one in type_["fields"]
+        ]
+        return {"type": "struct", "fields": fields}
+    inner = ("elementType",) if type_["type"] == "array" else ("keyType", "valueType")
+    return {**nullable(type_), **{key: _in_files(type_[key], mode) for key in inner}}

@@ -1,0 +1,350 @@
+"""``TargetTable``: the table that rows are written to; a new one appears with its first rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from deltareplay import _native
+from deltareplay._metadata import Metadata
+from deltareplay._protocol import Protocol
+from deltareplay._table import Place
+from deltareplay._transaction import Transaction
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.catalog.table_argument import table_of
+from deltareplay.spark.schema import column_metadata
+from deltareplay.spark.schema.fields import Json, field, fields_of, stored, struct
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from deltareplay._snapshot import Snapshot
+    from deltareplay._table import Table
+
+
+@dataclass(frozen=True)
+class TargetTable:
+    """A table as it will be after the commit; plain values, so that it pickles.
+
+    Attributes:
+        table: The table.
+        version: The version that the write starts from; None for a table that the write creates.
+        metadata: The metadata of the new version.
+        protocol: The protocol of the new version.
+        adds_columns: Whether the write adds columns, or replaces them.
+    """
+
+    table: Table
+    version: int | None
+    metadata: Metadata
+    protocol: Protocol
+    adds_columns: bool = False
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> TargetTable:
+        """A version of an existing table."""
+        return cls(table_of(snapshot), snapshot.version, snapshot.metadata, snapshot.protocol)
+
+    @classmethod
+    def new(
+        cls,
+        place: Place,
+        schema: StructType,
+        partition_by: Sequence[str],
+        properties: Mapping[str, str],
+    ) -> TargetTable:
+        """A new table, with the columns of some rows, and what its catalog requires.
+
+        All columns are nullable, as with Delta's own writer.
+
+        Raises:
+            InvalidArgumentError: A column or a property that no table can have.
+            UnsupportedFeatureError: A property requires a feature that cannot be written.
+        """
+        partitions = partitions_among(schema.fieldNames(), partition_by)
+        columns = struct([new_field(field) for field in fields_of(schema)])
+        wanted = place.properties(columns, partitions, properties)
+        metadata, facts = _native.new_table(columns, partitions, wanted)
+        return cls(place.table, None, Metadata._of_json(metadata), Protocol(*facts))
+
+    def with_columns(self, schema: StructType) -> TargetTable:
+        """The table with those columns, and fields of structs, of some rows that it lacks."""
+        given = [new_field(field) for field in fields_of(schema)]
+        found = _native.with_columns(self.metadata._json(), struct(given))
+        if found is None:
+            return self
+        metadata = Metadata._of_json(found)
+        protocol = self.protocol.upgrade_for(metadata)
+        return replace(self, metadata=metadata, protocol=protocol, adds_columns=True)
+
+    def with_new_columns(
+        self, schema: StructType, partition_by: Sequence[str] | None
+    ) -> TargetTable:
+        """The table with the columns of some rows in place of its own.
+
+        Under column mapping, columns that stay keep their ids and their names in files.
+
+        Args:
+            schema: The columns of the rows.
+            partition_by: The new partition columns; None keeps those that there are.
+
+        Raises:
+            InvalidArgumentError: A column that no table can have, or a partition column is not
+                among the new columns.
+        """
+        partitions = self.partition_columns if partition_by is None else partition_by
+        partitions = partitions_among(schema.fieldNames(), partitions)
+        columns = struct([new_field(field) for field in fields_of(schema)])
+        body = _native.overwritten_metadata(self.metadata._json(), columns, partitions)
+        metadata = Metadata._of_json(body)
+        protocol = self.protocol.upgrade_for(metadata)
+        return replace(self, metadata=metadata, protocol=protocol, adds_columns=True)
+
+    @property
+    def fields(self) -> list[Json]:
+        """The columns, as the JSON of Spark's fields."""
+        found: list[Json] = stored(json.loads(self.metadata.schema_string))["fields"]
+        column_metadata.check(found)
+        return found
+
+    @property
+    def written_fields(self) -> list[Json]:
+        """The columns that have values in data files; nothing in them is void."""
+        return _with_values(self.fields)
+
+    @property
+    def void_columns(self) -> list[str]:
+        """The names of the columns that hold nothing but nulls, and are in no file."""
+        return [one["name"] for one in self.fields if one["type"] == "void"]
+
+    @property
+    def written_names(self) -> list[str]:
+        """Their names."""
+        return [one["name"] for one in self.written_fields]
+
+    @property
+    def partition_columns(self) -> list[str]:
+        """Logical names of the partition columns."""
+        return self.metadata.partition_columns
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table properties."""
+        return self.metadata.configuration
+
+    @property
+    def uses_vectors(self) -> bool:
+        """Whether deletion vectors mark the rows that leave a file."""
+        return self._is_on("delta.enableDeletionVectors")
+
+    @property
+    def has_feed(self) -> bool:
+        """Whether the table has a change data feed."""
+        return self._is_on("delta.enableChangeDataFeed")
+
+    def _is_on(self, name: str) -> bool:
+        return self.properties.get(name, "").lower() == "true"
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        """What data files depend on, as an argument of ``_native.stage_rows``."""
+        metadata = self.metadata
+        return (
+            metadata.schema_string,
+            list(metadata.partition_columns),
+            dict(metadata.configuration),
+            self.protocol._facts(),
+        )
+
+    def check(self, partition_by: Sequence[str] | None) -> None:
+        """Refuses features that a write by Spark cannot maintain.
+
+        Raises:
+            InvalidArgumentError: The table is partitioned by other columns.
+            UnsupportedFeatureError: The table has such a feature.
+        """
+        own = list(self.partition_columns)
+        asked = own if partition_by is None else list(partition_by)
+        if [one.lower() for one in asked] != [one.lower() for one in own]:
+            raise InvalidArgumentError(
+                f"the table is partitioned by {own}, not by {asked}: leave partition_columns out, "
+                "or write another table",
+                code="write.partitions",
+            )
+        self.check_features()
+
+    def check_features(self) -> None:
+        """Refuses features that files written by Spark cannot have.
+
+        Raises:
+            UnsupportedFeatureError: The table has such a feature.
+        """
+        features = set(self.protocol.writer_features or ())
+        named = sorted(one for one in features if one.startswith(("iceberg", "materialize")))
+        if named:
+            raise UnsupportedFeatureError(
+                f"the table has {', '.join(named)}, which requires more in its files than "
+                "Spark writes: write it with Delta's own writer",
+                code="write.feature",
+            )
+
+    def snapshot(self) -> Snapshot | None:
+        """The version that the write starts from."""
+        return None if self.version is None else self.table.snapshot(self.version)
+
+    def begin(
+        self,
+        snapshot: Snapshot | None,
+        operation: str,
+        parameters: Mapping[str, Any],
+        user_metadata: str | None,
+    ) -> Transaction:
+        """A transaction that also creates the table or adds columns, if needed.
+
+        Args:
+            snapshot: The version that the write starts from; None for a new table.
+            operation: As in ``Table.transaction``.
+            parameters: As in ``Table.transaction``.
+            user_metadata: As in ``Table.transaction``.
+        """
+        if snapshot is None:
+            native = self.table._native.transaction(None, operation)
+            described = Transaction._description_of(parameters, user_metadata=user_metadata)
+            transaction = Transaction._begun(self.table, None, native, described)
+        else:
+            transaction = self.table.transaction(
+                operation, parameters=parameters, user_metadata=user_metadata, snapshot=snapshot
+            )
+        if snapshot is None or self.adds_columns:
+            transaction.set_metadata(self.metadata)
+        if snapshot is None:
+            transaction.set_protocol(self.protocol)
+        return transaction
+
+
+def partitions_among(columns: Sequence[str], partition_by: Sequence[str]) -> list[str]:
+    """The partition columns, as the columns are written.
+
+    Raises:
+        InvalidArgumentError: ``transaction.partition_columns``: a column is missing.
+
+    >>> partitions_among(["id", "day"], ["DAY"])
+    ['day']
+    """
+    names = {one.lower(): one for one in columns}
+    lacking = [one for one in partition_by if one.lower() not in names]
+    if lacking:
+        raise InvalidArgumentError(
+            f"there is no column {', '.join(lacking)} to partition the table by: the columns are "
+            f"{', '.join(names.values())}; name other partition columns, or none",
+            code="transaction.partition_columns",
+        )
+    return [names[one.lower()] for one in partition_by]
+
+
+#: Keys of what Delta and Spark note of a column themselves; a new column has notes of its own.
+_NOTES = (
+    "delta.",
+    "CURRENT_DEFAULT",
+    "EXISTS_DEFAULT",
+    "parquet.field.",
+    "__DELTA",
+    "__autoGeneratedAlias",
+    "__qualified_access_only",
+    "__metadata_col",
+)
+
+
+def _with_values(fields: list[Json]) -> list[Json]:
+    """The fields that are not void, without those parts of structs that are."""
+    return [{**one, "type": _type_in_files(one["type"])} for one in fields if one["type"] != "void"]
+
+
+def _type_in_files(type_: Any) -> Any:
+    if isinstance(type_, str):
+        return type_
+    if type_["type"] == "struct":
+        return {**type_, "fields": _with_values(type_["fields"])}
+    inner = ("elementType",) if type_["type"] == "array" else ("keyType", "valueType")
+    return {**type_, **{key: _type_in_files(type_[key]) for key in inner}}
+
+
+def new_field(given: Json) -> Json:
+    """Return the column of a new table for a column of rows: nullable, with its metadata.
+
+    Comments, lengths of strings and the keys of users stay, also inside of structs.
+
+    Raises:
+        UnsupportedFeatureError: ``spark.collation``: the column has a collation.
+    """
+    metadata = given.get("metadata") or {}
+    refuse_collation(given)
+    kept = {key: value for key, value in metadata.items() if not key.startswith(_NOTES)}
+    return field(given["name"], nullable(given["type"], new_field), kept)
+
+
+def refuse_collation(given: Json) -> None:
+    """Refuse a column, or a part of one, whose strings have a collation.
+
+    Raises:
+        UnsupportedFeatureError: ``spark.collation``.
+    """
+    name = _collated(given)
+    if name is not None:
+        raise UnsupportedFeatureError(
+            f"the column {name} has a collation, and Delta tables with collations are not written "
+            "here: cast it to STRING, which compares by bytes",
+            code="spark.collation",
+        )
+
+
+def is_collated(given: Json) -> bool:
+    """Return whether a column, or a part of one, has a collation."""
+    return _collated(given) is not None
+
+
+def _collated(given: Json) -> str | None:
+    """The name of a field that has a collation; None if there is none."""
+    if "__COLLATIONS" in (given.get("metadata") or {}):
+        return str(given["name"])
+    type_ = given["type"]
+    if not isinstance(type_, dict):
+        return None
+    parts = type_.get("fields")
+    if parts is None:
+        keys = ("elementType", "keyType", "valueType")
+        parts = [{"name": "", "type": type_[key]} for key in keys if key in type_]
+    names = (_collated(part) for part in parts)
+    inner = next((name for name in names if name is not None), None)
+    return None if inner is None else f"{given['name']}.{inner}".strip(".")
+
+
+def _plain_field(given: Json) -> Json:
+    return field(given["name"], nullable(given["type"]))
+
+
+def nullable(type_: Any, with_field: Callable[[Json], Json] = _plain_field) -> Any:
+    """Return a type with all parts nullable.
+
+    Args:
+        type_: The type.
+        with_field: What becomes of the fields of structs; by default they lose their metadata.
+
+    >>> nullable({"type": "array", "elementType": "long", "containsNull": False})
+    {'type': 'array', 'elementType': 'long', 'containsNull': True}
+    """
+    if isinstance(type_, str):
+        return type_
+    if type_["type"] == "struct":
+        return {"type": "struct", "fields": [with_field(part) for part in type_["fields"]]}
+    if type_["type"] == "array":
+        element = nullable(type_["elementType"], with_field)
+        return {"type": "array", "elementType": element, "containsNull": True}
+    return {
+        "type": "map",
+        "keyType": nullable(type_["keyType"], with_field),
+        "valueType": nullable(type_["valueType"], with_field),
+        "valueContainsNull": True,
+    }

@@ -1,0 +1,124 @@
+"""Drivers that are killed in the middle of a statement: ``python -m spark.support.killed_driver``.
+
+Takes lines of JSON: a table, the name of a statement, and where to die. For each a process is
+forked that joins the JVM of ``PYSPARK_GATEWAY_PORT``, so that none has to start. Says which signal
+ended it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+from deltareplay import spark as dr_spark
+from deltareplay._transaction import Transaction
+from deltareplay.spark.dml.merge.execution import _Run
+from deltareplay.spark.dml.rewrite import Rewrite
+from deltareplay.spark.dml.row_sets import Marked
+from deltareplay.spark.writing.staged_files import Staged
+
+#: What a driver has done when it dies: a method, and whether it is dead before or after the call.
+POINTS: dict[str, tuple[type, str, bool]] = {
+    "the source is kept": (_Run, "_found", False),
+    "rows are marked": (Rewrite, "stage", False),
+    "files are written": (Staged, "_files", False),
+    "change files are not moved": (Staged, "_moved", False),
+    "change files are moved": (Staged, "_moved", True),
+    "files are staged": (Staged, "write", True),
+    "vectors are written": (Marked, "write_vectors", True),
+    "before the commit": (Rewrite, "commit", False),
+    "after the commit": (Transaction, "commit", True),
+}
+#: As Spark writes rows.
+WRITING = "rows are written"
+
+
+def session() -> Any:
+    """A session of the JVM that others have started."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    gateway: Any = launch_gateway()
+    core = gateway.jvm.org.apache.spark
+    jsc = core.api.java.JavaSparkContext.fromSparkContext(core.SparkContext.getOrCreate())
+    conf = SparkConf(_jconf=jsc.getConf())
+    return SparkSession(SparkContext(conf=conf, gateway=gateway, jsc=jsc))
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dies_at(owner: type, name: str, *, after: bool) -> None:
+    """Makes a method the last thing that happens."""
+    method = getattr(owner, name)
+
+    def last(*given: Any, **named: Any) -> Any:
+        if not after:
+            die()
+        method(*given, **named)
+        die()
+
+    setattr(owner, name, last)
+
+
+def statement(spark: Any, path: Path, name: str, value: Any) -> Any:
+    """Runs a statement that sets ``v`` to a value where ``id`` is 10 or more."""
+    if name == "update":
+        return dr_spark.update(spark, path, "id >= 10", {"v": value})
+    if name == "delete":
+        return dr_spark.delete(spark, path, "id % 4 = 1")
+    # rows in no order that is known: the source is kept
+    source = spark.range(10, 24).selectExpr("id", "7L AS v").distinct().alias("s")
+    merge = dr_spark.merge(spark, path, source, "t.id = s.id", target_alias="t")
+    merge = merge.when_matched_update({"v": value}).when_not_matched_insert_all()
+    return merge.when_not_matched_by_source_delete("t.id % 4 = 1").execute()
+
+
+def run(job: dict[str, Any]) -> None:
+    from pyspark.sql import functions as sf
+
+    spark = session()
+    value: Any = sf.lit(7)
+    if job["point"] == WRITING:
+        driver = os.getpid()
+
+        def kills(seven: int) -> int:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(driver, signal.SIGKILL)
+            return seven
+
+        value = sf.udf(kills, "long")(sf.lit(7))
+    elif job["point"]:
+        owner, name, after = POINTS[job["point"]]
+        dies_at(owner, name, after=after)
+    statement(spark, Path(job["table"]), job["statement"], value)
+
+
+def main() -> None:
+    print("ready", flush=True)
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    run(json.loads(line))
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        print(json.dumps(os.WTERMSIG(status) if os.WIFSIGNALED(status) else None), flush=True)
+
+
+if __name__ == "__main__":
+    main()

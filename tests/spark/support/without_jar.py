@@ -1,0 +1,51 @@
+"""``DeltaTable``, ``sql`` and the format ``delta`` where they belong: without delta-spark's jar.
+
+One process has one session, so each of the others is a process, which runs the same files. Each has
+a test file of its own: those are what workers share out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parents[1]
+FILES = (
+    "test_delta_table.py",
+    "test_delta_definitions.py",
+    "test_delta_statements.py",
+    "test_delta_layout.py",
+    "test_delta_format.py",
+    "test_sql.py",
+    "test_sql_create.py",
+    "test_sql_ported.py",
+    "test_sql_select.py",
+    "test_column_conditions.py",
+)
+
+
+def check(session: str, tmp_path: Path) -> None:
+    """Runs the files in a session of this kind."""
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
+    }
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-m", "spark", "-q", "-rp", "-p", "no:cacheprovider"),
+            f"--basetemp={tmp_path / 'of_its_own'}",
+            *(str(HERE / name) for name in FILES),
+        ],
+        env=environment | {"DELTAREPLAY_SESSION": session},
+        cwd=HERE.parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    passed = re.findall(r"^PASSED \S*?(\w+\.py)::", done.stdout, re.MULTILINE)
+    assert set(passed) == set(FILES), done.stdout
+    if not os.environ.get("DELTAREPLAY_SHORT"):
+        assert len(passed) >= 2 * len(FILES)

@@ -1,0 +1,257 @@
+"""How Spark's streams are planned: needs no session, only what Spark would ask."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import data, feed, logs
+
+import deltareplay as dr
+from deltareplay.spark.format import stream_options
+from deltareplay.spark.format.stream_planner import StreamPlanner
+
+SIZE = 128 << 20
+
+
+class Run:
+    """A run of a query: asks as Spark 4.1 does, and keeps what its checkpoint keeps."""
+
+    def __init__(self, table: dr.Table, ends: list[str], **options: str) -> None:
+        self.ends = ends
+        self.planner = StreamPlanner(
+            table.snapshot(),
+            stream_options.start(options),
+            stream_options.follow_arguments(options),
+            stream_options.limits(options),
+        )
+
+    def place(self, batch: int) -> Any:
+        return json.loads(self.ends[batch]) if batch >= 0 else self.planner.first()
+
+    def restarted(self) -> Run:
+        """What Spark asks first when it finds a checkpoint."""
+        last = self.place(len(self.ends) - 1)
+        assert self.planner.between(last, last, SIZE) == []
+        return self
+
+    def plan(self) -> bool:
+        """Writes down how far the next batch goes; False where there is nothing new."""
+        end = json.dumps(self.planner.next())
+        if self.ends and json.loads(end) == json.loads(self.ends[-1]):
+            return False
+        self.ends.append(end)
+        return True
+
+    def rows(self, batch: int) -> list[Any]:
+        """What a batch has; the order is that of values."""
+        splits = self.planner.between(self.place(batch - 1), self.place(batch), SIZE)
+        return sorted(value for split in splits for value in split.to_arrow()["id"].to_pylist())
+
+    def all(self) -> list[list[Any]]:
+        while self.plan():
+            pass
+        return [self.rows(batch) for batch in range(len(self.ends))]
+
+
+def grown(log: logs.LogBuilder, version: int) -> None:
+    adds = (
+        data.write(log.table, f"{version}-{n}.parquet", {"id": [version * 10 + n]})
+        for n in range(2)
+    )
+    log.commit(logs.commit_info(), *adds)
+
+
+@pytest.fixture
+def table(log: logs.LogBuilder) -> dr.Table:
+    """Versions 1 and 2 with two files each."""
+    log.create(logs.schema(id="long"))
+    grown(log, 1)
+    grown(log, 2)
+    return dr.Table(log.uri)
+
+
+def test_the_state_and_then_commits(log: logs.LogBuilder, table: dr.Table) -> None:
+    run = Run(table, [])
+    assert run.all() == [[10, 11, 20, 21]]
+    grown(log, 3)
+    assert run.all() == [[10, 11, 20, 21], [30, 31]]
+    assert not run.plan()
+    assert Run(table, run.ends).restarted().all() == [[10, 11, 20, 21], [30, 31]]
+
+
+def test_limits_hold_always(log: logs.LogBuilder, table: dr.Table) -> None:
+    options = {"maxFilesPerTrigger": "3"}
+    run = Run(table, [], **options)
+    assert run.plan()
+    grown(log, 3)
+    # the state is that of version 2, whenever it is read, and no commit is mixed with it
+    assert Run(table, run.ends, **options).rows(0) == [10, 11, 20]
+    assert run.all() == [[10, 11, 20], [21], [30, 31]]
+    grown(log, 4)
+    grown(log, 5)
+    again = Run(table, run.ends, **options).restarted()
+    assert again.all()[3:] == [[40, 41, 50], [51]]
+    size = (log.table / "1-0.parquet").stat().st_size
+    small = {"maxBytesPerTrigger": f"{size}b", "startingVersion": "0"}
+    assert [len(rows) for rows in Run(table, [], **small).all()] == [1] * 10
+
+
+def test_without_limits_it_is_all_there_is(log: logs.LogBuilder, table: dr.Table) -> None:
+    ends: list[str] = []
+    run = Run(table, ends, maxFilesPerTrigger="3")
+    run.plan()
+    for version in (3, 4, 5):
+        grown(log, version)
+    # Trigger.AvailableNow asks once
+    assert Run(table, ends).restarted().all()[1:] == [[21, 30, 31, 40, 41, 50, 51]]
+
+
+def test_the_first_batch_is_the_same_after_a_crash(log: logs.LogBuilder, table: dr.Table) -> None:
+    for start in ({}, {"startingVersion": "1"}, {"startingTimestamp": "2001-01-01"}):
+        ends: list[str] = []
+        before = Run(table, ends, **start)
+        assert before.plan()
+        rows = before.rows(0)
+        version = table.snapshot().version + 1
+        grown(log, version)
+        after = Run(table, ends, **start).restarted()
+        assert after.rows(0) == rows == [one for one in rows if one < version * 10]
+        assert after.all()[1:] == [[version * 10, version * 10 + 1]]
+
+
+def test_what_comes_from_now_on(log: logs.LogBuilder, table: dr.Table) -> None:
+    ends: list[str] = []
+    run = Run(table, ends, startingVersion="latest")
+    assert run.plan()
+    grown(log, 3)
+    assert run.rows(0) == []
+    # a crash before the first batch is done loses nothing
+    assert Run(table, ends, startingVersion="latest").restarted().all() == [[], [30, 31]]
+
+
+def test_a_start_that_is_not_there_yet(table: dr.Table) -> None:
+    run = Run(table, [], startingVersion="9")
+    with pytest.raises(dr.VersionNotFoundError):
+        run.plan()
+    assert run.ends == []
+
+
+def test_any_two_places_are_the_rows_between(log: logs.LogBuilder, table: dr.Table) -> None:
+    run = Run(table, [], maxFilesPerTrigger="1", startingVersion="0")
+    single = run.all()
+    for first in range(len(single)):
+        for last in range(first, len(single)):
+            splits = run.planner.between(run.place(first - 1), run.place(last), 1)
+            found = [value for split in splits for value in split.to_arrow()["id"].to_pylist()]
+            assert found == [value for rows in single[first : last + 1] for value in rows]
+
+
+def test_commits_that_are_not_tolerated(log: logs.LogBuilder, table: dr.Table) -> None:
+    run = Run(table, [])
+    assert run.all() == [[10, 11, 20, 21]]
+    log.commit(logs.commit_info("DELETE"), feed.removal(log.state().actions()[-1]))
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        run.all()
+    assert caught.value.code == "follow.deletes"
+    with pytest.raises(dr.UnsupportedFeatureError):
+        Run(table, run.ends[:1], maxFilesPerTrigger="1").restarted().plan()
+    tolerant = Run(table, run.ends, ignoreDeletes="true").restarted()
+    assert tolerant.all()[1:] == [[]]
+    grown(log, 4)
+    again = Run(table, run.ends, skipChangeCommits="true", startingVersion="0").restarted()
+    assert again.all()[2:] == [[40, 41]]
+
+
+def test_columns_that_change_end_the_run(log: logs.LogBuilder, table: dr.Table) -> None:
+    run = Run(table, [])
+    run.all()
+    grown(log, 3)
+    log.commit(logs.metadata(logs.schema(id="long", more="string")))
+    for asked in (run.plan, lambda: run.rows(0)):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            asked()
+        assert caught.value.code == "follow.schema"
+    assert Run(table, run.ends).restarted().all()[1:] == [[30, 31]]
+
+
+def test_a_log_that_was_cut_short(log: logs.LogBuilder, table: dr.Table) -> None:
+    run = Run(table, [])
+    grown(log, 3)
+    run.all()
+    grown(log, 4)
+    run.all()
+    Path(log.table, "_delta_log", f"{4:020}.json").unlink()
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        run.rows(1)
+    assert caught.value.code == "follow.offset"
+
+
+def test_net_changes_of_a_batch(log: logs.LogBuilder) -> None:
+    feed.seed(log, vectors=False, feed=True)
+    table = dr.Table(log.uri)
+    options = {"startingVersion": "0", "changeKind": "upsert", "changeKey": "name"}
+    run = Run(table, [], **options)
+    run.plan()
+    [split] = run.planner.between(run.place(-1), run.place(0), SIZE)
+    rows = split.to_arrow().select(["name", "fruit", "_change_type"]).to_pylist()
+    assert sorted(tuple(row.values()) for row in rows) == [
+        ("jack", "banana", "insert"),
+        ("sarah", "orange", "insert"),
+    ]
+
+
+def test_options() -> None:
+    asked = {"readChangeData": "TRUE", "ignoreChanges": "false", "skipChangeCommits": "true"}
+    assert stream_options.follow_arguments(asked) == {
+        "kind": "full-delta",
+        "ignore_changes": False,
+        "skip_change_commits": True,
+    }
+    assert stream_options.follow_arguments({"failOnDataLoss": "FALSE"}) == {
+        "fail_on_data_loss": False
+    }
+    every = {
+        "changeKind": "upsert",
+        "changeDeleted": "include",
+        "changeKey": "a, b",
+        "filter": "a > 1",
+    }
+    assert stream_options.follow_arguments(every) == {
+        "kind": "upsert",
+        "deleted": "include",
+        "key": ["a", "b"],
+        "filter": "a > 1",
+    }
+    sizes = {
+        "10": 10,
+        "7b": 7,
+        "2k": 2048,
+        "2KB": 2048,
+        "3m": 3 << 20,
+        "1g": 1 << 30,
+        "1tb": 1 << 40,
+    }
+    for text, size in sizes.items():
+        assert stream_options.limits({"maxBytesPerTrigger": text}) == {"max_bytes_per_batch": size}
+    for bad in ("", "x", "0", "-1", "1.5g"):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            stream_options.limits({"maxFilesPerTrigger": bad})
+        assert caught.value.code == "option.number"
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        stream_options.start({"startingVersion": "first"})
+    assert caught.value.code == "option.number"
+    for check, given, code in [
+        (stream_options.check_batch, {"maxFilesPerTrigger": "1"}, "option.stream"),
+        (stream_options.check_stream, {"versionAsOf": "1"}, "option.batch"),
+        (
+            stream_options.check_stream,
+            {"startingVersion": "1", "startingTimestamp": "x"},
+            "option.start",
+        ),
+    ]:
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            check(given)
+        assert caught.value.code == code

@@ -1,0 +1,128 @@
+"""Which tables a query reads, by its text; Spark is not needed for that."""
+
+from __future__ import annotations
+
+import pytest
+
+from deltareplay.spark.query.queries import references
+from deltareplay.spark.syntax.parser import Expression
+
+#: Queries, and the tables that they read.
+QUERIES = {
+    "SELECT * FROM a": ["a"],
+    "select x.id from a x join b.c as y on x.id = y.id;": ["a", "b.c"],
+    "SELECT * FROM a, b c, (SELECT * FROM d) e, f": ["a", "b", "d", "f"],
+    "SELECT * FROM (a JOIN (b CROSS JOIN c)) WHERE x IN (1, 2)": ["a", "b", "c"],
+    "SELECT a, b FROM t WHERE id IN (SELECT id FROM u WHERE EXISTS (FROM v))": ["t", "u", "v"],
+    "SELECT id FROM a GROUP BY id, x HAVING count(*) > 1 ORDER BY id, y": ["a"],
+    "SELECT 1 UNION ALL SELECT x FROM a EXCEPT TABLE b INTERSECT (TABLE c)": ["a", "b", "c"],
+    "FROM a SELECT id": ["a"],
+    "TABLE a": ["a"],
+    "EXPLAIN EXTENDED SELECT * FROM a": ["a"],
+    "INSERT INTO TABLE o SELECT * FROM a": ["a"],
+    "CREATE TABLE o USING parquet AS SELECT * FROM a": ["a"],
+    "CREATE OR REPLACE TEMP VIEW v AS SELECT * FROM a": ["a"],
+    # names that WITH defines, and the tables of their queries
+    "WITH x AS (SELECT * FROM a), `Y`(n) AS (SELECT 1) SELECT * FROM X, y JOIN b": ["a", "b"],
+    "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT * FROM r": [],
+    # FROM that is no list of tables
+    "SELECT extract(YEAR FROM at), trim(BOTH 'x' FROM s), substring(s FROM 2) FROM a": ["a"],
+    "SELECT extract(YEAR FROM (SELECT max(at) FROM b)) FROM a": ["b", "a"],
+    "SELECT a.x IS NOT DISTINCT FROM y, t.from, `from` FROM a": ["a"],
+    "SELECT * FROM a LATERAL VIEW explode(xs) e AS x, y": ["a"],
+    "SELECT * FROM a, LATERAL (SELECT * FROM b WHERE b.id = a.id), c": ["a", "b", "c"],
+    "SELECT 'FROM b', \"FROM c\" -- FROM d\n FROM a /* , e */": ["a"],
+    # no tables
+    "SELECT * FROM range(3), explode(array(1)) t(x)": [],
+    "SELECT * FROM VALUES (1, 'FROM'), (2, 'b') AS t(a, b)": [],
+    "SHOW TABLES FROM a": [],
+    "SET x = FROM a": [],
+}
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_tables_are_found_by_the_words_before_them(text: str) -> None:
+    assert [".".join(one.name) for one in references(text)] == QUERIES[text]
+
+
+def test_a_version_belongs_to_the_table() -> None:
+    text = (
+        "SELECT * FROM delta.`/a b` VERSION AS OF 3 x, b FOR TIMESTAMP AS OF '2026-01-01', "
+        "c TIMESTAMP AS OF now() JOIN d VERSION AS OF '7'"
+    )
+    found = references(text)
+    assert [one.name for one in found] == [("delta", "/a b"), ("b",), ("c",), ("d",)]
+    assert [(one.version, one.timestamp) for one in found] == [
+        (3, None),
+        (None, "2026-01-01"),
+        (None, Expression("now()")),
+        (7, None),
+    ]
+    assert text[found[0].start : found[0].end] == "delta.`/a b` VERSION AS OF 3"
+
+
+@pytest.mark.parametrize(
+    ("text", "with_alias"),
+    [
+        ("SELECT * FROM a", "SELECT * FROM a!"),
+        ("SELECT * FROM a WHERE id = 1", "SELECT * FROM a! WHERE id = 1"),
+        ("SELECT * FROM a x", None),
+        ("SELECT * FROM a AS x", None),
+        ("SELECT * FROM a `where`", None),
+        (
+            "SELECT * FROM a VERSION AS OF 1 ORDER BY 1",
+            "SELECT * FROM a VERSION AS OF 1! ORDER BY 1",
+        ),
+        ("SELECT * FROM a TABLESAMPLE (5 ROWS)", "SELECT * FROM a TABLESAMPLE (5 ROWS)!"),
+        ("SELECT * FROM a TABLESAMPLE (5 ROWS) x", None),
+        ("(SELECT * FROM a) UNION SELECT 1", "(SELECT * FROM a!) UNION SELECT 1"),
+        ("TABLE a", None),
+    ],
+)
+def test_where_an_alias_may_be_put(text: str, with_alias: str | None) -> None:
+    [found] = references(text)
+    place = found.alias_at
+    assert (None if place is None else f"{text[:place]}!{text[place:]}") == with_alias
+
+
+@pytest.mark.parametrize(
+    ("text", "conditions"),
+    [
+        (
+            "SELECT * FROM a WHERE x > 1 AND y = 'GROUP' GROUP BY x",
+            [("x > 1 AND y = 'GROUP'", False)],
+        ),
+        ("SELECT * FROM a t, b WHERE t.x = b.x;", [("t.x = b.x", True)] * 2),
+        ("SELECT * FROM a JOIN range(3) r WHERE x > r.id", [("x > r.id", True)]),
+        (
+            "SELECT * FROM a, (SELECT * FROM b WHERE y = 2) WHERE x = 1",
+            [("x = 1", True), ("y = 2", False)],
+        ),
+        (
+            "SELECT * FROM a WHERE x IN (SELECT y FROM b WHERE b.z = a.z)",
+            [
+                ("x IN (SELECT y FROM b WHERE b.z = a.z)", False),
+                ("b.z = a.z", False),
+            ],
+        ),
+        (
+            "SELECT * FROM a WHERE x = 1 UNION ALL SELECT * FROM b",
+            [("x = 1", False), (None, False)],
+        ),
+        ("FROM a SELECT x WHERE x = 1", [("x = 1", False)]),
+        # rows that do not satisfy it matter
+        ("SELECT * FROM a LEFT JOIN b USING (x) WHERE b.x IS NULL", [(None, False)] * 2),
+        ("SELECT * FROM a ANTI JOIN b USING (x) WHERE x = 1", [(None, False)] * 2),
+        ("SELECT * FROM a PIVOT (sum(v) FOR x IN (1, 2)) WHERE y = 1", [(None, False)]),
+        ("SELECT * FROM a TABLESAMPLE (5 ROWS) WHERE y = 1", [(None, False)]),
+        ("FROM a |> AGGREGATE sum(x) AS x GROUP BY y |> WHERE x = 1", [(None, False)]),
+        ("SELECT * FROM (a JOIN b) WHERE x = 1", [(None, False)] * 2),
+        ("SELECT * FROM a AS t(y, x) WHERE x = 1", [(None, False)]),
+        ("SELECT * FROM a t (y, x), b WHERE x = 1", [(None, False), ("x = 1", True)]),
+        ("SELECT * FROM a WHERE", [(None, False)]),
+    ],
+)
+def test_a_condition_is_that_of_the_tables_before_it(
+    text: str, conditions: list[tuple[str | None, bool]]
+) -> None:
+    assert [(one.where, one.is_joined) for one in references(text)] == conditions

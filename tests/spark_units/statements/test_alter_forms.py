@@ -1,0 +1,145 @@
+"""How ``deltareplay.spark.sql`` splits ``ALTER TABLE``; Spark is not needed for that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+from deltareplay.spark.statements import alter_forms
+from deltareplay.spark.statements.alter_forms import (
+    AddColumns,
+    AddConstraint,
+    ChangeColumn,
+    ChangeColumns,
+    ChangeEntry,
+    ClusterBy,
+    DropColumns,
+    DropConstraint,
+    DropFeature,
+    NewColumn,
+    Position,
+    RenameColumn,
+    SetProperties,
+    UnsetProperties,
+)
+
+
+def changes(*columns: ChangeColumn) -> ChangeColumns:
+    return ChangeColumns(columns)
+
+
+#: What follows the name of the table.
+CASES: dict[str, Any] = {
+    "SET TBLPROPERTIES ('a' = 'b', x.y=5, `z z`.q TRUE, 'w' 'it''s' , k = 1.5);": SetProperties(
+        {"a": "b", "x.y": "5", "z z.q": "true", "w": "its", "k": "1.5"}
+    ),
+    "UNSET TBLPROPERTIES IF EXISTS ('a', x.y)": UnsetProperties(("a", "x.y")),
+    "ADD COLUMN x INT": AddColumns((NewColumn(("x",), "INT"),)),
+    "ADD COLUMNS (a.b struct<c: int, d: decimal(5, 2)> NOT NULL COMMENT 'why', a.e string)": (
+        AddColumns(
+            (
+                NewColumn(("a", "b"), "struct<c: int, d: decimal(5, 2)>", False, "why"),
+                NewColumn(("a", "e"), "string"),
+            )
+        )
+    ),
+    "ADD COLUMNS x MAP<STRING, ARRAY<INT>>, y INT COMMENT 'y'": AddColumns(
+        (NewColumn(("x",), "MAP<STRING, ARRAY<INT>>"), NewColumn(("y",), "INT", True, "y"))
+    ),
+    "RENAME COLUMN a.b TO `c d`": RenameColumn(("a", "b"), "c d"),
+    "DROP COLUMN a": DropColumns((("a",),)),
+    "DROP COLUMNS IF EXISTS (a, b.c)": DropColumns((("a",), ("b", "c")), True),
+    "ADD COLUMNS (x INT FIRST COMMENT 'c', a.y INT, a.z INT COMMENT 'd' AFTER `y y`)": AddColumns(
+        (
+            NewColumn(("x",), "INT", True, "c", Position()),
+            NewColumn(("a", "y"), "INT"),
+            NewColumn(("a", "z"), "INT", True, "d", Position("y y")),
+        )
+    ),
+    "ALTER COLUMN a.b TYPE DECIMAL(12, 2)": changes(ChangeColumn(("a", "b"), "DECIMAL(12, 2)")),
+    "CHANGE a COMMENT 'c'": changes(ChangeColumn(("a",), None, "c")),
+    "CHANGE COLUMN a A BIGINT COMMENT 'c'": changes(ChangeColumn(("a",), "BIGINT", "c")),
+    "CHANGE a a INT AFTER b": changes(ChangeColumn(("a",), "INT", position=Position("b"))),
+    "CHANGE a FIRST": changes(ChangeColumn(("a",), position=Position())),
+    "ALTER COLUMN a SET DEFAULT f(1, 'x,'), a.b DROP DEFAULT, c DROP NOT NULL": changes(
+        ChangeColumn(("a",), default="f(1, 'x,')"),
+        ChangeColumn(("a", "b"), drops="DEFAULT"),
+        ChangeColumn(("c",), drops="NOT NULL"),
+    ),
+    "ALTER a TYPE MAP<STRING, INT>, b COMMENT 'c', d AFTER e;": changes(
+        ChangeColumn(("a",), "MAP<STRING, INT>"),
+        ChangeColumn(("b",), comment="c"),
+        ChangeColumn(("d",), position=Position("e")),
+    ),
+    "ADD CONSTRAINT c CHECK (a > (1 + 2) AND b = ')')": AddConstraint(
+        "c", "a > (1 + 2) AND b = ')'"
+    ),
+    "DROP CONSTRAINT IF EXISTS `c d`": DropConstraint("c d", True),
+    "CLUSTER BY (a, b.c)": ClusterBy(("a", "b.c")),
+    "CLUSTER BY NONE": ClusterBy(()),
+    "DROP FEATURE deletionVectors TRUNCATE HISTORY": DropFeature("deletionVectors", True),
+    "DROP FEATURE 'v2Checkpoint'": DropFeature("v2Checkpoint"),
+    "RENAME TO u": ChangeEntry("RENAME TO"),
+    "SET LOCATION '/x'": ChangeEntry("SET LOCATION"),
+}
+
+#: Forms that are not complete, and what the message says.
+WRONG = {
+    "": "expected what to alter, not 'the end', at line 1, column 15",
+    "SET TBLPROPERTIES ()": "expected a name, not ')'",
+    "SET TBLPROPERTIES ('a')": "expected a string, a number, true or false, not ')'",
+    "SET TBLPROPERTIES ('a' = b)": "expected a string, a number, true or false, not 'b'",
+    "SET TBLPROPERTIES (a = 1, 'a' = 2)": "expected no second value of a, not '='",
+    "SET TBLPROPERTIES ('location' = '/x')": "expected properties without location, which Spark",
+    "UNSET TBLPROPERTIES ('a' = 'b')": "expected ), not '='",
+    "ADD COLUMN x": "expected a type, not 'the end'",
+    "ADD COLUMNS (x INT": "expected ), not 'the end'",
+    "RENAME COLUMN a TO b.c": "expected the end of the statement, not '.'",
+    "ALTER COLUMN a a INT": "expected TYPE, COMMENT, SET, DROP, FIRST or AFTER, not 'a'",
+    "ALTER COLUMN a FIRST, b": "expected TYPE, COMMENT, SET, DROP, FIRST or AFTER, not 'the end'",
+    "ALTER COLUMN a AFTER b.c": "expected the end of the statement, not '.'",
+    "ALTER COLUMN a SET DEFAULT": "expected an expression, not 'the end'",
+    "ADD COLUMN x INT FIRST AFTER y": "expected the end of the statement, not 'AFTER'",
+    "CHANGE a a INT, b b INT": "expected the end of the statement, not ','",
+    "ALTER COLUMN a TYPE INT COMMENT 'c'": "expected the end of the statement, not 'COMMENT'",
+    "CHANGE COLUMN a a INT NOT NULL": "expected the end of the statement, not 'NOT'",
+    "CHANGE COLUMN a b INT": "expected the name a once more (RENAME COLUMN gives another), not 'b'",
+    "ADD CONSTRAINT c CHECK a > 1": "expected (, not 'a'",
+    "ADD CONSTRAINT c CHECK (a > 1) NOT ENFORCED": "expected the end of the statement, not 'NOT'",
+    "CLUSTER BY a": "expected (, not 'a'",
+    "DROP CONSTRAINT c CASCADE": "expected the end of the statement, not 'CASCADE'",
+}
+
+#: Forms that do not exist here, and what the message says.
+UNSUPPORTED = {
+    "ADD COLUMN x INT DEFAULT 5": "add the column without it, then ALTER COLUMN ... SET DEFAULT",
+    "ALTER COLUMN a.b SET NOT NULL": "ADD CONSTRAINT ... CHECK (a.b IS NOT NULL)",
+    "ALTER COLUMN a SYNC IDENTITY": "spark.sql does it in a session that has delta-spark's jar",
+    "ADD CONSTRAINT c PRIMARY KEY (a)": "Delta tables have CHECK constraints only",
+    "ADD PARTITION (a = 1)": "ALTER TABLE ... ADD PARTITION is not supported for Delta tables",
+    "RECOVER PARTITIONS": "the docstring of deltareplay.spark.sql lists the forms",
+    "REPLACE COLUMNS (a INT)": "ALTER TABLE ... REPLACE COLUMNS",
+}
+
+
+@pytest.mark.parametrize("form", CASES)
+def test_splits(form: str) -> None:
+    assert alter_forms.parse(f"ALTER TABLE a.t {form}") == CASES[form]
+
+
+@pytest.mark.parametrize("form", WRONG)
+def test_names_the_position(form: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        alter_forms.parse(f"ALTER TABLE t {form}")
+    assert caught.value.code == "sql.syntax"
+    assert WRONG[form] in str(caught.value)
+
+
+@pytest.mark.parametrize("form", UNSUPPORTED)
+def test_names_what_to_do_instead(form: str) -> None:
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        alter_forms.parse(f"ALTER TABLE t {form}")
+    assert caught.value.code == "sql.alter"
+    assert UNSUPPORTED[form] in str(caught.value)

@@ -1,0 +1,299 @@
+"""How ``deltareplay.spark.sql`` splits Delta's statements; Spark is not needed for that."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+from deltareplay.spark.statements import forms as statements
+from deltareplay.spark.statements import insert
+from deltareplay.spark.statements.forms import (
+    Alter,
+    Clause,
+    Clone,
+    Comment,
+    Convert,
+    Create,
+    Delete,
+    Describe,
+    Generate,
+    Insert,
+    Merge,
+    Optimize,
+    Restore,
+    Show,
+    Source,
+    Truncate,
+    Update,
+    Vacuum,
+)
+
+DELTA = ("delta", "/tmp/a b")
+
+CASES: dict[str, Any] = {
+    "DELETE FROM t": Delete(("t",), None, None),
+    "delete from `a b`.`c``d` AS x where x.id = 1 -- why": Delete(("a b", "c`d"), "x", "x.id = 1"),
+    "DELETE FROM t WHERE s = 'a;b' AND r = r'\\d' ;": Delete(
+        ("t",), None, "s = 'a;b' AND r = r'\\d'"
+    ),
+    "/* a /* nested */ comment */ DELETE FROM delta.`/tmp/a b` WHERE id IN (1, 2)": Delete(
+        DELTA, None, "id IN (1, 2)"
+    ),
+    "UPDATE t x SET a = b = c, s.d = 'x, y' WHERE e": Update(
+        ("t",), "x", {"a": "b = c", "s.d": "'x, y'"}, "e"
+    ),
+    "UPDATE t SET a = (SELECT max(b) FROM u WHERE u.id = 1), b = m[1, 2]": Update(
+        ("t",), None, {"a": "(SELECT max(b) FROM u WHERE u.id = 1)", "b": "m[1, 2]"}, None
+    ),
+    "UPDATE t SET a = CASE WHEN where THEN 1 ELSE 2 END WHERE b": Update(
+        ("t",), None, {"a": "CASE WHEN where THEN 1 ELSE 2 END"}, "b"
+    ),
+    "OPTIMIZE '/tmp/a b'": Optimize(DELTA, None),
+    "OPTIMIZE t FULL": Optimize(("t",), None, full=True),
+    "OPTIMIZE t WHERE p = 'ZORDER BY' ZORDER BY (a, s.b)": Optimize(
+        ("t",), "p = 'ZORDER BY'", ("a", "s.b")
+    ),
+    "OPTIMIZE t ZORDER BY a": Optimize(("t",), None, ("a",)),
+    "REORG TABLE t WHERE p > 1 APPLY (PURGE)": Optimize(("t",), "p > 1", purge=True),
+    "VACUUM '/tmp/a b' RETAIN 0.5 HOURS DRY RUN": Vacuum(DELTA, 0.5, True, False),
+    "VACUUM t LITE RETAIN 7 HOURS": Vacuum(("t",), 7.0, False, True),
+    "VACUUM t FULL": Vacuum(("t",), None, False, False),
+    "DESC HISTORY delta.`/tmp/a b` LIMIT 3": Describe(DELTA, True, 3),
+    "describe history t": Describe(("t",), True),
+    "DESCRIBE DETAIL '/tmp/a b'": Describe(DELTA, False),
+    "RESTORE TABLE t TO VERSION AS OF 3": Restore(("t",), 3, None),
+    "RESTORE t TO FOR SYSTEM_VERSION AS OF '3'": Restore(("t",), 3, None),
+    "RESTORE t TIMESTAMP AS OF '2026-01-01'": Restore(("t",), None, "2026-01-01"),
+    "CONVERT TO DELTA parquet.`/x`": Convert(("parquet", "/x"), None),
+    "CONVERT TO DELTA parquet.`/x` NO STATISTICS PARTITIONED BY (a INT, b DECIMAL(5, 2))": Convert(
+        ("parquet", "/x"), "a INT, b DECIMAL(5, 2)"
+    ),
+    "GENERATE symlink_format_manifest FOR TABLE t": Generate(("t",), "symlink_format_manifest"),
+    "CREATE TABLE IF NOT EXISTS a.b SHALLOW CLONE t": Clone(
+        ("a", "b"), ("t",), "create_if_not_exists", None, None, {}, None
+    ),
+    "CREATE OR REPLACE TABLE t SHALLOW CLONE delta.`/tmp/a b` VERSION AS OF 2 "
+    "TBLPROPERTIES ('a.b' = 'c', delta.d = true) LOCATION '/y'": Clone(
+        ("t",), DELTA, "create_or_replace", 2, None, {"a.b": "c", "delta.d": "true"}, "/y"
+    ),
+    "REPLACE TABLE t SHALLOW CLONE u TIMESTAMP AS OF '2026-01-01'": Clone(
+        ("t",), ("u",), "replace", None, "2026-01-01", {}, None
+    ),
+    "MERGE INTO t USING a.u ON t.id = u.id WHEN MATCHED THEN UPDATE SET *": Merge(
+        ("t",),
+        None,
+        Source("a.u", "u"),
+        "t.id = u.id",
+        (Clause("when_matched_update_all", None, None),),
+        False,
+    ),
+    "MERGE WITH SCHEMA EVOLUTION INTO delta.`/tmp/a b` AS t USING u VERSION AS OF 3 AS s "
+    "ON t.id = s.id WHEN NOT MATCHED BY TARGET THEN INSERT *": Merge(
+        DELTA,
+        "t",
+        Source("u VERSION AS OF 3 AS s", "s"),
+        "t.id = s.id",
+        (Clause("when_not_matched_insert_all", None, None),),
+        True,
+    ),
+    """
+    MERGE INTO t USING (SELECT * FROM u JOIN v ON u.id = v.id WHERE a IN (1, 2)) s
+    ON t.id = s.id AND CASE WHEN s.a THEN 1 ELSE 2 END = 1
+    WHEN MATCHED AND s.op = 'WHEN THEN' THEN DELETE
+    WHEN MATCHED THEN UPDATE SET t.a = CASE WHEN s.b > 1 THEN s.b ELSE t.b END, `x y` = f(s.a, 1)
+    WHEN NOT MATCHED AND s.c THEN INSERT (id, `x y`) VALUES (s.id, f(1, 2))
+    WHEN NOT MATCHED BY SOURCE AND t.end > 3 THEN UPDATE SET a = t.a + 1
+    WHEN NOT MATCHED BY SOURCE THEN DELETE;
+    """: Merge(
+        ("t",),
+        None,
+        Source("(SELECT * FROM u JOIN v ON u.id = v.id WHERE a IN (1, 2)) s", "s"),
+        "t.id = s.id AND CASE WHEN s.a THEN 1 ELSE 2 END = 1",
+        (
+            Clause("when_matched_delete", "s.op = 'WHEN THEN'", None),
+            Clause(
+                "when_matched_update",
+                None,
+                {"t.a": "CASE WHEN s.b > 1 THEN s.b ELSE t.b END", "`x y`": "f(s.a, 1)"},
+            ),
+            Clause("when_not_matched_insert", "s.c", {"id": "s.id", "`x y`": "f(1, 2)"}),
+            Clause("when_not_matched_by_source_update", "t.end > 3", {"a": "t.a + 1"}),
+            Clause("when_not_matched_by_source_delete", None, None),
+        ),
+        False,
+    ),
+}
+
+#: Statements of tables of any format: their text goes to Spark, unless it is a Delta table.
+OF_ANY_FORMAT: dict[str, Any] = {
+    "ALTER TABLE a.b WRITE ORDERED BY c": lambda text: Alter(("a", "b"), text),
+    "ALTER TABLE delta.`/tmp/a b` ADD COLUMN a INT;": lambda text: Alter(DELTA, text),
+    "CREATE TABLE t (id INT COMMENT 'x') USING DELTA": lambda text: Create(("t",), "DELTA", text),
+    "CREATE OR REPLACE TABLE t USING parquet": lambda text: Create(("t",), "parquet", text),
+    "CREATE TABLE IF NOT EXISTS t USING delta LOCATION '/x' TBLPROPERTIES (a = 1)": (
+        lambda text: Create(("t",), "delta", text)
+    ),
+    "CREATE TABLE t (id INT) STORED AS PARQUET": lambda text: Create(("t",), "hive", text),
+    "CREATE TABLE t (id INT)": lambda text: Create(("t",), None, text),
+    "CREATE TABLE t USING delta COMMENT 'x' AS SELECT 1": lambda text: Create(
+        ("t",), "delta", text
+    ),
+    "TRUNCATE TABLE a.t PARTITION (p = 1)": lambda text: Truncate(("a", "t"), text),
+    "DESC t": lambda text: Show(("t",), text),
+    "DESCRIBE TABLE EXTENDED a.t c": lambda text: Show(("a", "t"), text),
+    "SHOW TBLPROPERTIES t ('a')": lambda text: Show(("t",), text),
+    "SHOW COLUMNS FROM t IN a.b": lambda text: Show(("a", "b", "t"), text),
+    "SHOW CREATE TABLE t": lambda text: Show(("t",), text),
+    "INSERT INTO t VALUES (1)": lambda text: Insert(("t",), text),
+    "INSERT OVERWRITE TABLE delta.`/t` SELECT 1": lambda text: Insert(("delta", "/t"), text),
+    "INSERT WITH SCHEMA EVOLUTION INTO a.t BY NAME SELECT 1": lambda text: Insert(("a", "t"), text),
+    "COMMENT ON TABLE t IS 'x'": lambda _: Comment(("t",), "x"),
+    "COMMENT ON TABLE t IS NULL": lambda _: Comment(("t",), ""),
+}
+
+#: What Spark runs.
+OTHERS = (
+    "",
+    "SELECT 1",
+    "WITH a AS (SELECT 1) SELECT * FROM a",
+    "INSERT OVERWRITE DIRECTORY '/t' USING parquet SELECT 1",
+    "INSERT OVERWRITE LOCAL DIRECTORY '/t' SELECT 1",
+    "INSERT",
+    "CREATE OR REPLACE TEMP VIEW v AS SELECT 1",
+    "DESCRIBE",
+    "SHOW TABLES",
+    "DELETE",
+    "ALTER TABLE",
+    "TRUNCATE TABLE",
+    "ALTER VIEW t AS SELECT 1",
+)
+
+#: Statements that are not complete, and what the message says.
+WRONG = {
+    "DELETE FROM t WHERE": "expected an expression, not 'the end', at line 1, column 20",
+    "DELETE FROM t\nWHERE a)": "expected the end of the statement, not ')', at line 2, column 8",
+    "DELETE FROM": "expected a name, not 'the end', at line 1, column 12",
+    "UPDATE t SET a 1": "expected =, not '1', at line 1, column 16",
+    "UPDATE t SET a = 1, a = 2": "expected no second value of a, not '2', at line 1, column 25",
+    "OPTIMIZE t ZORDER BY (a": "expected ), not 'the end', at line 1, column 24",
+    "VACUUM t RETAIN x HOURS": "expected a number, not 'x', at line 1, column 17",
+    "VACUUM t RETAIN 7": "expected HOURS, not 'the end', at line 1, column 18",
+    "VACUUM t USING INVENTORY u": "expected RETAIN, DRY RUN, LITE or FULL, not 'USING'",
+    "DESCRIBE HISTORY t LIMIT x": "expected a whole number, not 'x', at line 1, column 26",
+    "RESTORE t": "expected VERSION AS OF or TIMESTAMP AS OF, not 'the end'",
+    "MERGE INTO t USING u ON a = b": "expected WHEN, not 'the end', at line 1, column 30",
+    "MERGE INTO t USING u ON a WHEN MATCHED THEN INSERT *": "expected UPDATE, not 'INSERT'",
+    "MERGE INTO t USING u ON a WHEN NOT MATCHED THEN INSERT (a, b) VALUES (1)": (
+        "expected 2 values before this"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_splits(text: str) -> None:
+    assert statements.parse(text) == CASES[text]
+
+
+@pytest.mark.parametrize("text", OF_ANY_FORMAT)
+def test_splits_off_the_name_of_the_table(text: str) -> None:
+    assert statements.parse(text) == OF_ANY_FORMAT[text](text)
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_leaves_to_spark(text: str) -> None:
+    assert statements.parse(text) is None
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_names_the_position(text: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        statements.parse(text)
+    assert caught.value.code == "sql.syntax"
+    assert WRONG[text] in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("DELETE FROM t WHERE s = 'a", "the string that begins at line 1, column 25"),
+        ('SELECT\n"a', "the string that begins at line 2, column 1"),
+        ("DELETE FROM `t", "the name in backticks that begins at line 1, column 13"),
+        ("DELETE /* FROM t", "the comment that begins at line 1, column 8"),
+    ],
+)
+def test_names_what_does_not_end(text: str, message: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        statements.parse(text)
+    assert caught.value.code == "sql.token"
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "INSERT INTO t VALUES (1);;",
+            insert.Insert("VALUES (1)", None, False, False, None, False, {}),
+        ),
+        (
+            "INSERT OVERWRITE TABLE a.t (id, `x y`) (SELECT 1, 2) -- why",
+            insert.Insert("(SELECT 1, 2)", ("id", "x y"), False, True, None, False, {}),
+        ),
+        (
+            "INSERT INTO t (WITH q AS (SELECT 1) TABLE q)",
+            insert.Insert("(WITH q AS (SELECT 1) TABLE q)", None, False, False, None, False, {}),
+        ),
+        (
+            "INSERT INTO t REPLACE WHERE f(day) > 'SELECT' SELECT 1",
+            insert.Insert("SELECT 1", None, False, True, "f(day) > 'SELECT'", False, {}),
+        ),
+        (
+            "INSERT WITH SCHEMA EVOLUTION INTO t BY NAME FROM u SELECT *",
+            insert.Insert("FROM u SELECT *", None, True, False, None, True, {}),
+        ),
+        (
+            "INSERT OVERWRITE t PARTITION (a = 'x', `b c`, d = -1.5, e = NULL) (f) SELECT 1",
+            insert.Insert(
+                "SELECT 1",
+                ("f",),
+                False,
+                True,
+                None,
+                False,
+                {"a": "'x'", "b c": None, "d": "-1.5", "e": "NULL"},
+            ),
+        ),
+    ],
+)
+def test_parts_of_an_insert(text: str, parts: insert.Insert) -> None:
+    assert insert.parse(text) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("INSERT INTO t", "expected a query, not 'the end'"),
+        ("INSERT INTO t (a, b)", "expected a query, not 'the end'"),
+        ("INSERT INTO t (a + 1) SELECT 1", "expected ), not '+', at line 1, column 18"),
+        ("INSERT INTO t PARTITION (p = q) SELECT 1", "expected a number, not 'q', at line 1"),
+        ("INSERT INTO t PARTITION (p, P = 1) SELECT 1", "expected no second P"),
+        ("INSERT INTO t PARTITION (p) IF NOT EXISTS SELECT 1", "expected a query, not 'IF'"),
+    ],
+)
+def test_an_insert_that_is_not_complete(text: str, message: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError, match=re.escape(message)) as caught:
+        insert.parse(text)
+    assert caught.value.code == "sql.syntax"
+
+
+def test_an_insert_of_a_merge_sets_no_column_twice() -> None:
+    # as delta-spark (DELTA_DUPLICATE_COLUMNS_ON_INSERT)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        statements.parse(
+            "MERGE INTO t USING s ON t.k = s.k "
+            "WHEN NOT MATCHED THEN INSERT (k, v, v) VALUES (1, 2, 3)"
+        )
+    assert caught.value.code == "statement.column"

@@ -1,0 +1,178 @@
+"""What Hadoop is told of credentials that a catalog vends; needs no session."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+from deltareplay.catalogs import Credentials, LogTail
+from deltareplay.catalogs._glue_storage import GlueStorage
+from deltareplay.spark.storage.credentials import REDACTION, REDACTS, OpenedBy
+
+NO_SESSION: Any = None
+S3 = {"aws_access_key_id": "key-id", "aws_secret_access_key": "hush"}
+SAS = {"azure_storage_sas_token": "sv=1&sig=hush%3D"}
+LAKE = "abfss://c@lake.dfs.core.windows.net/t"
+
+
+class Vends:
+    """A catalog that vends and manages no commits."""
+
+    def __init__(self, options: Mapping[str, str] | None, life: float | None = None) -> None:
+        self.options, self.life = options, life
+        self.asked: list[str] = []
+
+    def load(self) -> LogTail:
+        return LogTail(None)
+
+    def commit(self, staged: Any) -> Any:
+        raise AssertionError
+
+    def published(self, version: int) -> None:
+        raise AssertionError
+
+    def credentials(self, operation: str) -> Credentials | None:
+        self.asked.append(operation)
+        if self.options is None:
+            return None
+        expires = None if self.life is None else int((time.time() + self.life) * 1000)
+        return Credentials(self.options, expires)
+
+
+def opened(uri: str, options: Mapping[str, str] | None, root: str | None = None) -> OpenedBy:
+    return OpenedBy.of(NO_SESSION, dr.Table(uri, catalog=Vends(options)), root, "READ")
+
+
+def test_keys_of_s3_are_those_of_the_bucket_alone() -> None:
+    found = opened("s3://b/t", {**S3, "aws_session_token": "token"})
+
+    assert found.scheme is not None
+    assert found.options == {
+        "fs.s3a.bucket.b.access.key": "key-id",
+        "fs.s3a.bucket.b.secret.key": "hush",
+        "fs.s3a.bucket.b.session.token": "token",
+        "fs.s3a.bucket.b.aws.credentials.provider": (
+            "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider"
+        ),
+        f"fs.{found.scheme}.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+    }
+    assert found.path("s3a://b/t/a b:c") == f"{found.scheme}://b/t/a b:c"
+    assert "hush" not in repr(found)
+
+
+def test_keys_without_a_session_and_an_endpoint() -> None:
+    own = {**S3, "aws_endpoint": "http://here:1", "AWS_REGION": "eu", "allow_http": "true"}
+    found = opened("s3a://b/t", own).options
+
+    provider = found["fs.s3a.bucket.b.aws.credentials.provider"]
+    assert provider == "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
+    assert found["fs.s3a.bucket.b.endpoint"] == "http://here:1"
+    assert found["fs.s3a.bucket.b.endpoint.region"] == "eu"
+    assert found["fs.s3a.bucket.b.path.style.access"] == "true"
+
+
+def test_the_same_credentials_have_the_same_scheme_and_others_another() -> None:
+    first, again = opened("s3://b/t", S3), opened("s3://b/u", S3)
+    other = opened("s3://b/t", {**S3, "aws_secret_access_key": "another"})
+
+    assert first.scheme == again.scheme
+    assert str(first.scheme).startswith("s3a-")
+    assert first.scheme != other.scheme
+
+
+def test_a_signature_of_azure() -> None:
+    found = opened(LAKE, SAS)
+
+    assert found.options == {
+        "fs.azure.account.auth.type.lake.dfs.core.windows.net": "SAS",
+        "fs.azure.sas.fixed.token.lake.dfs.core.windows.net": "sv=1&sig=hush%3D",
+        "fs.azure.account.hns.enabled.lake.dfs.core.windows.net": "true",
+        f"fs.{found.scheme}.impl": "org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem",
+    }
+    assert found.path(LAKE) == LAKE.replace("abfss:", f"{found.scheme}:")
+
+
+@pytest.mark.parametrize(
+    ("uri", "options"),
+    [("gs://b/t", {"google_bearer_token": "hush"}), ("s3://b/t", {"aws_skip_signature": "hush"})],
+)
+def test_what_hadoop_cannot_take_is_told(uri: str, options: dict[str, str]) -> None:
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        opened(uri, options)
+    assert caught.value.code == "spark.credentials"
+    assert next(iter(options)) in str(caught.value)
+    assert "hush" not in str(caught.value)
+    assert opened(uri, options, root=uri) == OpenedBy()
+
+
+@pytest.mark.parametrize("uri", ["s3://b/t", "gs://b/t", LAKE])
+def test_where_nothing_is_vended_sparks_own_are_used(uri: str) -> None:
+    assert opened(uri, None) == OpenedBy()
+    assert OpenedBy.of(NO_SESSION, dr.Table(uri), None, "READ") == OpenedBy()
+    assert OpenedBy().path(uri) == uri
+
+
+def test_with_a_root_sparks_own_are_used() -> None:
+    assert opened("s3://b/t", S3, root="s3a://b/t") == OpenedBy()
+
+
+def test_a_session_of_boto3_is_the_users_and_not_sparks() -> None:
+    class Session:
+        def _credentials(self) -> Credentials:
+            raise AssertionError("not asked")
+
+    table = dr.Table("s3://b/t", catalog=GlueStorage(Session()))
+    assert OpenedBy.of(NO_SESSION, table, None, "READ_WRITE") == OpenedBy()
+
+
+def test_a_users_own_keys_are_not_sparks() -> None:
+    assert OpenedBy.of(NO_SESSION, dr.Table("s3://b/t", S3), None, "READ") == OpenedBy()
+
+
+def test_credentials_are_used_again_while_they_are_fresh() -> None:
+    vends = Vends(S3, life=2.0)
+    table = dr.Table("s3://b/t", catalog=vends)
+    first = OpenedBy.of(NO_SESSION, table, None, "READ")
+
+    assert OpenedBy.of(NO_SESSION, table, None, "READ") == first
+    assert vends.asked == ["READ"]
+    OpenedBy.of(NO_SESSION, table, None, "READ_WRITE")
+    assert vends.asked == ["READ", "READ_WRITE"]
+    time.sleep(0.6)  # more than a quarter of their life
+    assert OpenedBy.of(NO_SESSION, table, None, "READ").expires_at > first.expires_at  # type: ignore
+    assert vends.asked == ["READ", "READ_WRITE", "READ"]
+
+
+def test_a_table_takes_no_credentials_along() -> None:
+    table = dr.Table("s3://b/t", catalog=Vends(S3, life=60.0))
+    OpenedBy.of(NO_SESSION, table, None, "READ")
+    again = pickle.loads(pickle.dumps(table))
+
+    assert again._vended == {}
+    assert again._credentials("READ").storage_options == S3
+
+
+class Connected:
+    """What is asked of a session of Spark Connect."""
+
+    def __init__(self, setting: str | None) -> None:
+        self.conf = {REDACTION: setting} if setting else {}
+
+
+@pytest.mark.parametrize("setting", [None, "(?i)secret", "(", REDACTS + "|more", 'value: ".*"'])
+def test_a_server_that_would_log_them_is_refused(setting: str | None) -> None:
+    session: Any = Connected(setting)
+    found = opened("s3://b/t", S3)
+    assert OpenedBy().options_for(session) == {}
+    if setting and "value" in setting:
+        assert found.options_for(session) == found.options
+        return
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        found.options_for(session)
+    assert caught.value.code == "spark.redaction"
+    assert REDACTS in str(caught.value).encode().decode("unicode_escape")

@@ -1,0 +1,251 @@
+"""What ``deltareplay.spark`` decides before Spark is asked; needs no session."""
+
+from __future__ import annotations
+
+import json
+import re
+import types
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+from deltareplay import _native
+from deltareplay import spark as dr_spark
+from deltareplay.spark.scan import by_paths
+from deltareplay.spark.scan.files import _PLAIN, Files, located
+from deltareplay.spark.scan.frame import check_types, materialized_columns
+from deltareplay.spark.scan.partition_values import constants
+from deltareplay.spark.schema.fields import Column, columns_of
+from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.storage.credentials import OpenedBy
+from deltareplay.spark.storage.hadoop_path import hadoop_root
+
+NO_SESSION: Any = None
+
+
+class OldSession:
+    version = "3.4.1"
+
+    def createDataFrame(self) -> None:
+        raise AssertionError("never asked")
+
+
+def raises(code: str, kind: type[dr.DeltaReplayError], call: Any) -> dr.DeltaReplayError:
+    with pytest.raises(kind) as caught:
+        call()
+    assert caught.value.code == code
+    return caught.value
+
+
+def test_sessions() -> None:
+    raises("argument.session", dr.InvalidArgumentError, lambda: dr_spark.read("t", "t"))
+    error = raises("spark.version", dr.UnsupportedFeatureError, lambda: session.check(OldSession()))
+    assert "3.4.1" in str(error)
+    assert "3.5" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("file:///a%20b/c%2525", "file:///a b/c%25"),
+        ("s3://bucket/t/", "s3a://bucket/t"),
+        ("abfss://c@x.dfs.core.windows.net/t", "abfss://c@x.dfs.core.windows.net/t"),
+        ("gs://b/t", "gs://b/t"),
+    ],
+)
+def test_roots(uri: str, expected: str) -> None:
+    assert hadoop_root(uri) == expected
+
+
+def test_a_name_that_the_public_reader_passes_over() -> None:
+    table = pa.table({"p": ["file:/t/a", "file:/t/_b"], "n": [1, 1]})
+    files = Files("file:/t", table["p"], table["n"], table["n"], OpenedBy())
+    session: Any = None
+    error = raises(
+        "spark.hidden_file",
+        dr.UnsupportedFeatureError,
+        lambda: by_paths.frame(session, files, [], False),
+    )
+    assert error.path == "file:/t/_b"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [  # as Hadoop's Path(...).toUri().toString() has them
+        ("file:///t/a b/%20%", "file:/t/a%20b/%2520%25"),
+        ("file:/t/x=1,c:d;e+f@g!h~i*j'k(l)m&n$o-_.", "file:/t/x=1,c:d;e+f@g!h~i*j'k(l)m&n$o-_."),
+        ('file:/t/"#<>?[]\\^`{|}', "file:/t/%22%23%3C%3E%3F%5B%5D%5C%5E%60%7B%7C%7D"),
+        ("file:/t/ä猫", "file:/t/ä猫"),
+        ("file:/t/a\u00a0b\u0085c\x7f\u2000", "file:/t/a%C2%A0b%C2%85c%7F%E2%80%80"),
+        ("s3a://bucket/t/a b", "s3a://bucket/t/a%20b"),
+    ],
+)
+def test_paths_as_sparks_metadata_spells_them(path: str, expected: str) -> None:
+    assert by_paths.spelled(path) == expected
+
+
+def test_roots_that_spark_does_not_read() -> None:
+    for uri in ("memory://m/t", "az://c/t", "https://x/t"):
+        error = raises("spark.root", dr.InvalidArgumentError, lambda uri=uri: hadoop_root(uri))
+        assert "root=" in str(error)
+
+
+def test_paths_are_resolved_as_everywhere(tmp_path: Path) -> None:
+    table = dr.Table(tmp_path)
+    base = hadoop_root(table.uri)
+
+    def whole(*paths: str) -> list[str]:
+        listing = pa.table(
+            {"path": list(paths), "size": [1] * len(paths), "modificationTime": [0] * len(paths)}
+        )
+        return located(NO_SESSION, table, listing, None).paths.to_pylist()
+
+    assert whole("a/b.parquet", "c") == [f"{base}/a/b.parquet", f"{base}/c"]
+    odd = ["p=a%20b/x", "p=%2541", "./a", f"{table.uri}/y", "ä"]
+    assert whole(*odd) == [f"{base}/{name}" for name in ("p=a b/x", "p=%41", "a", "y", "ä")]
+    for bad in ("../x", "a/../../x", "/etc/passwd", "s3://b/x", "a/%2e%2e/%2e%2e/x"):
+        with pytest.raises(dr.CorruptTableError) as caught:
+            whole("fine", bad)
+        assert caught.value.path == bad
+
+
+def test_files_behind_links_are_refused_where_roots_are_named(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "away").mkdir()
+    (tmp_path / "t" / "p=1").symlink_to(tmp_path / "away")
+    (tmp_path / "away" / "x.parquet").touch()
+    listing = pa.table(
+        {"path": ["p=1/x.parquet", "no"], "size": [1, 1], "modificationTime": [0, 0]}
+    )
+    for roots in (None, [tmp_path / "away"]):
+        named = None if roots is None else [str(root) for root in roots]
+        assert (
+            len(located(NO_SESSION, dr.Table(tmp_path / "t", allowed_roots=named), listing, None))
+            == 2
+        )
+    with pytest.raises(dr.CorruptTableError) as caught:
+        located(NO_SESSION, dr.Table(tmp_path / "t", allowed_roots=[]), listing, None)
+    assert (caught.value.code, caught.value.path) == ("path.escapes_root", "p=1/x.parquet")
+
+
+@pytest.mark.parametrize(
+    "path", ["..", "a/..", ".", "./a", "/a", "a//b", "a%20b", "x:y", "", "a\\b"]
+)
+def test_what_is_not_plain_goes_to_the_engine(path: str) -> None:
+    assert not re.search(_PLAIN, path)
+
+
+def test_moments_in_a_zone_that_nobody_knows() -> None:
+    moments = pa.array([0], pa.timestamp("us", "UTC"))
+    listing = pa.table(
+        {
+            "partitionValues": pa.array(
+                [[("t", "1970-01-01 00:00:00")]], pa.map_(pa.string(), pa.string())
+            ),
+            "partitionValues_parsed": pa.StructArray.from_arrays([moments], names=["t"]),
+        }
+    )
+    column = Column("t", "t", "timestamp", "timestamp", {}, True)
+    [found] = constants(listing, [column], "America/Los_Angeles")
+    assert found.values.cast(pa.int64()).to_pylist() == [8 * 3600 * 10**6]
+    [found] = constants(listing, [column], "Etc/UTC")
+    assert found.values.cast(pa.int64()).to_pylist() == [0]
+    error = raises(
+        "spark.time_zone",
+        dr.UnsupportedFeatureError,
+        lambda: constants(listing, [column], "Mars/Olympus"),
+    )
+    assert "Mars/Olympus" in str(error)
+
+
+def test_row_ids_without_their_columns() -> None:
+    snapshot: Any = types.SimpleNamespace(properties={"delta.enableRowTracking": "true"}, version=3)
+    error = raises(
+        "spark.row_tracking", dr.UnsupportedFeatureError, lambda: materialized_columns(snapshot)
+    )
+    assert error.version == 3
+
+
+def snapshot_of(*fields: dict[str, Any], **properties: str) -> Any:
+    schema = json.dumps({"type": "struct", "fields": list(fields)})
+    return types.SimpleNamespace(schema_json=schema, properties=properties, partition_columns=["P"])
+
+
+def test_types_that_spark_lacks_are_named() -> None:
+    inner = {"type": "array", "elementType": "timestamp_nanos", "containsNull": True}
+    error = raises(
+        "spark.type",
+        dr.UnsupportedFeatureError,
+        lambda: columns_of(snapshot_of({"name": "g", "type": inner})),
+    )
+    assert "g.element" in str(error)
+    assert "columns=" in str(error)
+
+
+def test_shapes_are_bytes() -> None:
+    inner = {"type": "array", "elementType": "geography(OGC:CRS84, karney)", "containsNull": True}
+    columns = columns_of(
+        snapshot_of({"name": "g", "type": "geometry(EPSG:3857)"}, {"name": "l", "type": inner})
+    )
+    assert [one.logical_type for one in columns] == ["binary", {**inner, "elementType": "binary"}]
+    assert [one.physical_type for one in columns] == [one.logical_type for one in columns]
+
+
+def test_what_takes_spark_4_is_refused_before() -> None:
+    old: Any = types.SimpleNamespace(version="3.5.7")
+    change = {"delta.typeChanges": [{"fromType": "integer", "toType": "long"}]}
+    wide = {"name": "w", "type": "long", "metadata": change}
+    for field, told in (
+        (wide, "w had a narrower type"),
+        ({"name": "v", "type": "variant"}, "v is of"),
+    ):
+        columns = columns_of(snapshot_of(field))
+        check_types(types.SimpleNamespace(version="4.0.1"), columns)  # type: ignore[arg-type]
+        error = raises(
+            "spark.too_old",
+            dr.UnsupportedFeatureError,
+            lambda columns=columns: check_types(old, columns),
+        )
+        assert told in str(error)
+
+
+def test_physical_names_count_where_columns_are_mapped() -> None:
+    mapping = {"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "col-1"}
+    field = {"name": "a", "type": "long", "metadata": {**mapping, "comment": "c"}}
+    part = {"name": "p", "type": "string", "metadata": {}}
+    [plain, partition] = columns_of(snapshot_of(field, part))
+    assert (plain.physical, partition.is_partition) == ("a", True)
+    [mapped, _] = columns_of(snapshot_of(field, part, **{"delta.columnMapping.mode": "name"}))
+    assert (mapped.physical, mapped.metadata) == ("col-1", {"comment": "c"})
+    [by_id, _] = columns_of(snapshot_of(field, part, **{"delta.columnMapping.mode": "id"}))
+    assert by_id.metadata == {"comment": "c", "parquet.field.id": 7}
+
+
+def test_names_that_a_vacuum_sees_are_checked(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))._native
+    names = _native.visible_names(table.snapshot())
+    assert _native.old_files(table, names, "", 1 << 62) == []
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        _native.old_files(table, "nonsense", "", 0)
+    assert caught.value.code == "vacuum.names"
+
+
+def test_directories_are_divided_until_there_are_enough(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("p", pa.string()), ("q", pa.int64())])
+    table = dr.create_table(tmp_path, schema, ["p", "q"])
+    table.append(pa.table({"id": [1, 2, 3], "p": ["a", "a", "b"], "q": [1, 2, 1]}))
+    (tmp_path / "loose").write_bytes(b"1")
+    (tmp_path / "p=a" / "loose").write_bytes(b"12")
+    names = _native.visible_names(table.snapshot()._native)
+    ever = 1 << 62
+
+    def divided(wanted: int) -> tuple[list[str], list[tuple[str, int]]]:
+        return _native.listing_parts(table._native, names, wanted, ever)
+
+    assert divided(1) == ([""], [])
+    assert divided(2) == (["p=a", "p=b"], [("loose", 1)])
+    assert divided(3) == (["p=a/q=1", "p=a/q=2", "p=b/q=1"], [("loose", 1), ("p=a/loose", 2)])
+    assert divided(9) == divided(3)  # deeper there is nothing but files
