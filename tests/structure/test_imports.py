@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-PYTHON = Path(__file__).resolve().parents[2] / "python"
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = ROOT / "python"
+
+#: The packages of ``deltareplay.spark``: each may import those before it.
+SPARK = (
+    "syntax",
+    "session",
+    "schema",
+    "storage",
+    "catalog",
+    "scan",
+    "executors",
+    "row_changes",
+    "query",
+    "writing",
+    "dml",
+    "maintenance",
+    "format",
+    "definition",
+    "delta_table",
+    "statements",
+)
 
 
 def modules() -> dict[str, Path]:
@@ -26,26 +48,80 @@ def imported(node: ast.AST) -> Iterator[str]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import):
             yield from (alias.name for alias in child.names)
-        elif isinstance(child, ast.ImportFrom) and child.module and child.level == 0:
+        elif isinstance(child, ast.ImportFrom):
+            assert child.level == 0, "imports are absolute"
+            assert child.module
             yield child.module
             yield from (f"{child.module}.{alias.name}" for alias in child.names)
         yield from imported(child)
+
+
+def imports() -> dict[str, set[str]]:
+    """The modules that each module imports."""
+    files = modules()
+    return {
+        name: set(imported(ast.parse(path.read_text(encoding="utf-8")))) & files.keys() - {name}
+        for name, path in files.items()
+    }
 
 
 def in_order(graph: dict[str, set[str]]) -> list[str]:
     return list(TopologicalSorter(graph).static_order())
 
 
+def upwards(graph: dict[str, set[str]], parent: str, packages: tuple[str, ...]) -> list[str]:
+    """The imports of a package by one that comes before it."""
+
+    def rank(module: str) -> int | None:
+        inside = module.startswith(f"{parent}.")
+        return packages.index(module[len(parent) + 1 :].split(".")[0]) if inside else None
+
+    return [
+        f"{name} imports {other}"
+        for name, others in graph.items()
+        for other in others
+        if (mine := rank(name)) is not None and (its := rank(other)) is not None and its > mine
+    ]
+
+
 def test_no_circles() -> None:
-    files = modules()
-    graph = {
-        name: set(imported(ast.parse(path.read_text(encoding="utf-8")))) & files.keys() - {name}
-        for name, path in files.items()
-    }
-    assert len(in_order(graph)) == len(files) > 100
+    graph = imports()
+    assert len(in_order(graph)) == len(modules()) > 100
     assert sum(map(len, graph.values())) > 500
 
     # a table that a snapshot would import back
     graph["deltareplay._snapshot"].add("deltareplay._table")
     with pytest.raises(CycleError):
         in_order(graph)
+
+
+def test_packages_of_spark_import_those_before_them() -> None:
+    graph = imports()
+    assert not upwards(graph, "deltareplay.spark", SPARK)
+
+    # types that a scan would take from a statement
+    graph["deltareplay.spark.scan.read"].add("deltareplay.spark.dml.statement")
+    assert upwards(graph, "deltareplay.spark", SPARK) == [
+        "deltareplay.spark.scan.read imports deltareplay.spark.dml.statement"
+    ]
+
+
+def test_every_module_of_spark_is_in_a_package() -> None:
+    spark = PYTHON / "deltareplay" / "spark"
+    assert {path.name for path in spark.glob("*.py")} == {"__init__.py"}
+    assert {path.parent.name for path in spark.glob("*/__init__.py")} == {*SPARK}
+    for path in spark.rglob("*/__init__.py"):
+        (docstring,) = ast.parse(path.read_text(encoding="utf-8")).body
+        assert isinstance(docstring, ast.Expr), f"{path}: the package says what it has, no more"
+
+
+def test_the_design_shows_the_packages_of_spark() -> None:
+    design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    assert f"\n{' < '.join(SPARK)}\n" in design
+    table = design.partition("## The packages for Spark\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [*SPARK]
+
+
+def test_tests_of_private_modules_stand_in_their_packages() -> None:
+    units = ROOT / "tests" / "spark_units"
+    assert {path.parent.name for path in units.glob("*/test_*.py")} <= {*SPARK}
