@@ -5,7 +5,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ACTIVE := VIRTUAL_ENV=$(abspath $(VENV)) PATH="$(abspath $(BIN)):$$PATH"
-CARGO_DENY := ^0.20
 WHEEL_LIMIT_MB := 20 # 16 today, with the client of HDFS
 GLIBC := 2.17
 ARCH := $(shell uname -m)
@@ -13,17 +12,18 @@ VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 BENCH_DATA := benches/data
 # live files of the logs of `make bench`; the largest takes 1.5 GB of disk, and minutes to generate
 SIZES ?= 10000,100000,1000000,10000000
-# the PySpark of the extra spark-tests, and those that are tried beside it
+# the PySpark of the extra spark-tests; the oldest and the newest, which are tried beside it; and all
 SPARK := 4.2
-SPARKS := 3.5 4.0 4.1 4.3
+SPARKS := 3.5 4.3
+ALL_SPARKS := 3.5 4.0 4.1 4.3
 FUZZ ?= 10000000
 ON_SPARK = $(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python
-# two sessions; tests/spark/conftest.py says which tests share one
-TWO_SPARKS := python -m pytest -m spark --numprocesses 2 --dist loadfile
+# two processes, each with a file at a time and one session
+IN_TWO := --numprocesses 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-full test-rust test-python test-stores test-spark test-spark-full test-faults fuzz lint lint-rust lint-python advisories notices docs format bench bench-spark build wheel wheels clean
+.PHONY: help demo test test-full test-nightly test-rust test-python test-stores test-spark test-spark-full test-faults fuzz lint lint-rust lint-python advisories notices docs format bench bench-spark build wheel wheels clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,49 +32,49 @@ demo: $(VENV)/.spark build ## build, install, read the sample table into Arrow a
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python demo/demo.py
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python examples/orders.py
 
-test: test-rust test-python test-stores test-spark ## build, install and run the tests, those of Spark in short
+test: test-rust test-python test-spark ## build, install and run the tests, those of Spark in short
 
-test-full: test-rust test-python test-stores test-spark-full ## the same, those of Spark in full: what CI runs
+test-full: test-rust test-python test-stores test-spark-full ## the same, and object stores, and Spark in full: what CI runs
+
+test-nightly: ## all PySparks, everything without delta-spark's jar, long fault tests: for hours
+	$(MAKE) test-full test-faults DELTAREPLAY_NIGHTLY=1 SPARKS="$(ALL_SPARKS)"
 
 test-rust:
-	cargo test --release --workspace --exclude deltareplay-bindings
+	cargo test --profile quick --workspace --exclude deltareplay-bindings
 
 test-python: $(VENV)/.dev build
-	$(ACTIVE) python -m pytest -m "not spark and not stores" --numprocesses 2 --dist loadfile
+	$(ACTIVE) python -m pytest --ignore tests/spark --ignore tests/stores $(IN_TWO)
 
 test-stores: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## S3, Azure, Google Cloud Storage and HDFS, as servers on this machine
-	$(ACTIVE) python -m pytest -m stores --numprocesses 2
+	$(ACTIVE) python -m pytest tests/stores --numprocesses 2
 
-test-spark: $(VENV)/.dev $(VENV)/.spark build ## in short beside delta-spark, on one PySpark
-	$(ON_SPARK) DELTAREPLAY_SHORT=1 DELTAREPLAY_SPARKS="$(SPARK)=$(abspath $(BIN))/python" $(TWO_SPARKS)
+test-spark: $(VENV)/.dev $(VENV)/.spark build ## some tests of each file beside delta-spark, on one PySpark
+	$(ON_SPARK) DELTAREPLAY_SHORT=1 python -m pytest tests/spark $(IN_TWO)
 
-test-spark-full: $(VENV)/.dev $(VENV)/.spark $(SPARKS:%=$(VENV)/.spark-%) build ## in full beside delta-spark, in short on each PySpark
-	$(ON_SPARK) DELTAREPLAY_SPARKS="$(foreach one,$(SPARKS),$(one)=$(abspath $(VENV))/spark-$(one)/bin/python) $(SPARK)=$(abspath $(BIN))/python" $(TWO_SPARKS)
+test-spark-full: $(VENV)/.dev $(VENV)/.spark $(SPARKS:%=$(VENV)/.spark-%) build ## in full beside delta-spark; the oldest and the newest PySpark
+	$(ON_SPARK) DELTAREPLAY_SPARKS="$(foreach version,$(SPARKS),$(version)=$(abspath $(VENV))/spark-$(version)/bin/python) $(SPARK)=$(abspath $(BIN))/python" python -m pytest tests/spark $(IN_TWO)
 
 test-faults: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
 	$(ACTIVE) DELTAREPLAY_SLOW=1 DELTAREPLAY_KILLS=500 DELTAREPLAY_POWER_CUTS=100 python -m pytest -rP tests/faults/test_every_call.py tests/faults/test_kills.py tests/faults/test_power_cuts.py tests/faults/test_clocks.py
 	$(ACTIVE) DELTAREPLAY_WRITERS=16 DELTAREPLAY_COMMITS=50 python -m pytest tests/concurrency
-	$(ACTIVE) DELTAREPLAY_WRITERS=16 DELTAREPLAY_COMMITS=20 python -m pytest -m stores tests/stores
+	$(ACTIVE) DELTAREPLAY_WRITERS=16 DELTAREPLAY_COMMITS=20 python -m pytest tests/stores
 	$(ACTIVE) DELTAREPLAY_HISTORIES=10000 python -m pytest tests/property/test_retained.py
-	$(ON_SPARK) DELTAREPLAY_SLOW=1 DELTAREPLAY_SEQUENCES=50 DELTAREPLAY_STEPS=20 python -m pytest -m spark tests/spark/test_sequences.py tests/spark/test_killed_drivers.py tests/spark/test_executors.py
-	DELTAREPLAY_SIMULATIONS=2000 cargo test --release -p deltareplay-core --test it simulation
+	$(ON_SPARK) DELTAREPLAY_SLOW=1 DELTAREPLAY_SEQUENCES=50 DELTAREPLAY_STEPS=20 python -m pytest tests/spark/test_sequences.py tests/spark/test_killed_drivers.py tests/spark/test_executors.py
+	DELTAREPLAY_SIMULATIONS=2000 cargo test --profile quick -p deltareplay-core --test it simulation
 
 fuzz: ## the fuzz targets at length, for hours, in the process; FUZZ=executions of each
 	DELTAREPLAY_FUZZ=$(FUZZ) cargo test --release -p deltareplay-core --test it fuzz:: -- --nocapture
 
-lint: lint-rust lint-python advisories docs ## formatting, lints, types, stubs, licences, spelling, the site
+lint: lint-rust lint-python docs ## formatting, lints, types, stubs, spelling, the site
 
-lint-rust: $(VENV)/.cargo-deny
+lint-rust:
 	cargo fmt --all --check
-	cargo clippy --release --workspace --all-targets -- -D warnings
+	cargo clippy --profile quick --workspace --all-targets -- -D warnings
 	cp Cargo.lock fuzz # so that it finds what is compiled already
-	cargo check --release --manifest-path fuzz/Cargo.toml --target-dir "$${CARGO_TARGET_DIR:-target}"
-	PATH="$(abspath $(BIN)):$$PATH" cargo deny --all-features check licenses bans sources
+	cargo check --profile quick --manifest-path fuzz/Cargo.toml --target-dir "$${CARGO_TARGET_DIR:-target}"
 
-advisories: $(VENV)/.cargo-deny ## known vulnerabilities of the dependencies; needs their database, which is on GitHub
-	@if PATH="$(abspath $(BIN)):$$PATH" timeout 60 cargo deny --all-features fetch db; \
-	then PATH="$(abspath $(BIN)):$$PATH" cargo deny --all-features check --disable-fetch advisories; \
-	else echo 'The advisory database could not be fetched: advisories are not checked.'; fi
+advisories: ## known vulnerabilities of the dependencies, by cargo-deny; needs their database, which is on GitHub
+	cargo deny --all-features check
 
 notices: ## write the licences and notices of the crates that the wheel is linked from
 	$(PYTHON) rust/third_party_notices.py
@@ -128,7 +128,7 @@ clean: ## remove everything that these recipes made
 # --- set-up; each stamp is made once and again when pyproject.toml changes
 
 build: $(VENV)/.maturin
-	@$(ACTIVE) maturin develop --release --skip-install
+	@$(ACTIVE) maturin develop --profile quick --skip-install
 
 $(VENV)/.maturin:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or later is needed")'
@@ -144,7 +144,7 @@ $(VENV)/.dev: EXTRAS := dev,docs
 $(VENV)/.bench: EXTRAS := bench
 $(VENV)/.spark: EXTRAS := spark-tests,demo # the demo takes the tests' PySpark, so that one is enough
 $(VENV)/.dev $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
-	$(ACTIVE) maturin develop --release --extras $(EXTRAS)
+	$(ACTIVE) maturin develop --profile quick --extras $(EXTRAS)
 	touch $@
 
 # Each other PySpark in an environment of its own, the oldest and 4.0 with pandas 2, the others with the
@@ -153,19 +153,15 @@ $(VENV)/.spark-3.5: NEEDS := "pyspark==3.5.9" "pandas>=2.2,<3" setuptools
 $(VENV)/.spark-4.0: NEEDS := "pyspark[connect]==4.0.5" "pandas>=2.2,<3"
 $(VENV)/.spark-4.1: NEEDS := "pyspark[connect]==4.1.4" pandas
 $(VENV)/.spark-4.3: NEEDS := "pyspark[connect]==4.3.0" pandas
-$(SPARKS:%=$(VENV)/.spark-%): $(VENV)/.spark-%: $(VENV)/.maturin
+$(ALL_SPARKS:%=$(VENV)/.spark-%): $(VENV)/.spark-%: $(VENV)/.maturin
 	$(PYTHON) -m venv $(VENV)/spark-$*
 	$(VENV)/spark-$*/bin/pip install --quiet $(NEEDS) "pyarrow>=15"
 	touch $@
 
 $(VENV)/.stores: $(VENV)/.maturin pyproject.toml
-	$(ACTIVE) maturin develop --release --extras stores
+	$(ACTIVE) maturin develop --profile quick --extras stores
 	npm install --silent --no-fund --no-audit --prefix $(VENV)/stores azurite@3 \
 		|| echo 'Azurite could not be installed by npm: the tests of Azure will be skipped.'
 	GOBIN=$(abspath $(VENV))/stores go install -trimpath -ldflags='-s -w' $(VERSITYGW) \
 		|| echo 'versitygw could not be built by go: S3 is tried on moto alone.'
-	touch $@
-
-$(VENV)/.cargo-deny: $(VENV)/.maturin
-	command -v cargo-deny || cargo install --debug --locked --root $(VENV) --version "$(CARGO_DENY)" cargo-deny
 	touch $@

@@ -84,6 +84,8 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, Boxed> {
         };
         Ok(Some(humantime::parse_duration(&value)?))
     };
+    // Fails if it is installed already, which is as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = ClientBuilder::new()
         .redirect(Policy::custom(follow))
         .user_agent(
