@@ -14,6 +14,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::fetched::FetchedBytes;
+use super::known_dictionaries::KnownDictionary;
 use super::pages::{LeafPages, PageFacts};
 use super::shares::{Share, Shares, measured, selected};
 
@@ -36,12 +37,13 @@ const MOST_TIMES: u64 = 64;
 const VIEW: u64 = 16;
 
 /// How a row group is decoded.
-#[derive(Debug)]
 pub(super) struct BatchPlan {
     /// How many rows at a time.
     pub(super) rows: usize,
     /// The leaves that are decoded into views.
     pub(super) views: Vec<usize>,
+    /// The dictionaries that were read, by their leaves.
+    pub(super) dictionaries: Vec<(usize, KnownDictionary)>,
 }
 
 /// Plans batches of at most `rows` rows.
@@ -55,6 +57,7 @@ pub(super) fn plan(
     let all = u64::try_from(group.num_rows()).unwrap_or_default().max(1);
     let mut rows = (rows as u64).min(all).max(1);
     let mut views = Vec::new();
+    let mut dictionaries = Vec::new();
     let mut words = 0_u64;
     let mut fixed = 0_u64;
     let mut uneven = Vec::new();
@@ -72,7 +75,9 @@ pub(super) fn plan(
         }
         let mut encoded = width.unwrap_or_default();
         if width.is_none() {
-            let longest = longest_word(column, pages, fetched, rows.saturating_mul(per_row));
+            let values = rows.saturating_mul(per_row);
+            let (longest, dictionary) = longest_word(column, pages, fetched, values);
+            dictionaries.extend(dictionary.map(|dictionary| (pages.leaf, dictionary)));
             let in_batch = longest.saturating_mul(per_row);
             let text = types
                 .get(pages.leaf)
@@ -120,6 +125,7 @@ pub(super) fn plan(
     BatchPlan {
         rows: usize::try_from(rows).unwrap_or(usize::MAX),
         views,
+        dictionaries,
     }
 }
 
@@ -142,31 +148,35 @@ pub(crate) fn width(column: &ColumnChunkMetaData) -> Option<u64> {
 }
 
 /// The length of the longest word of the dictionary, or more where it makes no difference to a batch of
-/// this many values.
+/// this many values; and the dictionary if it had to be read.
 fn longest_word(
     column: &ColumnChunkMetaData,
     pages: &LeafPages,
     fetched: &FetchedBytes,
     values: u64,
-) -> u64 {
+) -> (u64, Option<KnownDictionary>) {
     let Some(dictionary) = &pages.dictionary else {
-        return 0;
+        return (0, None);
     };
     // the length of each word takes four bytes
     let possible = dictionary
         .bytes
         .saturating_sub(dictionary.values.saturating_mul(4));
     if possible <= LONG_WORD || possible.saturating_mul(values) <= FEW_BYTES {
-        return possible;
+        return (possible, None);
     }
     let reader = SerializedPageReader::new(Arc::new(fetched.clone()), column, 0, None);
-    match reader.and_then(|mut reader| reader.get_next_page()) {
-        Ok(Some(Page::DictionaryPage {
+    let read = reader.and_then(|mut reader| Ok((reader.get_next_page()?, reader)));
+    let Ok((Some(page), rest)) = read else {
+        return (possible, None); // whoever decodes it says what is wrong
+    };
+    let longest = match &page {
+        Page::DictionaryPage {
             buf, num_values, ..
-        })) => longest(&buf, num_values),
-        // whoever decodes it says what is wrong
-        _ => possible,
-    }
+        } => longest(buf, *num_values),
+        _ => return (possible, None),
+    };
+    (longest, Some(KnownDictionary::new(page, rest)))
 }
 
 fn longest(mut words: &[u8], count: u32) -> u64 {

@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 mod batch_plan;
 mod fetched;
 mod hybrid;
+mod known_dictionaries;
 mod layout;
 mod leaves;
 mod legacy_calendar;

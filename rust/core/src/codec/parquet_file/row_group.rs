@@ -14,6 +14,7 @@ use parquet::file::page_index::offset_index::PageLocation;
 
 use super::batch_plan::plan;
 use super::fetched::FetchedBytes;
+use super::known_dictionaries;
 use super::leaves::{leaf_types, with_leaf_types};
 use super::pages::{LeafPages, PageRules, check_pages};
 use crate::error::{Error, Result};
@@ -122,21 +123,26 @@ impl RowGroupRequest {
         let types = leaf_types(file.schema());
         let selection = self.selection.as_ref();
         let plan = plan(group, (&pages, &types), selection, fetched, batch_rows);
-        if plan.views.is_empty() {
+        let viewed;
+        let file = if plan.views.is_empty() {
+            file
+        } else {
+            viewed = with_views(file, &plan.views, rules)?;
+            &viewed
+        };
+        if plan.dictionaries.is_empty() || self.selection.is_some() {
             return self.build(file, fetched, plan.rows, rules);
         }
-        let schema = with_leaf_types(file.schema(), &mut |leaf, data_type| {
-            let viewed = plan.views.binary_search(&leaf).is_ok();
-            match data_type {
-                DataType::Utf8 if viewed => Some(DataType::Utf8View),
-                DataType::Binary if viewed => Some(DataType::BinaryView),
-                _ => None,
-            }
-        });
-        let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
-        let viewed = ArrowReaderMetadata::try_new(Arc::clone(file.metadata()), options)
-            .map_err(|cause| Error::corrupt(rules.code, rules.message).because(cause))?;
-        self.build(&viewed, fetched, plan.rows, rules)
+        let group = (self.row_group, group);
+        known_dictionaries::reader(
+            file,
+            group,
+            self.leaves,
+            fetched,
+            plan.rows,
+            plan.dictionaries,
+        )
+        .map_err(|cause| Error::corrupt(rules.code, rules.message).because(cause))
     }
 
     fn check(
@@ -172,6 +178,25 @@ impl RowGroupRequest {
             .build()
             .map_err(|cause| Error::corrupt(rules.code, rules.message).because(cause))
     }
+}
+
+/// The file with views in place of the texts of some leaves.
+fn with_views(
+    file: &ArrowReaderMetadata,
+    views: &[usize],
+    rules: &PageRules,
+) -> Result<ArrowReaderMetadata> {
+    let schema = with_leaf_types(file.schema(), &mut |leaf, data_type| {
+        let viewed = views.binary_search(&leaf).is_ok();
+        match data_type {
+            DataType::Utf8 if viewed => Some(DataType::Utf8View),
+            DataType::Binary if viewed => Some(DataType::BinaryView),
+            _ => None,
+        }
+    });
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
+    ArrowReaderMetadata::try_new(Arc::clone(file.metadata()), options)
+        .map_err(|cause| Error::corrupt(rules.code, rules.message).because(cause))
 }
 
 fn columns_of(metadata: &ParquetMetaData, row_group: usize) -> &[ColumnChunkMetaData] {
