@@ -20,8 +20,8 @@ HERE = Path(__file__).parent
 #: What ``spark`` is: ``delta-spark``, or a session without its jar, ``classic`` or ``connect``.
 SESSION = os.environ.get("DELTAREPLAY_SESSION", "delta-spark")
 
-#: How many tests the short form takes of a file.
-FEW = 2
+#: How many tests the short form takes of a file; 0 is all.
+SHORT = int(os.environ.get("DELTAREPLAY_SHORT", 0))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     What is marked ``slow`` is left out, and what would be skipped.
     """
-    if not os.environ.get("DELTAREPLAY_SHORT"):
+    if not SHORT:
         return
     ours = [item for item in items if HERE in item.path.parents]
     left_out = {item for item in ours if item.get_closest_marker("slow") or _is_skipped(item)}
@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item not in left_out:
             files.setdefault(item.path, []).append(item)
     for tests in files.values():
-        kept = tests[:: math.ceil(len(tests) / FEW)]
+        kept = tests[:: math.ceil(len(tests) / SHORT)]
         left_out.update(set(tests) - set(kept))
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]

@@ -14,7 +14,7 @@ from support import samples
 
 import deltareplay as dr
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]  # sessions of its own
 
 LEFT = [{"id": 1, "name": "one"}, {"id": 3, "name": "three"}]
 

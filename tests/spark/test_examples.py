@@ -26,6 +26,7 @@ def example(name: str) -> ModuleType:
     return module
 
 
+@pytest.mark.slow  # `make demo` runs it
 def test_orders(spark: Any, tmp_path: Path) -> None:
     report = example("orders").main(tmp_path, spark)
     # the third day: ten new orders (20 to 29), and news of ten (10 to 19)

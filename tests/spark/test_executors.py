@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from spark.support import java_classes
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]  # sessions of its own
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -46,7 +46,6 @@ def told(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str,
     return run("-m", "spark.support.losing", jar, str(root), SPARK_HOME=spark_home)
 
 
-@pytest.mark.slow
 def test_files_of_a_lost_attempt_do_not_enter_the_log(told: list[dict[str, Any]]) -> None:
     every = {one["case"]: one for one in told if "raised" in one}
     told = list(every.values())
@@ -62,7 +61,6 @@ def test_files_of_a_lost_attempt_do_not_enter_the_log(told: list[dict[str, Any]]
     assert (every["v2, same rows"]["raised"], every["v2, same rows"]["rows"]) == (None, expected)
 
 
-@pytest.mark.slow
 def test_statements_survive_what_happens_to_their_tasks(told: list[dict[str, Any]]) -> None:
     found = {one.pop("case"): one for one in told if "right" in one}
     assert len(found) >= 2

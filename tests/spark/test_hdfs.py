@@ -12,7 +12,7 @@ from stores import servers
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]  # a cluster of HDFS
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from spark.support import java_classes
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]  # processes of delta-spark
 
 WRITERS = int(os.environ.get("DELTAREPLAY_WRITERS", "4"))
 COMMITS = int(os.environ.get("DELTAREPLAY_COMMITS", "10"))
