@@ -171,8 +171,8 @@ if not TYPE_CHECKING:
 
         if name in _MODULES:
             module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
-            found = globals()[name] = getattr(module, name)
-            return found
+            value = globals()[name] = getattr(module, name)
+            return value
         if name == "exceptions":
             return importlib.import_module(f"{__name__}.exceptions")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -182,8 +182,8 @@ class Altering(TableLocation):
         >>> table.widen_column("amount", pa.int64())
         5
         """
-        wanted = _native.schema_string(pa.schema([("type", data_type)]))
-        return self._change(names("name", name), "type", wanted)
+        new_type = _native.schema_string(pa.schema([("type", data_type)]))
+        return self._change(names("name", name), "type", new_type)
 
     def set_default(self, name: str | Sequence[str], expression: str | None) -> int:
         """Set the default of a column: writers give it to rows that leave the column out.

@@ -80,9 +80,9 @@ class Appending(TableLocation):
         >>> written.version, written.metrics["numOutputRows"]
         (3, 2)
         """
-        asked = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
-        rows = arrow_stream(data, lambda: columns_for(asked, self.snapshot()))
-        return written(self._native.append(rows, asked))
+        write_options = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
+        rows = arrow_stream(data, lambda: columns_for(write_options, self.snapshot()))
+        return written(self._native.append(rows, write_options))
 
     @renamed(partitions="partition_overwrite")
     def overwrite(
@@ -145,9 +145,11 @@ class Appending(TableLocation):
                 "filter"
             )
             raise InvalidArgumentError(message, code="rows.partitions")
-        asked = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
+        write_options = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
         if partition_columns is not None:
-            asked["partition_columns"] = list(partition_columns)
+            write_options["partition_columns"] = list(partition_columns)
         _double_quotes.check(where, lambda: self.snapshot().schema_json)
-        rows = arrow_stream(data, lambda: columns_for(asked, self.snapshot()))
-        return written(self._native.overwrite(rows, where, partition_overwrite == "dynamic", asked))
+        rows = arrow_stream(data, lambda: columns_for(write_options, self.snapshot()))
+        return written(
+            self._native.overwrite(rows, where, partition_overwrite == "dynamic", write_options)
+        )

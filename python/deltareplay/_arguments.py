@@ -74,13 +74,13 @@ def names(argument: str, value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
-        found = list(value)
-        for one in found:
-            if not isinstance(one, str):
+        items = list(value)
+        for item in items:
+            if not isinstance(item, str):
                 raise _wrong(
-                    argument, "a name or a sequence of names", one, what=f"its item {one!r}"
+                    argument, "a name or a sequence of names", item, what=f"its item {item!r}"
                 )
-        return found
+        return items
     raise _wrong(argument, "a name or a sequence of names", value)
 
 
@@ -152,28 +152,28 @@ def _named_version(argument: str, value: Any) -> tuple[str, int]:
 
 
 def _place(argument: str, value: Any) -> str:
-    found = value.__fspath__() if isinstance(value, os.PathLike) else value
-    if isinstance(found, str):
-        return found
+    path = value.__fspath__() if isinstance(value, os.PathLike) else value
+    if isinstance(path, str):
+        return path
     raise _wrong(argument, "a path or a URI", value)
 
 
 def _places(argument: str, value: Any) -> list[str]:
-    some = [value] if isinstance(value, (str, os.PathLike)) else value
-    if not isinstance(some, Iterable) or isinstance(some, (bytes, Mapping)):
+    values = [value] if isinstance(value, (str, os.PathLike)) else value
+    if not isinstance(values, Iterable) or isinstance(values, (bytes, Mapping)):
         raise _wrong(argument, "a sequence of paths or URIs", value)
-    return [_place(argument, one) for one in some]
+    return [_place(argument, item) for item in values]
 
 
 def _texts_by_name(argument: str, value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise _wrong(argument, "a mapping of strings to strings", value)
-    for key, one in value.items():
+    for key, item in value.items():
         if not isinstance(key, str):
             raise _wrong(argument, "a mapping of strings to strings", key, what=f"its key {key!r}")
-        if not isinstance(one, str):  # it may be a secret: only its type is shown
+        if not isinstance(item, str):  # it may be a secret: only its type is shown
             what = f"its value of {key!r}"
-            raise _wrong(argument, "a mapping of strings to strings", one, what=what)
+            raise _wrong(argument, "a mapping of strings to strings", item, what=what)
     return dict(value)
 
 
@@ -184,12 +184,12 @@ def _by_column(argument: str, value: Any) -> Mapping[str, Any]:
 
 
 def _wrong(
-    argument: str, wanted: str, value: Any, *, what: str | None = None
+    argument: str, expected: str, value: Any, *, what: str | None = None
 ) -> InvalidArgumentError:
-    given = f"{what} is of type" if what else "not"
+    received = f"{what} is of type" if what else "not"
     joint = "; " if what else ", "
     return InvalidArgumentError(
-        f"{argument} takes {wanted}{joint}{given} {type(value).__name__}", code="argument.type"
+        f"{argument} takes {expected}{joint}{received} {type(value).__name__}", code="argument.type"
     )
 
 

@@ -68,24 +68,24 @@ def _metadata(schema: Any) -> list[tuple[str, str]]:
     exported = _CSchema()
     schema._export_to_c(ctypes.addressof(exported))
     try:
-        place, found = exported.metadata, []
+        address, entries = exported.metadata, []
 
         def number() -> int:
-            nonlocal place
-            one = ctypes.c_int32.from_address(place).value
-            place += 4
-            return one
+            nonlocal address
+            integer = ctypes.c_int32.from_address(address).value
+            address += 4
+            return integer
 
         def text() -> str:
-            nonlocal place
+            nonlocal address
             size = number()
-            one = ctypes.string_at(place, size).decode()
-            place += size
-            return one
+            string = ctypes.string_at(address, size).decode()
+            address += size
+            return string
 
-        if place:
-            found = [(text(), text()) for _ in range(number())]
-        return found
+        if address:
+            entries = [(text(), text()) for _ in range(number())]
+        return entries
     finally:
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(exported.release)(ctypes.addressof(exported))
 

@@ -129,13 +129,13 @@ class Changes(Frames, Carded):
         [{'version': 0, 'way': 'files'}, {'version': 1, 'way': 'deletion vectors'}]
         """
         names = ["version", "way", "reason", "files", "bytes"]
-        found = self._native.explain()
+        explanation = self._native.explain()
         columns = [
-            pa.array([row[0] for row in found], pa.int64()),
-            pa.array([row[1] for row in found], pa.string()),
-            pa.array([row[2] for row in found], pa.string()),
-            pa.array([row[3] for row in found], pa.int64()),
-            pa.array([row[4] for row in found], pa.int64()),
+            pa.array([row[0] for row in explanation], pa.int64()),
+            pa.array([row[1] for row in explanation], pa.string()),
+            pa.array([row[2] for row in explanation], pa.string()),
+            pa.array([row[3] for row in explanation], pa.int64()),
+            pa.array([row[4] for row in explanation], pa.int64()),
         ]
         return pa.table(columns, names=names)
 

@@ -78,13 +78,18 @@ class Cloning(TableLocation):
         0
         """
         snapshot = self._native.snapshot(version, timestamp)
-        made = target_of(self, target, shallow, storage_options)
+        target_table = target_of(self, target, shallow, storage_options)
         planned = _native.Cloning(
-            self._native, snapshot, made._native, shallow, or_replace, dict(properties or {})
+            self._native,
+            snapshot,
+            target_table._native,
+            shallow,
+            or_replace,
+            dict(properties or {}),
         )
         planned.copy()
         planned.commit(durable)
-        return made
+        return target_table
 
     def generate(self, mode: str = SYMLINKS) -> int:
         """Write manifests of the latest version, for engines that read Parquet files and no log.

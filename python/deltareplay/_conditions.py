@@ -39,12 +39,12 @@ class Column:
     @classmethod
     def of(cls, path: list[str], schema: pa.Schema) -> Column:
         """The column of a schema with this path."""
-        found = [one for one in schema if one.name == path[0]]
+        matches = [field for field in schema if field.name == path[0]]
         for name in path[1:]:
-            inside = [one.type for one in found if pa.types.is_struct(one.type)]
-            found = [one for type_ in inside for one in type_ if one.name == name]
-        known = len(found) == 1 and not _has_own_order(found[0])
-        return cls(tuple(path), found[0].type if known else None)
+            inside = [field.type for field in matches if pa.types.is_struct(field.type)]
+            matches = [field for type_ in inside for field in type_ if field.name == name]
+        known = len(matches) == 1 and not _has_own_order(matches[0])
+        return cls(tuple(path), matches[0].type if known else None)
 
     @property
     def sql(self) -> str:
@@ -70,11 +70,11 @@ def condition(node: Any) -> str | None:
         return None
     name, arguments = node.name, node.arguments
     if name in ("and", "and_kleene"):
-        parts = [one for one in map(condition, arguments) if one is not None]
+        parts = [argument for argument in map(condition, arguments) if argument is not None]
         return f"({' AND '.join(parts)})" if parts else None
     if name in ("or", "or_kleene"):
-        either = [condition(one) for one in arguments]
-        known = [one for one in either if one is not None]
+        either = [condition(argument) for argument in arguments]
+        known = [part for part in either if part is not None]
         return f"({' OR '.join(known)})" if len(known) == len(either) else None
     column = arguments[0] if arguments else None
     if name in _COMPARISONS and len(arguments) == 2:
@@ -86,8 +86,8 @@ def condition(node: Any) -> str | None:
     if name == "is_null" and not node.options["nan_is_null"].as_py():
         return f"{column.sql} IS NULL"
     if name == "is_in":
-        among = [_literal(column, one) for one in node.options["value_set"].values]
-        texts = [one for one in among if one is not None]
+        among = [_literal(column, value) for value in node.options["value_set"].values]
+        texts = [text for text in among if text is not None]
         return f"{column.sql} IN ({', '.join(texts)})" if texts and None not in among else None
     return None
 

@@ -55,15 +55,15 @@ class RowsDataset(pds.UnionDataset):
             filter: An expression; rows for which it is not true are left out.
             options: As of ``pyarrow.dataset.Scanner.from_batches``.
         """
-        wanted = self._both(filter)
+        expression = self._both(filter)
         schema = self.schema
-        named = self._named(columns, wanted, schema)
-        told = None if wanted is None else ArrowExpression.of(wanted, schema)
-        scan = self._snapshot.scan(named, None if told is None else told.sql)
+        named = self._named(columns, expression, schema)
+        pushed = None if expression is None else ArrowExpression.of(expression, schema)
+        scan = self._snapshot.scan(named, None if pushed is None else pushed.sql)
         options.pop("cache_metadata", None)  # there is none to cache
         options.pop("fragment_scan_options", None)
         return pds.Scanner.from_batches(
-            scan.to_batches(), columns=columns, filter=wanted, **options
+            scan.to_batches(), columns=columns, filter=expression, **options
         )
 
     @staticmethod
@@ -75,11 +75,11 @@ class RowsDataset(pds.UnionDataset):
         needed = set() if isinstance(columns, Mapping) else set(columns)
         if filter is not None:
             expressions.append(filter)
-        for one in expressions:
-            told = ArrowExpression.of(one, schema)
-            if told is None:
+        for expression in expressions:
+            named = ArrowExpression.of(expression, schema)
+            if named is None:
                 return None
-            needed |= told.columns
+            needed |= named.columns
         return [name for name in schema.names if name in needed]
 
     def _both(self, filter: Any) -> Any:

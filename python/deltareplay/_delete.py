@@ -66,6 +66,6 @@ class Deleting(TableLocation):
         >>> table.delete("day = '2026-01-02'").version is None
         True
         """
-        asked = options(None, txn, user_metadata, target_file_size, durable, timeout)
+        write_options = options(None, txn, user_metadata, target_file_size, durable, timeout)
         _double_quotes.check(where, lambda: self.snapshot().schema_json)
-        return written(self._native.delete(where, asked))
+        return written(self._native.delete(where, write_options))

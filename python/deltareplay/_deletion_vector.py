@@ -159,7 +159,9 @@ class DeletionVector:
         True
         """
         identity = (name or uuid.uuid4()).bytes
-        return _native.pack_deletion_vectors([one._vector for one in vectors], identity, prefix)
+        return _native.pack_deletion_vectors(
+            [vector._vector for vector in vectors], identity, prefix
+        )
 
     @property
     def rows(self) -> pa.Array[Any]:

@@ -49,5 +49,5 @@ class Finding:
     def __str__(self) -> str:
         line = "" if self.line is None else f", line {self.line}"
         byte = "" if self.offset is None else f", byte {self.offset}"
-        place = "" if self.path is None else f" ({self.path}{line}{byte})"
-        return shown(f"{self.severity}: {self.message} [{self.code}]{place}; {self.remedy}")
+        location = "" if self.path is None else f" ({self.path}{line}{byte})"
+        return shown(f"{self.severity}: {self.message} [{self.code}]{location}; {self.remedy}")

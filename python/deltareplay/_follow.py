@@ -86,7 +86,7 @@ class Follow(Iterator[MicroBatch]):
             StorageError: The storage failed.
         """
         while True:
-            found = self._native.next_batch()
+            batch = self._native.next_batch()
             missing = self._native.take_missing()
             if missing is not None:
                 warn(
@@ -94,8 +94,8 @@ class Follow(Iterator[MicroBatch]):
                     f"{without_secrets(self._table.uri)}: the stream passed over them, and their "
                     "rows are not in it"
                 )
-            if found is not None:
-                split, offset = found
+            if batch is not None:
+                split, offset = batch
                 return MicroBatch._made(ChangeSplit._made(self._table, split), offset)
             if self._native.is_done():
                 raise StopIteration

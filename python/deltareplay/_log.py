@@ -20,11 +20,11 @@ def logger() -> logging.Logger | None:
     module = sys.modules.get("logging")
     if module is None:
         return None
-    found: logging.Logger = module.getLogger("deltareplay")
-    if not found.handlers:
+    instance: logging.Logger = module.getLogger("deltareplay")
+    if not instance.handlers:
         # else a program that configures nothing sees warnings on standard error
-        found.addHandler(module.NullHandler())
-    return found
+        instance.addHandler(module.NullHandler())
+    return instance
 
 
 def _safe(fact: object) -> object:

@@ -235,14 +235,14 @@ class Merging(TableLocation):
         1
         """
         condition = _condition(on, source_alias, target_alias)
-        asked = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
+        write_options = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
         called = (condition, source_alias, target_alias)
 
         _double_quotes.check(condition, lambda: self.snapshot().schema_json)
 
         def run(clauses: Sequence[Any]) -> Written:
-            rows = arrow_stream(source, lambda: columns_for(asked, self.snapshot()))
-            return written(self._native.merge(rows, called, clauses, asked))
+            rows = arrow_stream(source, lambda: columns_for(write_options, self.snapshot()))
+            return written(self._native.merge(rows, called, clauses, write_options))
 
         return Merge._of(run)
 

@@ -17,8 +17,8 @@ _CONTROL = re.compile(f"[\x00-\x1f{INVISIBLE}]")
 _IN_MESSAGES = re.compile(f"(?!\n  )[\x00-\x1f{INVISIBLE}]")
 
 
-def _escape(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
 
 
 def shown(text: object) -> str:

@@ -79,6 +79,6 @@ class Optimizing(TableLocation):
         >>> empty.snapshot().scan().to_arrow()["id"].to_pylist()
         [1, 2]
         """
-        asked = options(None, None, user_metadata, target_file_size, durable, timeout)
+        write_options = options(None, None, user_metadata, target_file_size, durable, timeout)
         columns = list(z_order_by or ())
-        return written(_native.optimize(self._native, where, columns, purge, asked))
+        return written(_native.optimize(self._native, where, columns, purge, write_options))

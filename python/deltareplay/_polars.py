@@ -69,9 +69,9 @@ class LazyFrames:
             _batch_size: int | None,
         ) -> Iterator[pl.DataFrame]:
             # rows are counted before they are filtered
-            told = pushed(predicate, self._snapshot.schema) if n_rows is None else None
+            pushed_filter = pushed(predicate, self._snapshot.schema) if n_rows is None else None
             left = n_rows
-            for batch in self._narrowed(columns, told).to_batches():
+            for batch in self._narrowed(columns, pushed_filter).to_batches():
                 if left is not None and left <= 0:
                     return
                 frame = pl.DataFrame(batch)
@@ -122,7 +122,9 @@ def _node(form: Any, schema: pa.Schema) -> Any:
         case {"BinaryExpr": {"left": left, "op": op, "right": right}} if op in _NAMES:
             return Call(_NAMES[op], [_node(left, schema), _node(right, schema)])
         case {"Function": {"input": [first, *more], "function": {"Boolean": which}}}:
-            return _called(which, _node(first, schema), [_node(one, schema) for one in more])
+            return _called(
+                which, _node(first, schema), [_node(argument, schema) for argument in more]
+            )
     return None
 
 

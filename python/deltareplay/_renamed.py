@@ -29,9 +29,9 @@ class Old:
     now: str
     values: Mapping[Any, Any] | None = None
 
-    def value(self, given: Any) -> Any:
+    def value(self, argument: Any) -> Any:
         """The value of today's argument."""
-        return given if self.values is None else self.values.get(given, given)
+        return argument if self.values is None else self.values.get(argument, argument)
 
 
 #: Every old spelling, by the function's qualified name and the argument.
@@ -44,41 +44,43 @@ def renamed(**names: str | Old) -> Callable[[Callable[P, R]], Callable[P, R]]:
     Args:
         names: What each old argument is now called.
     """
-    told = {name: Old(now) if isinstance(now, str) else now for name, now in names.items()}
+    old_names = {name: Old(now) if isinstance(now, str) else now for name, now in names.items()}
 
     def of(function: Callable[P, R]) -> Callable[P, R]:
-        for name, old in told.items():
+        for name, old in old_names.items():
             OLD[f"{function.__module__}.{function.__qualname__}", name] = old
         inside = checked(function)
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            given = [name for name in told if name in kwargs]
-            if not given:
+            used = [name for name in old_names if name in kwargs]
+            if not used:
                 return inside(*args, **kwargs)
-            return inside(*args, **_today(function.__name__, kwargs, told))
+            return inside(*args, **_today(function.__name__, kwargs, old_names))
 
         return call
 
     return of
 
 
-def _today(function: str, given: Mapping[str, Any], told: Mapping[str, Old]) -> dict[str, Any]:
+def _today(
+    function: str, values: Mapping[str, Any], old_names: Mapping[str, Old]
+) -> dict[str, Any]:
     """Arguments without old spellings.
 
     Raises:
         InvalidArgumentError: ``argument.renamed``: one is given twice, by its old and its new name.
     """
-    arguments = {name: value for name, value in given.items() if name not in told}
-    for name, old in told.items():
-        if name not in given:
+    arguments = {name: value for name, value in values.items() if name not in old_names}
+    for name, old in old_names.items():
+        if name not in values:
             continue
-        if old.now in given:
+        if old.now in values:
             raise InvalidArgumentError(
                 f"{name} is the old spelling of {old.now}: pass {old.now} alone",
                 code="argument.renamed",
             )
-        value = old.value(given[name])
+        value = old.value(values[name])
         instead = "leave it out" if value is None else f"write {old.now}={value!r}"
         warn(f"{function}({name}=) is deprecated: {instead}", DeprecationWarning)
         if value is not None:

@@ -59,37 +59,37 @@ class Reporting(TableLocation):
         >>> written.name, written.stat().st_size < 300_000
         ('report.html', True)
         """
-        place = Path(os.fspath(output))
-        _check(place)
+        path = Path(os.fspath(output))
+        _check(path)
         content = drawn("page", "report", self, version, orphans)
-        _replace(place, content.encode("utf-8", "replace"))
-        return place
+        _replace(path, content.encode("utf-8", "replace"))
+        return path
 
 
-def _check(place: Path) -> None:
+def _check(path: Path) -> None:
     """Raises if the file must not be written."""
-    if place.is_dir():
-        raise _wrong(f"{place} is a directory: name a file in it")
-    if not place.parent.is_dir():
-        raise _wrong(f"there is no directory {place.parent}: create it first")
-    if place.exists():
-        with place.open("rb") as file:
+    if path.is_dir():
+        raise _wrong(f"{path} is a directory: name a file in it")
+    if not path.parent.is_dir():
+        raise _wrong(f"there is no directory {path.parent}: create it first")
+    if path.exists():
+        with path.open("rb") as file:
             head = file.read(_HEAD)
         if b'<meta name="generator" content="' + GENERATOR.encode() not in head:
-            raise _wrong(f"{place} exists and is no report: choose another name, or delete it")
+            raise _wrong(f"{path} exists and is no report: choose another name, or delete it")
 
 
 def _wrong(message: str) -> InvalidArgumentError:
     return InvalidArgumentError(message, code="report.output")
 
 
-def _replace(place: Path, content: bytes) -> None:
+def _replace(path: Path, content: bytes) -> None:
     """Write a file as a whole or not at all."""
-    name = place.with_name(f".{place.name[:100]}.{uuid.uuid4().hex}")
+    name = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}")
     try:
         with name.open("xb") as file:
             file.write(content)
-        os.replace(name, place)
+        os.replace(name, path)
     except BaseException:
         name.unlink(missing_ok=True)
         raise

@@ -39,9 +39,9 @@ def arrow_stream(data: Rows, table_schema: Callable[[], pa.Schema]) -> ArrowStre
             _refuse_column(name, values)
         schema = table_schema()
         return pa.table({name: _column(schema, name, values) for name, values in data.items()})
-    for place, row in enumerate(data):
+    for index, row in enumerate(data):
         if not isinstance(row, Mapping):
-            _refuse_row(place, row)
+            _refuse_row(index, row)
     schema = table_schema()
     names = list(dict.fromkeys(name for row in data for name in row))
     return pa.table(
@@ -113,7 +113,7 @@ def _refuse(data: object) -> None:
     )
 
 
-def _refuse_row(place: int, row: object) -> None:
+def _refuse_row(index: int, row: object) -> None:
     if isinstance(row, pa.RecordBatch):
         advice = "pass pyarrow.Table.from_batches(...) of them"
     elif isinstance(row, pa.Table):
@@ -124,7 +124,7 @@ def _refuse_row(place: int, row: object) -> None:
         advice = "pass dicts, [{'id': 1}], or columns, {'id': [1]}, so that values have names"
     else:
         advice = "pass [{'id': 1}], or columns, {'id': [1]}"
-    raise TypeError(f"rows are dicts, but number {place} is {type(row).__name__}: {advice}")
+    raise TypeError(f"rows are dicts, but number {index} is {type(row).__name__}: {advice}")
 
 
 def _refuse_column(name: str, values: object) -> None:

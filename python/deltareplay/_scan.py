@@ -100,9 +100,9 @@ class Scan(Frames, LazyFrames, Carded):
         >>> sum(batch.num_rows for batch in rows.snapshot().scan().to_batches())
         2
         """
-        found = self._native.rows()
+        rows = self._native.rows()
         self._snapshot._tell()
-        return reader(found)
+        return reader(rows)
 
     def files(self, columns: Sequence[str] | None = None) -> pa.Table:
         """List the files that are left to read, as ``Snapshot.files`` lists them.
@@ -113,9 +113,9 @@ class Scan(Frames, LazyFrames, Carded):
         >>> rows.snapshot().scan().files(columns=["path"]).num_rows
         1
         """
-        found = to_table(self._native.files(columns))
+        table = to_table(self._native.files(columns))
         self._snapshot._tell()
-        return found
+        return table
 
     def explain(self) -> pa.Table:
         """Show how many files and bytes each step of the scan leaves, without reading data files.
@@ -127,13 +127,13 @@ class Scan(Frames, LazyFrames, Carded):
         >>> rows.snapshot().scan(filter="id > 7").explain().column("files").to_pylist()
         [1, 1, 0]
         """
-        found = self._native.explain()
+        explanation = self._native.explain()
         self._snapshot._tell()
         steps = ["all files", "after partition pruning", "after data skipping"]
         columns = [
             pa.array(steps),
-            pa.array([files for files, _ in found], pa.int64()),
-            pa.array([size for _, size in found], pa.int64()),
+            pa.array([files for files, _ in explanation], pa.int64()),
+            pa.array([size for _, size in explanation], pa.int64()),
         ]
         return pa.table(columns, names=["step", "files", "bytes"])
 
@@ -146,9 +146,9 @@ class Scan(Frames, LazyFrames, Carded):
         >>> rows.snapshot().scan().count()
         2
         """
-        found = self._native.count()
+        number = self._native.count()
         self._snapshot._tell()
-        return found
+        return number
 
     def splits(self, target_size: int = TARGET_SIZE) -> list[Split]:
         """Divide the scan into splits that other processes read without the log.
@@ -166,9 +166,9 @@ class Scan(Frames, LazyFrames, Carded):
         >>> [split.to_arrow().num_rows for split in rows.snapshot().scan().splits()]
         [2]
         """
-        found = self._native.splits(target_size)
+        native_splits = self._native.splits(target_size)
         self._snapshot._tell()
-        return [Split._made(self._snapshot._table, split) for split in found]
+        return [Split._made(self._snapshot._table, split) for split in native_splits]
 
     @property
     def skipped(self) -> list[SkippedFile]:

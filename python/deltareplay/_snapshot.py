@@ -58,13 +58,13 @@ class Snapshot(SnapshotFiles, Frames, Carded):
 
     @classmethod
     def _opened(
-        cls, table: TableLocation, native: NativeSnapshot, strict: bool, told: int = 0
+        cls, table: TableLocation, native: NativeSnapshot, strict: bool, reported: int = 0
     ) -> Snapshot:
         self = cls.__new__(cls)
         self._table = table
         self._native = native
         self._strict = strict
-        self._told = told
+        self._told = reported
         _log.info("opened version %d of %r", native.version, table)
         self._tell()
         return self
@@ -174,9 +174,9 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         >>> table.snapshot().transactions
         {'stream-7': 41}
         """
-        found = self._native.transactions()
+        result = self._native.transactions()
         self._tell()
-        return dict(found)
+        return dict(result)
 
     @property
     def domain_metadata(self) -> dict[str, str]:
@@ -187,9 +187,9 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         >>> table.snapshot().domain_metadata
         {}
         """
-        found = self._native.domain_metadata()
+        result = self._native.domain_metadata()
         self._tell()
-        return dict(found)
+        return dict(result)
 
     @property
     def num_files(self) -> int:
@@ -198,9 +198,9 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         >>> table.snapshot().num_files
         2
         """
-        found = self._native.num_files()
+        result = self._native.num_files()
         self._tell()
-        return found
+        return result
 
     @property
     def size_in_bytes(self) -> int:
@@ -209,9 +209,9 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         >>> table.snapshot().size_in_bytes
         500
         """
-        found = self._native.size_in_bytes()
+        result = self._native.size_in_bytes()
         self._tell()
-        return found
+        return result
 
     @property
     def num_rows(self) -> int | None:
@@ -225,9 +225,9 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         >>> rows.snapshot().num_rows
         2
         """
-        found = self._native.num_rows()
+        result = self._native.num_rows()
         self._tell()
-        return found
+        return result
 
     def min_max(self, column: str) -> tuple[Any, Any] | None:
         """Return the smallest and the largest value of a column, from the log alone.
@@ -249,11 +249,11 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         >>> table.snapshot().min_max("id")
         (1, 9)
         """
-        found = self._native.min_max(column)
+        result = self._native.min_max(column)
         self._tell()
-        if found is None:
+        if result is None:
             return None
-        batch = pa.record_batch(found)
+        batch = pa.record_batch(result)
         return batch["min"][0].as_py(), batch["max"][0].as_py()
 
     @property
@@ -296,9 +296,9 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         >>> plan.files.num_rows + sum(piece.to_arrow(plan.tail).num_rows for piece in plan.pieces)
         2
         """
-        found = self._native.replay_plan(columns, filter, target_size=piece_size, keyed=keyed)
+        result = self._native.replay_plan(columns, filter, target_size=piece_size, keyed=keyed)
         self._tell()
-        return ReplayPlan._made(self._table, *found)
+        return ReplayPlan._made(self._table, *result)
 
     def scan(
         self,
@@ -432,8 +432,8 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         2
         """
         native = self._native.update()
-        told = self._told if native.warnings(0)[: self._told] == self._native.warnings(0) else 0
-        return Snapshot._opened(self._table, native, self._strict, told)
+        reported = self._told if native.warnings(0)[: self._told] == self._native.warnings(0) else 0
+        return Snapshot._opened(self._table, native, self._strict, reported)
 
     def update(self) -> Snapshot:
         """Do the same as ``refresh``, under its older name, which ``Table.update`` is not.

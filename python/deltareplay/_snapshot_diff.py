@@ -84,7 +84,7 @@ class SnapshotDiff(Carded):
         """
         names = ["what", "name", "before", "after"]
         columns = [
-            pa.array([row[place] for row in self._definition], pa.string()) for place in range(4)
+            pa.array([row[index] for row in self._definition], pa.string()) for index in range(4)
         ]
         return pa.table(columns, names=names)
 
@@ -141,12 +141,12 @@ class SnapshotDiff(Carded):
             else:
                 lines.append(f"{label}: {before} to {after}")
         for file in self._files.to_pylist():
-            told = {
+            parts = {
                 "added": f"{_count(file['rows_after'])} rows, {file['size']} bytes",
                 "removed": f"{_count(file['rows_before'])} rows, {file['size']} bytes",
                 "vector": f"{_count(file['rows_before'])} to {_count(file['rows_after'])} rows",
             }
-            lines.append(f"{file['change']} {file['path']}: {told[file['change']]}")
+            lines.append(f"{file['change']} {file['path']}: {parts[file['change']]}")
         return "\n".join(map(shown, lines))
 
     def __repr__(self) -> str:

@@ -59,9 +59,9 @@ class SnapshotFiles:
         >>> table.snapshot().files(["path"], filter="day = '2026-01-03'").to_pylist()
         [{'path': 'day=2026-01-03/c.parquet'}]
         """
-        found = to_table(self._native.files(columns, filter))
+        table = to_table(self._native.files(columns, filter))
         self._tell()
-        return found
+        return table
 
     def file_batches(
         self, columns: Sequence[str] | None = None, filter: Filter | None = None
@@ -83,9 +83,9 @@ class SnapshotFiles:
         >>> sum(batch.num_rows for batch in table.snapshot().file_batches(columns=["path"]))
         2
         """
-        found = self._native.file_batches(columns, filter)
+        batches = self._native.file_batches(columns, filter)
         self._tell()
-        return reader(found, after_each=self._tell)
+        return reader(batches, after_each=self._tell)
 
     def file_uris(self, filter: Filter | None = None) -> list[str]:
         """List the live files by their whole URIs, for programs that read them directly.
@@ -124,6 +124,6 @@ class SnapshotFiles:
         >>> table.snapshot().tombstones().column("path").to_pylist()
         ['day=2026-01-02/a.parquet']
         """
-        found = to_table(self._native.tombstones())
+        table = to_table(self._native.tombstones())
         self._tell()
-        return found
+        return table

@@ -123,9 +123,9 @@ class Table(
         """
         from deltareplay.catalogs._locate import locate
 
-        found = locate(name, catalog)
-        options = found._options_with(storage_options or {})
-        return cls(found.uri, options, allowed_roots, strict=strict, catalog=found.catalog)
+        located = locate(name, catalog)
+        options = located._options_with(storage_options or {})
+        return cls(located.uri, options, allowed_roots, strict=strict, catalog=located.catalog)
 
     def snapshot(
         self,
@@ -529,11 +529,13 @@ def create_table(
             code="create.mode",
         )
     mode = "if_not_exists" if if_not_exists else "or_replace" if or_replace else "new"
-    place = Place.of(uri, storage_options, catalog)
+    location = Place.of(uri, storage_options, catalog)
     columns, partitioning = schema_string(schema), list(partition_columns)
-    wanted = place.properties(columns, partitioning, properties or {})
-    place.table._native.create(columns, partitioning, wanted, name, description, durable, mode)
-    return place.registered()
+    requested = location.properties(columns, partitioning, properties or {})
+    location.table._native.create(
+        columns, partitioning, requested, name, description, durable, mode
+    )
+    return location.registered()
 
 
 @dataclass(frozen=True)

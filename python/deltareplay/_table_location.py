@@ -37,14 +37,14 @@ class TableLocation:
     ) -> None:
         self._options = dict(storage_options or {})
         uri = os.fspath(uri)
-        found = cast("Catalog | None", catalog)
+        source = cast("Catalog | None", catalog)
         if is_name(uri, catalog):
-            uri, found = self._named(uri, cast("Locator | str | None", catalog))
+            uri, source = self._named(uri, cast("Locator | str | None", catalog))
         roots = None if allowed_roots is None else [os.fspath(root) for root in allowed_roots]
-        for place in (uri, *(roots or ())):
-            refuse_signature(place)
-        self._native = _native.Table(uri, self._options, roots, strict, found)
-        self._catalog = found
+        for location in (uri, *(roots or ())):
+            refuse_signature(location)
+        self._native = _native.Table(uri, self._options, roots, strict, source)
+        self._catalog = source
         self._allowed_roots = roots
         self._strict = strict
         #: What the catalog vended, and until when it is used, by the kind of access.
@@ -54,9 +54,9 @@ class TableLocation:
         """The place and the catalog of a table that is given by its name."""
         from deltareplay.catalogs._locate import locate
 
-        found = locate(name, catalog)
-        self._options = found._options_with(self._options)
-        return found.uri, found.catalog
+        located = locate(name, catalog)
+        self._options = located._options_with(self._options)
+        return located.uri, located.catalog
 
     @property
     def uri(self) -> str:
@@ -74,13 +74,13 @@ class TableLocation:
             CorruptTableError: A path leads to where the table may not point.
         """
         root = urlsplit(self.uri)
-        place = root.path.rstrip("/")
-        found = []
+        directory = root.path.rstrip("/")
+        uris = []
         for path in self._native.locate(paths):
             encoded = quote(path, safe=_UNRESERVED)
-            whole = encoded if path.startswith("/") else f"{place}/{encoded}"
-            found.append(urlunsplit((root.scheme, root.netloc, whole, root.query, "")))
-        return found
+            whole = encoded if path.startswith("/") else f"{directory}/{encoded}"
+            uris.append(urlunsplit((root.scheme, root.netloc, whole, root.query, "")))
+        return uris
 
     def _credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
         """What the catalog vends for readers that are not ours.
@@ -112,8 +112,8 @@ class TableLocation:
         return self.uri, self._options, self._allowed_roots, self._strict, self._catalog
 
     def __reduce__(self) -> tuple[Any, ...]:
-        made = functools.partial(type(self), strict=self._strict, catalog=self._catalog)
-        return made, (self.uri, self._options, self._allowed_roots)
+        build = functools.partial(type(self), strict=self._strict, catalog=self._catalog)
+        return build, (self.uri, self._options, self._allowed_roots)
 
     def __repr__(self) -> str:
         text = repr(without_secrets(self.uri))

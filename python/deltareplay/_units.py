@@ -51,8 +51,8 @@ def size(number: float, between: str = SPACE) -> str:
 
 def _three_digits(value: float) -> str:
     digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
-    found = f"{value:,.{digits}f}"
-    return found.rstrip("0").rstrip(".") if "." in found else found
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def percent(part: float, whole: float) -> str:

@@ -71,6 +71,6 @@ class Updating(TableLocation):
         >>> empty.update("id = 2", {"id": "id * 10", "day": None}).metrics["numUpdatedRows"]
         1
         """
-        asked = options(None, txn, user_metadata, target_file_size, durable, timeout)
+        write_options = options(None, txn, user_metadata, target_file_size, durable, timeout)
         _double_quotes.check(where, lambda: self.snapshot().schema_json)
-        return written(self._native.update_rows(where, assignments(set), asked))
+        return written(self._native.update_rows(where, assignments(set), write_options))

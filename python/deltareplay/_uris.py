@@ -43,8 +43,8 @@ def refuse_signature(uri: str) -> None:
     Raises:
         InvalidArgumentError: ``uri.form``.
     """
-    if found := _SIGNATURE.match(uri):
-        name = found[1]
+    if match := _SIGNATURE.match(uri):
+        name = match[1]
         option = "azure_storage_sas_token" if name.lower() == "sig" else "credentials"
         raise InvalidArgumentError(
             f"a URI may hold no signature ({name}=): pass {option} in storage_options",

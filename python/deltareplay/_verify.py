@@ -59,9 +59,9 @@ class Verification(Carded):
 
     def __repr__(self) -> str:
         kinds = Counter(finding.severity for finding in self.findings)
-        found = ", ".join(f"{number} of severity {kind}" for kind, number in kinds.items())
+        counts = ", ".join(f"{number} of severity {kind}" for kind, number in kinds.items())
         more = f", {self.omitted} more" if self.omitted else ""
-        return f"<Verification of version {self.version}: {found or 'nothing is wrong'}{more}>"
+        return f"<Verification of version {self.version}: {counts or 'nothing is wrong'}{more}>"
 
     def __str__(self) -> str:
         files = "unknown files" if self.num_files is None else plural(self.num_files, "file")

@@ -9,10 +9,10 @@ import importlib
 from typing import Any
 
 
-def drawn(module: str, function: str, *given: Any) -> str:
+def drawn(module: str, function: str, *arguments: Any) -> str:
     """What a function of a module of ``deltareplay.viz`` returns."""
-    found = getattr(importlib.import_module(f"deltareplay.viz.{module}"), function)
-    return str(found(*given))
+    draw = getattr(importlib.import_module(f"deltareplay.viz.{module}"), function)
+    return str(draw(*arguments))
 
 
 class Carded:

@@ -103,8 +103,8 @@ def write(
     [1, 3]
     """
     check_modes(mode, where, partition_overwrite, schema_mode)
-    place = Place.of(uri, storage_options, catalog)
-    table = place.table
+    location = Place.of(uri, storage_options, catalog)
+    table = location.table
     how: dict[str, Any] = {
         "txn": txn,
         "user_metadata": user_metadata,
@@ -116,12 +116,12 @@ def write(
         rows = arrow_stream(data, lambda: pa.schema([]))
         reader = pa.RecordBatchReader.from_stream(rows)
         columns, partitioning = schema_string(reader.schema), list(partition_columns or ())
-        wanted = place.properties(columns, partitioning, properties or {})
-        metadata, protocol = _native.new_table(columns, partitioning, wanted)
+        requested = location.properties(columns, partitioning, properties or {})
+        metadata, protocol = _native.new_table(columns, partitioning, requested)
         named = replace(Metadata._of_json(metadata), name=name, description=description)
         first = _FirstRows(table, named, Protocol(*protocol), mode)
         written = first.written(reader, where, **how)
-        place.registered()
+        location.registered()
         return written
     if mode == "ignore":
         return Written(None, {})
@@ -133,7 +133,7 @@ def write(
         )
     if partition_columns is not None and schema_mode != "overwrite":
         own = table.snapshot().partition_columns
-        if [one.lower() for one in partition_columns] != [one.lower() for one in own]:
+        if [column.lower() for column in partition_columns] != [column.lower() for column in own]:
             raise InvalidArgumentError(
                 f"the table is partitioned by {own}, not by {list(partition_columns)}: leave "
                 "partition_columns out, write another table, or overwrite this one with "
@@ -207,7 +207,7 @@ class _FirstRows:
         except CommitStateUnknownError:
             raise
         except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
-            _native.discard_staged(native, [one["path"] for one in files])
+            _native.discard_staged(native, [file["path"] for file in files])
             raise
         return Written(version, metrics)
 
@@ -233,12 +233,12 @@ def check_modes(
         raise _wrong_mode(
             f"partition_overwrite is {partition_overwrite!r}: pass 'static' or 'dynamic'"
         )
-    for argument, given in (
+    for argument, value in (
         ("where", where is not None),
         ("partition_overwrite='dynamic'", partition_overwrite == "dynamic"),
         ("schema_mode='overwrite'", schema_mode == "overwrite"),
     ):
-        if given and mode != "overwrite":
+        if value and mode != "overwrite":
             raise _wrong_mode(
                 f"{argument} says what mode='overwrite' replaces: pass that mode with it"
             )

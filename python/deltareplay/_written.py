@@ -54,9 +54,9 @@ def options(
     }
 
 
-def columns_for(asked: dict[str, Any], snapshot: Snapshot) -> pa.Schema:
+def columns_for(settings: dict[str, Any], snapshot: Snapshot) -> pa.Schema:
     """The columns of the version from which the write that is asked for starts."""
-    asked["snapshot"] = snapshot._native
+    settings["snapshot"] = snapshot._native
     return snapshot.schema
 
 

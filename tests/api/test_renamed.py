@@ -19,37 +19,37 @@ ROWS = [{"id": 1, "p": "a"}, {"id": 2, "p": "b"}]
 
 #: Function and old argument: the new one as the function gets it, and what the warning says.
 ALIASES: dict[tuple[str, str, Any], tuple[str, Any, str]] = {
-    ("_append.Appending.overwrite", "partitions", "dynamic"): (
+    ("Table.overwrite", "partitions", "dynamic"): (
         "partition_overwrite",
         "dynamic",
         "overwrite(partitions=) is deprecated: write partition_overwrite='dynamic'",
     ),
-    ("_clone.Cloning.clone", "replace", True): (
+    ("Table.clone", "replace", True): (
         "or_replace",
         True,
         "clone(replace=) is deprecated: write or_replace=True",
     ),
-    ("spark._clone.clone", "replace", True): (
+    ("spark.clone", "replace", True): (
         "or_replace",
         True,
         "clone(replace=) is deprecated: write or_replace=True",
     ),
-    ("spark._write.write", "partition_by", ("p",)): (
+    ("spark.write", "partition_by", ("p",)): (
         "partition_columns",
         ("p",),
         "write(partition_by=) is deprecated: write partition_columns=('p',)",
     ),
-    ("spark._write.write", "replace_where", "id = 1"): (
+    ("spark.write", "replace_where", "id = 1"): (
         "where",
         "id = 1",
         "write(replace_where=) is deprecated: write where='id = 1'",
     ),
-    ("spark._write.write", "merge_schema", True): (
+    ("spark.write", "merge_schema", True): (
         "schema_mode",
         "merge",
         "write(merge_schema=) is deprecated: write schema_mode='merge'",
     ),
-    ("spark._write.write", "overwrite_schema", True): (
+    ("spark.write", "overwrite_schema", True): (
         "schema_mode",
         "overwrite",
         "write(overwrite_schema=) is deprecated: write schema_mode='overwrite'",
@@ -57,11 +57,16 @@ ALIASES: dict[tuple[str, str, Any], tuple[str, Any, str]] = {
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "_append.Appending.overwrite": dr.Table.overwrite,
-    "_clone.Cloning.clone": dr.Table.clone,
-    "spark._clone.clone": dr_spark.clone,
-    "spark._write.write": dr_spark.write,
+    "Table.overwrite": dr.Table.overwrite,
+    "Table.clone": dr.Table.clone,
+    "spark.clone": dr_spark.clone,
+    "spark.write": dr_spark.write,
 }
+
+
+def path_of(function: str) -> str:
+    """Return the module and the name under which a function is known in ``_renamed``."""
+    return f"{FUNCTIONS[function].__module__}.{FUNCTIONS[function].__qualname__}"
 
 
 def warned() -> Any:
@@ -69,7 +74,7 @@ def warned() -> Any:
 
 
 def test_every_old_spelling_is_listed() -> None:
-    listed = {(f"deltareplay.{function}", name) for function, name, _ in ALIASES}
+    listed = {(path_of(function), name) for function, name, _ in ALIASES}
     assert listed == set(_renamed.OLD)
 
 
@@ -86,7 +91,7 @@ def test_an_old_spelling_is_the_new_one_with_a_warning(alias: tuple[str, str, An
         reached.update(arguments)
 
     stands_in.__name__ = function.rpartition(".")[2]
-    old = _renamed.OLD[f"deltareplay.{function}", name]
+    old = _renamed.OLD[path_of(function), name]
     with pytest.warns(DeprecationWarning, match=name) as told:
         _renamed.renamed(**{name: old})(stands_in)(**{name: value})
     del _renamed.OLD[f"{__name__}.{stands_in.__qualname__}", name]

@@ -97,17 +97,17 @@ class GlueCatalog:
                 credentials (``catalog.denied``) or the request (``catalog.refused``).
             StorageError: Glue does not answer (``catalog.unreachable``).
         """
-        database, table = (one.lower() for one in parts_of(name, ("glue",), "database.table"))
+        database, table = (part.lower() for part in parts_of(name, ("glue",), "database.table"))
         name = f"{database}.{table}"
         client = self._client
-        found = _table(client, name, self._arguments["catalog_id"], database, table)
-        target = found.get("TargetTable")
+        entry = _table(client, name, self._arguments["catalog_id"], database, table)
+        target = entry.get("TargetTable")
         if target:
             client = self._client_in(target.get("Region"))
-            found = _table(
+            entry = _table(
                 client, name, target.get("CatalogId"), target["DatabaseName"], target["Name"]
             )
-        root = _entry(found, name).root()
+        root = _entry(entry, name).root()
         if not root.startswith(("s3://", "s3a://")):
             return Located(root)
         region = {"aws_region": client.meta.region_name}
@@ -137,18 +137,18 @@ class GlueCatalog:
         return _made, (self._arguments,)
 
     def __repr__(self) -> str:
-        shown = {key: self._arguments[key] for key in ("region", "catalog_id", "profile")}
-        return f"GlueCatalog({', '.join(f'{k}={v!r}' for k, v in shown.items() if v)})"
+        arguments = {key: self._arguments[key] for key in ("region", "catalog_id", "profile")}
+        return f"GlueCatalog({', '.join(f'{k}={v!r}' for k, v in arguments.items() if v)})"
 
 
 def _table(
     client: Any, name: str, catalog_id: str | None, database: str, table: str
 ) -> dict[str, Any]:
-    asked = {"DatabaseName": database, "Name": table}
+    request = {"DatabaseName": database, "Name": table}
     if catalog_id:
-        asked["CatalogId"] = catalog_id
-    found: dict[str, Any] = _asked(lambda: client.get_table(**asked)["Table"], name)
-    return found
+        request["CatalogId"] = catalog_id
+    entry: dict[str, Any] = _asked(lambda: client.get_table(**request)["Table"], name)
+    return entry
 
 
 def _entry(table: dict[str, Any], name: str) -> HiveEntry:

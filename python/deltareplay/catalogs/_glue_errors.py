@@ -45,29 +45,29 @@ def refused(error: Exception, name: str) -> DeltaReplayError:
     response = getattr(error, "response", None)
     if response is None:
         return _without_answer(error, name)
-    told = response.get("Error") or {}
-    kind = str(told.get("Code"))
+    details = response.get("Error") or {}
+    kind = str(details.get("Code"))
     status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode", 0)
-    said = f"AWS says about {name}: {kind}"
+    message = f"AWS says about {name}: {kind}"
     if kind in _DENIED:
         return InvalidArgumentError(
-            f"{said}. Look at the credentials of the session, and at its region",
+            f"{message}. Look at the credentials of the session, and at its region",
             code="catalog.denied",
         )
-    said = f"{said}: {str(told.get('Message')).rstrip('.')}"
+    message = f"{message}: {str(details.get('Message')).rstrip('.')}"
     if kind == "EntityNotFoundException":
-        return TableNotFoundError(f"{said}. Check the name", code="catalog.no_table")
+        return TableNotFoundError(f"{message}. Check the name", code="catalog.no_table")
     if kind.startswith("AccessDenied"):
         return InvalidArgumentError(
-            f"{said}. Ask for the permission glue:GetTable", code="catalog.denied"
+            f"{message}. Ask for the permission glue:GetTable", code="catalog.denied"
         )
     if status >= 500 or status == 429 or "Throttling" in kind:
-        return StorageError(said, code="catalog.unreachable")
-    return InvalidArgumentError(said, code="catalog.refused")
+        return StorageError(message, code="catalog.unreachable")
+    return InvalidArgumentError(message, code="catalog.refused")
 
 
 def _without_answer(error: Exception, name: str) -> DeltaReplayError:
-    kinds = {one.__name__ for one in type(error).__mro__}
+    kinds = {kind.__name__ for kind in type(error).__mro__}
     if not kinds.isdisjoint(_CREDENTIALS):
         return InvalidArgumentError(
             f"there are no credentials of AWS to ask about {name}: {error}", code="catalog.denied"

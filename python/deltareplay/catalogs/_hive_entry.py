@@ -54,10 +54,12 @@ class HiveEntry:
         """
         own, serde = _lower(self.parameters), _lower(self.serde_parameters)
         places = [serde.get("path", ""), own.get("path", ""), self.location]
-        places = [one for one in places if one and not one.endswith(_PLACEHOLDER)]
-        for place in places:
-            table, found, _ = place.partition(_MANIFESTS)
-            if found:
+        places = [
+            location for location in places if location and not location.endswith(_PLACEHOLDER)
+        ]
+        for location in places:
+            table, separator, _ = location.partition(_MANIFESTS)
+            if separator:
                 raise self._is_not_delta(
                     f"lists the files of a Delta table, of a version that may be old. Open the "
                     f"table itself: {table}"
@@ -70,12 +72,14 @@ class HiveEntry:
             known = [*formats, handler, self.input_format.rpartition(".")[2]]
             what = next(filter(None, known), "that it does not tell")
             raise self._is_not_delta(f"is a table of the format {what}, and not a Delta table")
-        for place in places:
-            if _scheme(place) and f"{_scheme(place)}://" not in CATALOG_SCHEMES:  # it would go on
-                return _uri(place)
-        for place in places:
-            if place.startswith("/"):
-                return place
+        for location in places:
+            if (
+                _scheme(location) and f"{_scheme(location)}://" not in CATALOG_SCHEMES
+            ):  # it would go on
+                return _uri(location)
+        for location in places:
+            if location.startswith("/"):
+                return location
         raise TableNotFoundError(
             f"{self.name} is a Delta table, and the catalog does not tell where it lies. Open it "
             "by its location, or register it with one",
@@ -90,13 +94,13 @@ def _lower(parameters: Mapping[str, str]) -> dict[str, str]:
     return {key.lower(): value for key, value in parameters.items()}
 
 
-def _scheme(place: str) -> str:
-    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", place)
-    return found[1].lower() if found else ""
+def _scheme(location: str) -> str:
+    match = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", location)
+    return match[1].lower() if match else ""
 
 
-def _uri(place: str) -> str:
+def _uri(location: str) -> str:
     """The URI of a Hadoop path, in which nothing is encoded."""
-    if _scheme(place) == "s3n":  # what s3a has replaced
-        place = f"s3{place[3:]}"
-    return place.replace("%", "%25")
+    if _scheme(location) == "s3n":  # what s3a has replaced
+        location = f"s3{location[3:]}"
+    return location.replace("%", "%25")

@@ -44,8 +44,10 @@ class HiveMetastore:
     """
 
     def __init__(self, uri: str | None = None, *, timeout: float = 60.0) -> None:
-        given = uri or next((os.environ[one] for one in _ADDRESSES if os.environ.get(one)), "")
-        self._servers = [_server(one.strip()) for one in given.split(",") if one.strip()]
+        address = uri or next(
+            (os.environ[variable] for variable in _ADDRESSES if os.environ.get(variable)), ""
+        )
+        self._servers = [_server(part.strip()) for part in address.split(",") if part.strip()]
         if not self._servers:
             raise InvalidArgumentError(
                 f"there is no address of a Hive Metastore: pass it, or set {_ADDRESSES[0]}",
@@ -115,24 +117,25 @@ def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
     *catalog, schema, table = parts
     arguments = {1: schema, 2: table} | ({4: catalog[0]} if catalog else {})
     try:
-        found = client.ask("get_table_req", {1: arguments})
-        success = _part(_part(found, 0, dict), 1, dict)
+        answer = client.ask("get_table_req", {1: arguments})
+        success = _part(_part(answer, 0, dict), 1, dict)
     except ThriftRefusal as error:
         if error.kind != ThriftRefusal.UNKNOWN_METHOD:
             raise
-        found = client.ask("get_table", {1: schema, 2: table})  # before Hive 2.3
-        success = _part(found, 0, dict)
+        answer = client.ask("get_table", {1: schema, 2: table})  # before Hive 2.3
+        success = _part(answer, 0, dict)
     name = ".".join(parts)
-    if 2 in found or (catalog and success and success.get(17) != catalog[0].lower()):
+    if 2 in answer or (catalog and success and success.get(17) != catalog[0].lower()):
         # a metastore that has no catalogs passes the catalog over
-        said = _part(_part(found, 2, dict), 1, str) or f"it has no catalog {catalog[0]}"
+        message = _part(_part(answer, 2, dict), 1, str) or f"it has no catalog {catalog[0]}"
         raise TableNotFoundError(
-            f"the Hive Metastore says about {name}: {said}. Check the name", code="catalog.no_table"
+            f"the Hive Metastore says about {name}: {message}. Check the name",
+            code="catalog.no_table",
         )
-    if 1 in found:
-        said = _part(_part(found, 1, dict), 1, str)
+    if 1 in answer:
+        message = _part(_part(answer, 1, dict), 1, str)
         raise StorageError(
-            f"the Hive Metastore says about {name}: {said}", code="catalog.unreachable"
+            f"the Hive Metastore says about {name}: {message}", code="catalog.unreachable"
         )
     if not success:
         raise ThriftError(f"it has nothing about {name}")
@@ -152,18 +155,18 @@ def _entry(table: dict[int, Any], name: str) -> HiveEntry:
 
 
 def _texts(struct: dict[int, Any], number: int) -> dict[str, str]:
-    found: dict[str, str] = _part(struct, number, dict)
-    if not all(isinstance(one, str) for pair in found.items() for one in pair):
+    texts: dict[str, str] = _part(struct, number, dict)
+    if not all(isinstance(text, str) for pair in texts.items() for text in pair):
         raise ThriftError(f"its field {number} is no map of texts")
-    return found
+    return texts
 
 
 def _part(struct: dict[int, Any], number: int, kind: type[T]) -> T:
     """A field of a struct; one that is not there is empty."""
-    found = struct.get(number, kind())
-    if not isinstance(found, kind):
+    value = struct.get(number, kind())
+    if not isinstance(value, kind):
         raise ThriftError(f"its field {number} is no {kind.__name__}")
-    return found
+    return value
 
 
 def _server(uri: str) -> tuple[str, int]:

@@ -66,11 +66,11 @@ def _locator(name: str, catalog: Locator | str | None) -> Locator:
     if catalog is not None and not isinstance(catalog, str):
         return catalog
     kind = catalog or name.partition("://")[0]
-    made = _KINDS.get(kind)
-    if made is None:
+    catalog_class = _KINDS.get(kind)
+    if catalog_class is None:
         raise InvalidArgumentError(
             f"{kind!r} is no kind of catalog: the kinds are {', '.join(sorted(_KINDS))}; or pass a "
             "catalog of deltareplay.catalogs",
             code="catalog.kind",
         )
-    return made()
+    return catalog_class()

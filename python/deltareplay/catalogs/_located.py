@@ -27,7 +27,7 @@ class Located:
 
     def _options_with(self, own: Mapping[str, str]) -> dict[str, str]:
         """The catalog's options below a user's own, whose key is never mixed with its token."""
-        found = dict(self.storage_options)
+        options = dict(self.storage_options)
         if any(key.lower().endswith("access_key_id") for key in own):
-            found.pop("aws_session_token", None)
-        return {**found, **own}
+            options.pop("aws_session_token", None)
+        return {**options, **own}

@@ -25,12 +25,12 @@ def parts_of(name: str, schemes: tuple[str, ...], form: str) -> list[str]:
     >>> parts_of("uc://main.`my sales`.orders", ("uc",), "catalog.schema.table")
     ['main', 'my sales', 'orders']
     """
-    scheme, found, rest = name.partition("://")
-    plain = rest if found and scheme in schemes else name
+    scheme, separator, rest = name.partition("://")
+    plain = rest if separator and scheme in schemes else name
     parts = re.findall(_PART, plain) if _NAME.fullmatch(plain) else []
     most = form.count(".") + 1
     if not most - form.count("[") <= len(parts) <= most:
         raise InvalidArgumentError(
             f"{name!r} is not the name of a table here: it has the form {form}", code="catalog.name"
         )
-    return [one[1:-1].replace("``", "`") if one[0] == "`" else one for one in parts]
+    return [part[1:-1].replace("``", "`") if part[0] == "`" else part for part in parts]

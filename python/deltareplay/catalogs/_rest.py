@@ -196,10 +196,10 @@ def _refusal(error: urllib.error.HTTPError) -> Exception:
             message = str(inner.get("message") or message)[:_MOST_OF_MESSAGE]
     except (ValueError, OSError, AttributeError, RecursionError, http.client.HTTPException):
         pass  # a proxy answers in HTML
-    found = RestError(error.code, kind, message)
+    refusal = RestError(error.code, kind, message)
     exhausted = kind in ("ResourceExhaustedException", "RESOURCE_EXHAUSTED")
     if error.code not in _BUSY or exhausted:
-        return found
+        return refusal
     after = error.headers.get("Retry-After", "")
     seconds = after if after.isascii() and after.isdigit() and len(after) < 10 else ""
-    return _Busy(found, float(seconds) if seconds else None)
+    return _Busy(refusal, float(seconds) if seconds else None)

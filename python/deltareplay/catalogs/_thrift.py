@@ -82,15 +82,15 @@ def answer(read: Callable[[int], bytes], method: str) -> dict[int, Any]:
         raise ThriftError(f"it does not begin like an answer: {first!r}")
     name = reader.value(_STRING)
     reader.value(8)  # the number of the call: there is one at a time
-    found: dict[int, Any] = reader.value(_STRUCT)
+    fields: dict[int, Any] = reader.value(_STRUCT)
     if kind == _EXCEPTION:
-        message, number = found.get(1), found.get(2)
+        message, number = fields.get(1), fields.get(2)
         raise ThriftRefusal(
             number if isinstance(number, int) else 0, message if isinstance(message, str) else ""
         )
     if name != method:
         raise ThriftError(f"it answers {name[:100]!r} instead of {method!r}")
-    return found
+    return fields
 
 
 class _Reader:

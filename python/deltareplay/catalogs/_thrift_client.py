@@ -42,9 +42,9 @@ class ThriftClient:
         began = time.monotonic()
         self._wait()
         self._socket.sendall(_thrift.call(method, arguments))
-        found = _thrift.answer(self._read, method)
+        answer = _thrift.answer(self._read, method)
         _log.debug("thrift %s in %.3f s", method, time.monotonic() - began)
-        return found
+        return answer
 
     def _read(self, size: int) -> bytes:
         self._left -= size
@@ -56,9 +56,9 @@ class ThriftClient:
             if not chunk:
                 raise ConnectionError("it closed the connection")
             self._buffer += chunk
-        found = bytes(self._buffer[:size])
+        taken = bytes(self._buffer[:size])
         del self._buffer[:size]
-        return found
+        return taken
 
     def _wait(self) -> None:
         """Lets the next step take what is left of the time."""

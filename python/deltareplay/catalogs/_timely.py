@@ -44,8 +44,10 @@ def timely_opener(
 
 
 class _Response(http.client.HTTPResponse):
-    def __init__(self, connected: socket.socket, *some: Any, deadline: float, **more: Any) -> None:
-        super().__init__(connected, *some, **more)
+    def __init__(
+        self, connected: socket.socket, *arguments: Any, deadline: float, **more: Any
+    ) -> None:
+        super().__init__(connected, *arguments, **more)
         self.fp.close()
         raw = connected.makefile("rb", buffering=0)
         self.fp = io.BufferedReader(_Timely(connected, raw, deadline))

@@ -50,7 +50,9 @@ class UnityCatalog:
         *,
         timeout: float = 60.0,
     ) -> None:
-        address = uri or next((os.environ[one] for one in _ADDRESSES if os.environ.get(one)), "")
+        address = uri or next(
+            (os.environ[variable] for variable in _ADDRESSES if os.environ.get(variable)), ""
+        )
         if not address:
             raise InvalidArgumentError(
                 f"there is no address of a Unity Catalog server: pass it, or set {_ADDRESSES[0]}",
@@ -100,7 +102,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _token_of_environment() -> str:
-    return next((os.environ[one] for one in _TOKENS if os.environ.get(one)), "")
+    return next((os.environ[variable] for variable in _TOKENS if os.environ.get(variable)), "")
 
 
 def _made(uri: str, token: str | Callable[[], str] | None, timeout: float) -> UnityCatalog:

@@ -38,29 +38,31 @@ def columns(schema_string: str) -> Json:
     ... )["fields"][0]["type"]
     {'type': 'array', 'element-type': 'long', 'contains-null': True}
     """
-    found: Json = _respelled(json.loads(schema_string))
-    return found
+    schema: Json = _respelled(json.loads(schema_string))
+    return schema
 
 
 def _respelled(data_type: Any) -> Any:
     if not isinstance(data_type, dict):
         return data_type
-    found = {_KEYS.get(key, key): value for key, value in data_type.items()}
+    respelled = {_KEYS.get(key, key): value for key, value in data_type.items()}
     for key in ("element-type", "key-type", "value-type"):
-        if key in found:
-            found[key] = _respelled(found[key])
-    if "fields" in found:
-        found["fields"] = [{**one, "type": _respelled(one["type"])} for one in found["fields"]]
-    return found
+        if key in respelled:
+            respelled[key] = _respelled(respelled[key])
+    if "fields" in respelled:
+        respelled["fields"] = [
+            {**field, "type": _respelled(field["type"])} for field in respelled["fields"]
+        ]
+    return respelled
 
 
-def protocol(found: Protocol) -> Json:
+def protocol(current: Protocol) -> Json:
     """A protocol as the server takes it."""
     return {
-        "min-reader-version": found.min_reader_version,
-        "min-writer-version": found.min_writer_version,
-        "reader-features": found.reader_features or [],
-        "writer-features": found.writer_features or [],
+        "min-reader-version": current.min_reader_version,
+        "min-writer-version": current.min_writer_version,
+        "reader-features": current.reader_features or [],
+        "writer-features": current.writer_features or [],
     }
 
 
@@ -79,7 +81,7 @@ def domains(changed: Mapping[str, str | None]) -> tuple[Json, list[str]]:
 
 def metadata_updates(new: Metadata, old: Mapping[str, Any]) -> list[Json]:
     """What turns the metadata that the server has into that of a commit."""
-    found: list[Json] = []
+    updates: list[Json] = []
     had = {
         key: value
         for key, value in old.get("properties", {}).items()
@@ -88,15 +90,15 @@ def metadata_updates(new: Metadata, old: Mapping[str, Any]) -> list[Json]:
     changed = {key: text for key, text in new.configuration.items() if had.get(key) != text}
     removed = sorted(had.keys() - new.configuration.keys())
     if changed:
-        found.append({"action": "set-properties", "updates": changed})
+        updates.append({"action": "set-properties", "updates": changed})
     if removed:
-        found.append({"action": "remove-properties", "removals": removed})
+        updates.append({"action": "remove-properties", "removals": removed})
     fields = columns(new.schema_string)
     if fields != old.get("columns"):
-        found.append({"action": "set-columns", "columns": fields})
+        updates.append({"action": "set-columns", "columns": fields})
     if list(new.partition_columns) != list(old.get("partition-columns") or []):
         update = {"action": "set-partition-columns", "partition-columns": new.partition_columns}
-        found.append(update)
+        updates.append(update)
     if new.description is not None and new.description != old.get("comment"):
-        found.append({"action": "set-table-comment", "comment": new.description})
-    return found
+        updates.append({"action": "set-table-comment", "comment": new.description})
+    return updates

@@ -28,14 +28,16 @@ _OLDER = {
 def best_of(answer: Json, location: str) -> Credentials | None:
     """Those for the longest prefix of a place; None if the place needs none."""
     offered: list[dict[str, Any]] = answer.get("storage-credentials") or []
-    fitting = [one for one in offered if _is_below(location, one.get("prefix") or "")]
-    for one in sorted(fitting, key=lambda one: -len(one.get("prefix") or "")):
-        config = one.get("config") or {}
+    fitting = [
+        credential for credential in offered if _is_below(location, credential.get("prefix") or "")
+    ]
+    for credential in sorted(fitting, key=lambda credential: -len(credential.get("prefix") or "")):
+        config = credential.get("config") or {}
         options = {
             option: _secret(config[key]) for key, option in _OPTIONS.items() if config.get(key)
         }
         if options:
-            return Credentials(options, _expiry(one.get("expiration-time-ms")))
+            return Credentials(options, _expiry(credential.get("expiration-time-ms")))
     return None
 
 
@@ -60,5 +62,5 @@ def _expiry(value: object) -> int | None:
 
 
 def _is_below(location: str, prefix: str) -> bool:
-    place = prefix.rstrip("/")
-    return location.rstrip("/") == place or location.startswith(f"{place}/")
+    directory = prefix.rstrip("/")
+    return location.rstrip("/") == directory or location.startswith(f"{directory}/")

@@ -27,26 +27,27 @@ def refused(error: RestError, name: str) -> DeltaReplayError:
         error: The answer.
         name: The table that it is about.
     """
-    said = f"the catalog says about {name}: {error}"
+    message = f"the catalog says about {name}: {error}"
     if error.status in (401, 403):
         return InvalidArgumentError(
-            f"{said}. Pass a token that may do this, or ask for the permission",
+            f"{message}. Pass a token that may do this, or ask for the permission",
             code="catalog.denied",
         )
     if error.status == 404:
-        return TableNotFoundError(f"{said}. Check the name", code="catalog.no_table")
+        return TableNotFoundError(f"{message}. Check the name", code="catalog.no_table")
     if error.kind == "UpdateRequirementConflictException":
         return CorruptTableError(
-            f"{said}. The table was replaced by another one: open it anew", code="catalog.table_id"
+            f"{message}. The table was replaced by another one: open it anew",
+            code="catalog.table_id",
         )
     if error.kind == "AlreadyExistsException":
-        return InvalidArgumentError(f"{said}. Choose another name", code="table.exists")
+        return InvalidArgumentError(f"{message}. Choose another name", code="table.exists")
     if error.status >= 500 or error.status == 429:
-        return StorageError(said, code="catalog.unreachable")
-    return InvalidArgumentError(said, code="catalog.refused")
+        return StorageError(message, code="catalog.unreachable")
+    return InvalidArgumentError(message, code="catalog.refused")
 
 
-def asked(ask: Callable[[], T], name: str) -> T:
+def call_catalog(ask: Callable[[], T], name: str) -> T:
     """Asks about a table; what the server refuses, or leaves out, is an exception of ours."""
     try:
         return ask()

@@ -27,10 +27,10 @@ class OlderTable:
 
     def __init__(self, client: RestClient, parts: list[str]) -> None:
         self._client = client
-        found = client.get(client.path("tables", ".".join(parts)))
-        self.uri = place_of(found["storage_location"])
-        self._id = str(found["table_id"])
-        properties = found.get("properties") or {}
+        table = client.get(client.path("tables", ".".join(parts)))
+        self.uri = place_of(table["storage_location"])
+        self._id = str(table["table_id"])
+        properties = table.get("properties") or {}
         self._is_managed = any(properties.get(key) == "supported" for key in _MANAGED)
 
     def load(self) -> LogTail:
@@ -39,12 +39,12 @@ class OlderTable:
         commits: dict[int, RatifiedCommit] = {}
         start = 0
         for _page in range(_MOST_PAGES):
-            asked = {"table_id": self._id, "table_uri": self.uri, "start_version": start}
-            answer = self._client.get(_COMMITS, body=asked)
-            page = [_commit(one) for one in answer.get("commits") or []]
-            commits.update({one.version: one for one in page})
+            request = {"table_id": self._id, "table_uri": self.uri, "start_version": start}
+            answer = self._client.get(_COMMITS, body=request)
+            page = [_commit(commit) for commit in answer.get("commits") or []]
+            commits.update({commit.version: commit for commit in page})
             latest = number_of(answer.get("latest_table_version", -1), -1)
-            newest = max((one.version for one in page), default=latest)
+            newest = max((commit.version for commit in page), default=latest)
             if newest >= latest or newest < start:
                 break
             start = newest + 1
@@ -81,17 +81,17 @@ class OlderTable:
         self._client.post(_COMMITS, {**self._identity(), "latest_backfilled_version": version})
 
     def credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
-        asked = {"table_id": self._id, "operation": operation}
-        return of_older(self._client.post("/temporary-table-credentials", asked))
+        request = {"table_id": self._id, "operation": operation}
+        return of_older(self._client.post("/temporary-table-credentials", request))
 
     def _identity(self) -> Json:
         return {"table_id": self._id, "table_uri": self.uri}
 
 
-def _commit(found: Json) -> RatifiedCommit:
+def _commit(commit: Json) -> RatifiedCommit:
     return RatifiedCommit(
-        number_of(found["version"]),
-        str(found["file_name"]),
-        number_of(found["file_size"]),
-        number_of(found["file_modification_timestamp"]),
+        number_of(commit["version"]),
+        str(commit["file_name"]),
+        number_of(commit["file_size"]),
+        number_of(commit["file_modification_timestamp"]),
     )

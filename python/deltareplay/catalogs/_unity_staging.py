@@ -13,7 +13,7 @@ from deltareplay.catalogs._rest import Json, RestClient
 from deltareplay.catalogs._rest_values import place_of
 from deltareplay.catalogs._staged_commit import Ratification, StagedCommit
 from deltareplay.catalogs._unity_credentials import best_of
-from deltareplay.catalogs._unity_errors import asked
+from deltareplay.catalogs._unity_errors import call_catalog
 from deltareplay.catalogs._unity_table import UnityTable
 from deltareplay.exceptions import DeltaReplayError
 
@@ -36,36 +36,36 @@ class UnityStaging:
         self._asked_before = False
         self._is_written = False
         #: The place that the catalog chose.
-        self.location = asked(lambda: place_of(self._staged["location"]), self._name)
+        self.location = call_catalog(lambda: place_of(self._staged["location"]), self._name)
 
     def properties(
         self, schema: str, partition_columns: list[str], own: Mapping[str, str]
     ) -> dict[str, str]:
         """What the catalog requires, the user wants, and the catalog suggests, in this order."""
-        return asked(lambda: self._properties(schema, partition_columns, own), self._name)
+        return call_catalog(lambda: self._properties(schema, partition_columns, own), self._name)
 
     def _properties(
         self, schema: str, partition_columns: list[str], own: Mapping[str, str]
     ) -> dict[str, str]:
         features = self._staged["required-protocol"].get("writer-features") or []
-        found = {f"delta.feature.{name}": "supported" for name in features}
-        given = dict(own)
+        properties = {f"delta.feature.{name}": "supported" for name in features}
+        remaining = dict(own)
         for key, value in (self._staged.get("required-properties") or {}).items():
             if value is not None:
-                found[key] = str(value)
-                given.pop(key, None)
-        found |= given
+                properties[key] = str(value)
+                remaining.pop(key, None)
+        properties |= remaining
         suggested = self._staged.get("suggested-properties") or {}
         for key, value in suggested.items():
-            if value is None or key in found:
+            if value is None or key in properties:
                 continue
             try:
-                tried = {**found, key: str(value)}
+                tried = {**properties, key: str(value)}
                 _native.new_table(schema, partition_columns, tried)
             except DeltaReplayError:
                 continue  # it suggests what cannot be written here
-            found = tried
-        return found
+            properties = tried
+        return properties
 
     def registered(
         self,
@@ -94,7 +94,7 @@ class UnityStaging:
         return UnityTable(self._client, self._parts)
 
     def _post(self, path: str, body: Json) -> Json:
-        return asked(lambda: self._client.post(self._schema_path + path, body), self._name)
+        return call_catalog(lambda: self._client.post(self._schema_path + path, body), self._name)
 
     def load(self) -> LogTail:
         return LogTail(0 if self._is_written else None, allowed=["take_over"])
@@ -111,6 +111,6 @@ class UnityStaging:
             path = "/delta/v1" + self._client.path(
                 "staging-tables", str(answer["table-id"]), "credentials"
             )
-            answer = asked(lambda: self._client.get(path), self._name)
+            answer = call_catalog(lambda: self._client.get(path), self._name)
         self._asked_before = True
-        return asked(lambda: best_of(answer, self.location), self._name)
+        return call_catalog(lambda: best_of(answer, self.location), self._name)

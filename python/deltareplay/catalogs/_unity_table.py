@@ -14,7 +14,7 @@ from deltareplay.catalogs._rest import Json, RestClient, RestError
 from deltareplay.catalogs._rest_values import number_of, place_of
 from deltareplay.catalogs._staged_commit import Ratification, StagedCommit
 from deltareplay.catalogs._unity_credentials import best_of
-from deltareplay.catalogs._unity_errors import OTHER_FORMAT, asked, refused
+from deltareplay.catalogs._unity_errors import OTHER_FORMAT, call_catalog, refused
 from deltareplay.catalogs._unity_older import OlderTable
 
 T = TypeVar("T")
@@ -73,15 +73,17 @@ class UnityTable:
         metadata = answer["metadata"]
         root = place_of(metadata["location"])
         latest = answer.get("latest-table-version")
-        commits = sorted(answer.get("commits") or [], key=lambda one: number_of(one["version"]))
+        commits = sorted(
+            answer.get("commits") or [], key=lambda commit: number_of(commit["version"])
+        )
         tail = [
             RatifiedCommit(
-                number_of(one["version"]),
-                str(one["file-name"]),
-                number_of(one["file-size"]),
-                number_of(one["file-modification-timestamp"]),
+                number_of(commit["version"]),
+                str(commit["file-name"]),
+                number_of(commit["file-size"]),
+                number_of(commit["file-modification-timestamp"]),
             )
-            for one in commits
+            for commit in commits
         ]
         managed = metadata["table-type"] == "MANAGED" and latest is not None
         # -1: no version but the first one, which is published
@@ -139,19 +141,21 @@ class UnityTable:
             "file-size": staged.size,
             "file-modification-timestamp": staged.modification_time,
         }
-        found: list[Json] = [{"action": "add-commit", "commit": commit}]
+        actions: list[Json] = [{"action": "add-commit", "commit": commit}]
         if staged.published_version is not None:
-            found.append(_published(staged.published_version))
+            actions.append(_published(staged.published_version))
         if staged.protocol is not None:
-            found.append({"action": "set-protocol", "protocol": spelled.protocol(staged.protocol)})
+            actions.append(
+                {"action": "set-protocol", "protocol": spelled.protocol(staged.protocol)}
+            )
         if staged.metadata is not None:
-            found += spelled.metadata_updates(staged.metadata, self._metadata)
+            actions += spelled.metadata_updates(staged.metadata, self._metadata)
         updates, removals = spelled.domains(staged.domain_metadata)
         if updates:
-            found.append({"action": "set-domain-metadata", "updates": updates})
+            actions.append({"action": "set-domain-metadata", "updates": updates})
         if removals:
-            found.append({"action": "remove-domain-metadata", "domains": removals})
-        return found
+            actions.append({"action": "remove-domain-metadata", "domains": removals})
+        return actions
 
     def _update(self, updates: list[Json]) -> Json:
         uuid = self._metadata["table-uuid"]
@@ -159,7 +163,7 @@ class UnityTable:
 
     def _asked(self, ask: Callable[[], T]) -> T:
         """Asks; what the server refuses, or leaves out, is an exception of ours."""
-        return asked(ask, self._name)
+        return call_catalog(ask, self._name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UnityTable) and self._identity() == other._identity()

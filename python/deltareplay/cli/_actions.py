@@ -28,14 +28,14 @@ def actions(
     table = request.table
     if start is None:
         start = table.snapshot().version
-    found = _actions(records(table.actions(start, start if end is None else end)))
+    listed = _actions(records(table.actions(start, start if end is None else end)))
     output = request.output
     if output.form == "json":
-        output.rows(({"version": version, kind: body} for version, kind, body in found), [])
+        output.rows(({"version": version, kind: body} for version, kind, body in listed), [])
         return
     rows = (
         {"version": version, "action": kind, "body": body, "says": _says(kind, body)}
-        for version, kind, body in found
+        for version, kind, body in listed
     )
     what = Column("says", "What", whole=True) if output.is_text else Column("body")
     output.rows(rows, [Column("version", "Version", right=True), Column("action", "Action"), what])

@@ -48,8 +48,8 @@ _VERBS = {
 }
 
 
-def _tell_version(wanted: bool) -> None:
-    if wanted:
+def _tell_version(requested: bool) -> None:
+    if requested:
         from deltareplay._native import __version__
 
         typer.echo(f"deltareplay {__version__}")

@@ -51,7 +51,7 @@ def changes(
     Both are included. Needs no change data feed.
     """
     output = request.output
-    found = request.table.changes(
+    changed = request.table.changes(
         version_or_time(start),
         None if end is None else version_or_time(end),
         kind=kind.value,
@@ -61,7 +61,7 @@ def changes(
     )
     if explain:
         output.rows(
-            records(found.explain().to_batches()),
+            records(changed.explain().to_batches()),
             [
                 Column("version", "Version", right=True),
                 Column("way", "Way"),
@@ -73,10 +73,10 @@ def changes(
         return
     if limit is None and output.is_text:
         limit = SCREEN
-    rows = records(found.to_batches())
+    rows = records(changed.to_batches())
     output.data(
         islice(rows, limit or None),
-        found.schema,
+        changed.schema,
         empty="no changes",
         first=("_commit_version", "_change_type"),
     )

@@ -32,11 +32,13 @@ def checkpoint(
 
     Deletes nothing: cleanup-log does.
     """
-    made = request.table.checkpoint(layout=None if layout is None else layout.value, cleanup=False)
+    written = request.table.checkpoint(
+        layout=None if layout is None else layout.value, cleanup=False
+    )
     request.output.document(
-        dataclasses.asdict(made),
+        dataclasses.asdict(written),
         lambda console: console.print(
-            f"{made.path}: {counted(made.num_files, 'file')}, {size(made.size_in_bytes)}",
+            f"{written.path}: {counted(written.num_files, 'file')}, {size(written.size_in_bytes)}",
             soft_wrap=True,
         ),
     )

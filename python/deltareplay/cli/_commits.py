@@ -70,14 +70,14 @@ def _signed(numbers: Mapping[str, int], noun: str) -> str:
     return f"{text} {noun}{'' if list(there.values()) == [1] else 's'}"
 
 
-def parameters(given: Mapping[str, str | None] | None) -> str:
+def parameters(arguments: Mapping[str, str | None] | None) -> str:
     """The parameters of an operation, such as its condition, without empty ones.
 
     >>> parameters({"predicate": '["id = 8"]', "partitionBy": "[]"}), parameters(None)
     ('predicate: id = 8', '')
     """
-    said = {name: _unwrapped(text) for name, text in (given or {}).items()}
-    return ", ".join(f"{plain(name)}: {text}" for name, text in said.items() if text)
+    texts = {name: _unwrapped(text) for name, text in (arguments or {}).items()}
+    return ", ".join(f"{plain(name)}: {text}" for name, text in texts.items() if text)
 
 
 def _unwrapped(text: str | None) -> str:
@@ -85,27 +85,27 @@ def _unwrapped(text: str | None) -> str:
     if not text or text in ("[]", "{}", "null"):
         return ""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if isinstance(found, list) and all(isinstance(one, str) for one in found):
-        return plain(", ".join(found))
+        value = None
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return plain(", ".join(value))
     return plain(text)
 
 
 def columns(output: Output) -> list[Column]:
     """The columns of commits for people; with their parameters on a wide terminal."""
-    told = Column("operationParameters", "Parameters", parameters, cut=True)
+    operation_parameters = Column("operationParameters", "Parameters", parameters, cut=True)
     return [
         Column("version", "Version", right=True),
         output.times("timestamp", "Time"),
         Column("operation", "Operation"),
         Column("effect", "Rows and files"),
         Column("by", "By", cut=True),
-        *([told] if output.is_wide else []),
+        *([operation_parameters] if output.is_wide else []),
     ]
 
 
-def told(commit: dict[str, Any]) -> dict[str, Any]:
+def with_parameters(commit: dict[str, Any]) -> dict[str, Any]:
     """A commit with what only a person asks for."""
     return {**commit, "effect": effect(commit), "by": who(commit).replace("Apache-", "")}

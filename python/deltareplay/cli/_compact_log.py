@@ -27,12 +27,12 @@ def compact_log(
 
     Deletes nothing.
     """
-    made = request.table.compact_log(start, end)
+    file = request.table.compact_log(start, end)
     request.output.document(
-        dataclasses.asdict(made),
+        dataclasses.asdict(file),
         lambda console: console.print(
-            f"{made.path}: {count(made.num_actions)} of {count(made.num_actions_before)} actions, "
-            f"{size(made.size_in_bytes)} instead of {size(made.size_in_bytes_before)}",
+            f"{file.path}: {count(file.num_actions)} of {count(file.num_actions_before)} actions, "
+            f"{size(file.size_in_bytes)} instead of {size(file.size_in_bytes_before)}",
             soft_wrap=True,
         ),
     )

@@ -22,10 +22,10 @@ def tell(
         console.print(plain(path), soft_wrap=True)
     if len(files) > _SCREEN:
         console.print(f"and {len(files) - _SCREEN:,} more", style="dim")
-    told = f"{counted(len(files), 'file')}, {size(size_in_bytes)}"
+    summary = f"{counted(len(files), 'file')}, {size(size_in_bytes)}"
     if not dry_run:
-        console.print(f"deleted: {told}")
+        console.print(f"deleted: {summary}")
     elif files:
-        console.print(f"would delete: {told}; `{command}` does")
+        console.print(f"would delete: {summary}; `{command}` does")
     else:
         console.print("there is nothing to delete")

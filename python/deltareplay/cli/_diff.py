@@ -31,23 +31,23 @@ def diff(
     between them.
     """
     table = request.table
-    found = table.snapshot(before).diff(table.snapshot(after))
+    difference = table.snapshot(before).diff(table.snapshot(after))
     output = request.output
     if output.is_text:
-        _text(found)
+        _text(difference)
         return
     names = ["what", "change", "name", "before", "after", "size", "rows_before", "rows_after"]
-    output.rows(_rows(found), [Column(name) for name in names])
+    output.rows(_rows(difference), [Column(name) for name in names])
 
 
-def _rows(found: SnapshotDiff) -> Any:
+def _rows(difference: SnapshotDiff) -> Any:
     definition = (
         {"what": row["what"], "change": _change(row), **row}
-        for row in records(found.definition.to_batches())
+        for row in records(difference.definition.to_batches())
     )
     files = (
         {"what": "file", "name": row.pop("path"), **row}
-        for row in records(found.files.to_batches())
+        for row in records(difference.files.to_batches())
     )
     return chain(definition, files)
 
@@ -56,7 +56,7 @@ def _change(row: dict[str, Any]) -> str:
     return "added" if row["before"] is None else "removed" if row["after"] is None else "changed"
 
 
-def _text(found: SnapshotDiff) -> None:
+def _text(difference: SnapshotDiff) -> None:
     import sys
 
     from rich.text import Text
@@ -65,14 +65,14 @@ def _text(found: SnapshotDiff) -> None:
 
     out = console(sys.stdout)
     totals = {
-        "files": map(count, found.num_files),
-        "rows": map(count, found.num_rows),
-        "bytes": map(size, found.size_in_bytes),
+        "files": map(count, difference.num_files),
+        "rows": map(count, difference.num_rows),
+        "bytes": map(size, difference.size_in_bytes),
     }
-    out.print(f"versions {found.versions[0]} to {found.versions[1]}", style="bold")
+    out.print(f"versions {difference.versions[0]} to {difference.versions[1]}", style="bold")
     for name, (old, new) in totals.items():
         out.print(f"  {name:<6} {old}" + (f" to {new}" if old != new else ""))
-    for row in _rows(found):
+    for row in _rows(difference):
         line = Text(f"{row['change']:<8}", style=_COLOURS[row["change"]])
         line.append(f" {row['what']} {plain(row['name'])}".rstrip(), style="default")
         if row["what"] == "file":
@@ -80,9 +80,9 @@ def _text(found: SnapshotDiff) -> None:
             parts = [
                 count(row[key]) for key in ("rows_before", "rows_after") if row[key] is not None
             ]
-            told = f"  {' to '.join(parts) or '?'} {noun}, {size(row['size'])}"
+            text = f"  {' to '.join(parts) or '?'} {noun}, {size(row['size'])}"
         else:
             parts = [plain(row[key]) for key in ("before", "after") if row[key] is not None]
-            told = f": {' to '.join(parts)}"
-        line.append(told, style="default")
+            text = f": {' to '.join(parts)}"
+        line.append(text, style="default")
         out.print(line, soft_wrap=True)

@@ -30,11 +30,11 @@ def files(
     """
     output = request.output
     snapshot = request.table.snapshot(version, timestamp)
-    found = _files(records(snapshot.file_batches(_READ, filter)))
+    rows = _files(records(snapshot.file_batches(_READ, filter)))
     if limit is None and output.is_text:
         limit = SCREEN
     output.rows(
-        islice(found, limit or None),
+        islice(rows, limit or None),
         [
             Column("size", "Size", size, right=True),
             Column("rows", "Rows", count, right=True),
@@ -44,7 +44,7 @@ def files(
         ],
         empty="no files",
     )
-    if limit and next(found, None) is not None:
+    if limit and next(rows, None) is not None:
         output.note(f"the first {limit:,} files; --limit 0 lists all")
 
 

@@ -19,7 +19,7 @@ def tell(
     message: str,
     remedy: str,
     *,
-    place: Sequence[str] = (),
+    location: Sequence[str] = (),
     heading: str | None = None,
 ) -> None:
     """Prints one finding.
@@ -29,7 +29,7 @@ def tell(
         severity: ``error``, ``warning`` or ``info``.
         message: What is wrong.
         remedy: What to do.
-        place: The file, the line, the byte.
+        location: The file, the line, the byte.
         heading: What stands to the left of it; None if there is no such column.
     """
     from rich.table import Table
@@ -37,8 +37,8 @@ def tell(
 
     text = Text(f"{severity}: ", style=f"bold {_COLOURS[severity]}")
     text.append(plain(message), style="not bold default")
-    if place:
-        text.append(f"\n  in:  {', '.join(map(plain, place))}", style="not bold default")
+    if location:
+        text.append(f"\n  in:  {', '.join(map(plain, location))}", style="not bold default")
     text.append("\n  try: ", style="bold default")
     text.append(plain(remedy), style="not bold default")
     grid = Table.grid()

@@ -27,7 +27,7 @@ def plain(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        value = ", ".join(f"{name}={_nested(one)}" for name, one in value.items())
+        value = ", ".join(f"{name}={_nested(item)}" for name, item in value.items())
     elif isinstance(value, (list, tuple)):
         value = ", ".join(map(_nested, value))
     elif isinstance(value, bytes):
@@ -114,7 +114,7 @@ def to_json(value: Any, *, utc: bool, ascii_only: bool = False) -> str:
     """
     text = json.dumps(_portable(value, utc), ensure_ascii=ascii_only)
     # escapes of JSON: whoever parses it has the same text
-    return _INVISIBLE.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return _INVISIBLE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def _portable(value: Any, utc: bool) -> Any:
@@ -123,9 +123,9 @@ def _portable(value: Any, utc: bool) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
-        return {str(name): _portable(one, utc) for name, one in value.items()}
+        return {str(name): _portable(item, utc) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_portable(one, utc) for one in value]
+        return [_portable(item, utc) for item in value]
     if isinstance(value, datetime.datetime):
         return zoned(value, utc=utc).isoformat()
     if isinstance(value, (datetime.date, datetime.time)):

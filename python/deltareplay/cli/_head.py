@@ -28,5 +28,5 @@ def head(
     """Show some rows, without the deleted ones."""
     snapshot = request.table.snapshot(version, timestamp)
     scan = snapshot.scan(names(columns), filter, look_ahead=_LOOK_AHEAD if limit else None)
-    found = islice(records(scan.to_batches()), limit or None)
-    request.output.data(found, scan.schema, empty="no rows")
+    rows = islice(records(scan.to_batches()), limit or None)
+    request.output.data(rows, scan.schema, empty="no rows")

@@ -20,9 +20,9 @@ def history(
 ) -> None:
     """List the commits, newest first: who did what, and when."""
     output = request.output
-    found = request.table.history(limit or None)
-    rows = records(found.to_batches())
+    commits = request.table.history(limit or None)
+    rows = records(commits.to_batches())
     if output.is_text:
-        output.rows(map(_commits.told, rows), _commits.columns(output))
+        output.rows(map(_commits.with_parameters, rows), _commits.columns(output))
     else:
-        output.rows(rows, [Column(name) for name in found.column_names])
+        output.rows(rows, [Column(name) for name in commits.column_names])

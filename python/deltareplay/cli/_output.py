@@ -124,11 +124,11 @@ class Output:
         if not self.is_text:
             self.rows(rows, columns)
             return
-        found = list(rows)
+        all_rows = list(rows)
         columns.sort(key=lambda column: column.name not in first)
-        columns, left_out = _fitting(found, columns, console(sys.stdout).width)
-        self.rows(found, columns, empty=empty)
-        if left_out and found:
+        columns, left_out = _fitting(all_rows, columns, console(sys.stdout).width)
+        self.rows(all_rows, columns, empty=empty)
+        if left_out and all_rows:
             names = ", ".join(column.title for column in left_out)
             self.note(f"{counted(len(left_out), 'more column')}: {names}; choose by --columns")
 
@@ -163,10 +163,10 @@ class Output:
         sys.stdout.write(to_json(row, utc=self.utc, ascii_only=not utf8) + "\n")
 
     def _cell(self, value: Any) -> Any:
-        found = json.loads(to_json(value, utc=self.utc))
-        if isinstance(found, (dict, list, bool)):  # true and false as in JSON
-            return to_json(found, utc=self.utc)
-        return _of_sheet(found) if isinstance(found, str) else found
+        decoded = json.loads(to_json(value, utc=self.utc))
+        if isinstance(decoded, (dict, list, bool)):  # true and false as in JSON
+            return to_json(decoded, utc=self.utc)
+        return _of_sheet(decoded) if isinstance(decoded, str) else decoded
 
     def _csv(self, rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> None:
         out = csv.writer(sys.stdout, lineterminator="\n")
@@ -190,16 +190,16 @@ class Output:
             _print_lines(out, columns, cells)
             return
         widths = [
-            max(cell_len(column.title), *(cell_len(row[place]) for row in cells))
-            for place, column in enumerate(columns)
+            max(cell_len(column.title), *(cell_len(row[index]) for row in cells))
+            for index, column in enumerate(columns)
         ]
         fitting = _narrowed(columns, widths, out.width - _GAP * (len(widths) - 1))
         if fitting is None:
             _print_lines(out, columns, cells)
             return
-        shown = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+        grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
         for column, width, natural in zip(columns, fitting, widths, strict=True):
-            shown.add_column(
+            grid.add_column(
                 column.title,
                 justify="right" if column.right else "left",
                 no_wrap=column.cut or width == natural,
@@ -207,8 +207,8 @@ class Output:
                 width=width,
             )
         for row in cells:
-            shown.add_row(*row)
-        out.print(shown)
+            grid.add_row(*row)
+        out.print(grid)
 
 
 def _of_sheet(text: str) -> str:
@@ -234,22 +234,22 @@ def _narrowed(columns: Sequence[Column], widths: Sequence[int], space: int) -> l
     """
     from rich.cells import cell_len
 
-    found = [
+    needs = [
         width if column.right or column.firm else min(width, space)
         for column, width in zip(columns, widths, strict=True)
     ]
     for cut, least in ((True, _LEAST), (False, _LEAST), (True, 1)):
         flexible = {
-            place: max([least, *map(cell_len, column.title.split())])
-            for place, column in enumerate(columns)
+            index: max([least, *map(cell_len, column.title.split())])
+            for index, column in enumerate(columns)
             if (column.cut if cut else not (column.cut or column.right or column.firm))
         }
-        while sum(found) > space:
-            wide = [place for place, smallest in flexible.items() if found[place] > smallest]
+        while sum(needs) > space:
+            wide = [index for index, smallest in flexible.items() if needs[index] > smallest]
             if not wide:
                 break
-            found[max(wide, key=found.__getitem__)] -= 1
-    return found if sum(found) <= space else None
+            needs[max(wide, key=needs.__getitem__)] -= 1
+    return needs if sum(needs) <= space else None
 
 
 def _print_lines(out: Console, columns: Sequence[Column], cells: list[list[str]]) -> None:
@@ -257,7 +257,7 @@ def _print_lines(out: Console, columns: Sequence[Column], cells: list[list[str]]
     from rich.cells import cell_len
 
     lines = [[column.title for column in columns], *cells]
-    widths = [max(cell_len(line[place]) for line in lines) for place in range(len(columns))]
+    widths = [max(cell_len(line[index]) for line in lines) for index in range(len(columns))]
     for number, line in enumerate(lines):
         padded = []
         for column, text, width in zip(columns, line, widths, strict=True):
@@ -283,11 +283,11 @@ def _fitting(
 ) -> tuple[list[Column], list[Column]]:
     """The first columns that fit into a width, at least one, and the others."""
     used = 0
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         cells = (len(column.text(row.get(column.name))) for row in rows)
         used += min(max([len(column.title), *cells]), _CELL) + 3
-        if used > width and place:
-            return list(columns[:place]), list(columns[place:])
+        if used > width and index:
+            return list(columns[:index]), list(columns[index:])
     return list(columns), []
 
 

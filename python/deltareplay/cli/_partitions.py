@@ -32,12 +32,12 @@ def partitions(
     """
     output = request.output
     snapshot = request.table.snapshot(version, timestamp)
-    found = by_partition(snapshot.file_batches(_READ, filter).read_all())
+    groups = by_partition(snapshot.file_batches(_READ, filter).read_all())
     if limit is None and output.is_text:
         limit = SCREEN
-    shown = found.slice(0, limit) if limit else found
+    page = groups.slice(0, limit) if limit else groups
     output.rows(
-        records(shown.to_batches()),
+        records(page.to_batches()),
         [
             Column("files", "Files", count, right=True),
             Column("rows", "Rows", count, right=True),
@@ -46,8 +46,8 @@ def partitions(
         ],
         empty="no files",
     )
-    if shown.num_rows < found.num_rows:
-        output.note(f"the {shown.num_rows:,} largest of {found.num_rows:,}; --limit 0 lists all")
+    if page.num_rows < groups.num_rows:
+        output.note(f"the {page.num_rows:,} largest of {groups.num_rows:,}; --limit 0 lists all")
 
 
 def by_partition(files: pa.Table) -> pa.Table:
@@ -60,26 +60,26 @@ def by_partition(files: pa.Table) -> pa.Table:
     keys = list(map(str, range(len(values))))
     deleted = pc.fill_null(pc.struct_field(files["deletionVector"], "cardinality"), 0)
     rows = pc.subtract(files["numRecords"], deleted)
-    found = (
+    totals = (
         pa.table([files["size"], rows, *values], names=["size", "rows", *keys])
         .group_by(keys)
         .aggregate([("size", "count"), ("size", "sum"), ("rows", "count"), ("rows", "sum")])
     )
-    found = found.filter(pc.greater(found["size_count"], pa.scalar(0)))
-    is_known = pc.equal(found["rows_count"], found["size_count"])
-    parts = [found[key].combine_chunks() for key in keys]
-    names = [kind.field(place).name for place in range(len(keys))]
+    totals = totals.filter(pc.greater(totals["size_count"], pa.scalar(0)))
+    is_known = pc.equal(totals["rows_count"], totals["size_count"])
+    parts = [totals[key].combine_chunks() for key in keys]
+    names = [kind.field(index).name for index in range(len(keys))]
     partition: Any = (
         pa.StructArray.from_arrays(parts, names=names)
         if parts
-        else pa.array([{}] * found.num_rows, pa.struct([]))
+        else pa.array([{}] * totals.num_rows, pa.struct([]))
     )
     return pa.table(
         {
             "partition": partition,
-            "files": found["size_count"],
-            "rows": pc.if_else(is_known, found["rows_sum"], pa.scalar(None, pa.int64())),
-            "size_in_bytes": found["size_sum"],
+            "files": totals["size_count"],
+            "rows": pc.if_else(is_known, totals["rows_sum"], pa.scalar(None, pa.int64())),
+            "size_in_bytes": totals["size_sum"],
         }
     ).sort_by([("size_in_bytes", "descending")])
 

@@ -38,16 +38,16 @@ def _values(array: Any) -> list[Any]:
     if pa.types.is_map(kind):
         return [None if pairs is None else dict(pairs) for pairs in array.to_pylist()]
     if pa.types.is_struct(kind):
-        names = [kind.field(place).name for place in range(kind.num_fields)]
-        parts = [_values(array.field(place)) for place in range(kind.num_fields)]
+        names = [kind.field(index).name for index in range(kind.num_fields)]
+        parts = [_values(array.field(index)) for index in range(kind.num_fields)]
         rows = zip(*parts, strict=True) if parts else ((),) * len(array)
-        valid = [one.is_valid for one in array]
+        valid = [scalar.is_valid for scalar in array]
         return [
             dict(zip(names, row, strict=True)) if there else None
             for row, there in zip(rows, valid, strict=True)
         ]
-    found: list[Any] = array.to_pylist()
-    return found
+    values: list[Any] = array.to_pylist()
+    return values
 
 
 def _moment(tick: int | None, ticks: int, zone: datetime.timezone | None) -> Any:

@@ -58,18 +58,18 @@ def restore(
 
 def _plan(table: Table, version: int | None, timestamp: str | None) -> dict[str, Any]:
     newest, older = table.snapshot(), table.snapshot(version, timestamp)
-    found = newest.diff(older)
-    kinds = found.files["change"].to_pylist()
+    difference = newest.diff(older)
+    kinds = difference.files["change"].to_pylist()
     return {
         "dry_run": True,
         "version": newest.version,
         "restored_version": older.version,
         "num_restored_files": kinds.count("added") + kinds.count("vector"),
         "num_removed_files": kinds.count("removed") + kinds.count("vector"),
-        "rows": found.num_rows,
-        "size_in_bytes": found.size_in_bytes,
+        "rows": difference.num_rows,
+        "size_in_bytes": difference.size_in_bytes,
         "definition": [
-            f"{row['what']} {row['name']}".rstrip() for row in found.definition.to_pylist()
+            f"{row['what']} {row['name']}".rstrip() for row in difference.definition.to_pylist()
         ],
     }
 

@@ -31,7 +31,7 @@ def schema(
     """List the columns; with --history, their changes over time."""
     output, table = request.output, request.table
     if history:
-        found = _changes(table)
+        rows = _changes(table)
         if output.is_text:
             columns = [
                 Column("version", "Version", right=True),
@@ -40,10 +40,10 @@ def schema(
                 Column("column", "Column"),
                 Column("type", "Type"),
             ]
-            output.rows(({**row, "type": _types(row)} for row in found), columns)
+            output.rows(({**row, "type": _types(row)} for row in rows), columns)
         else:
             names = ["version", "timestamp", "operation", "change", "column", "before", "after"]
-            output.rows(found, [Column(name) for name in names])
+            output.rows(rows, [Column(name) for name in names])
         return
     metadata = table.snapshot(version, timestamp).metadata
     output.rows(
@@ -104,6 +104,6 @@ def _definitions(table: Table, start: int) -> Iterator[tuple[int, str]]:
     if table.snapshot().version < start:
         return
     for batch in table.actions(start):
-        some = batch.select(["version", "metaData"]).filter(batch["metaData"].is_valid())
-        for row in records([some]):
+        metadata = batch.select(["version", "metaData"]).filter(batch["metaData"].is_valid())
+        for row in records([metadata]):
             yield row["version"], row["metaData"]["schemaString"]

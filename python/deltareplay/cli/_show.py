@@ -39,7 +39,7 @@ def show(request: Request, *, version: Version = None, timestamp: Timestamp = No
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeltaReplayWarning)  # they are findings of its health
         snapshot = table.snapshot(version, timestamp)
-        facts = {"uri": request.place, **_facts(request, table, snapshot)}
+        facts = {"uri": request.safe_uri, **_facts(request, table, snapshot)}
     request.output.document(facts, lambda console: _screen(console, request, facts))
 
 
@@ -87,8 +87,8 @@ def _commit(table: Table, snapshot: Snapshot) -> dict[str, Any]:
             return newest
     try:
         for batch in table.actions(snapshot.version, snapshot.version):
-            found: list[Any] = batch["commitInfo"].drop_null().to_pylist()
-            for info in found:
+            infos: list[Any] = batch["commitInfo"].drop_null().to_pylist()
+            for info in infos:
                 metrics = dict(info["operationMetrics"] or ())
                 return {**json.loads(info["json"] or "{}"), **info, "operationMetrics": metrics}
     except (CorruptTableError, VersionNotFoundError):
@@ -101,7 +101,7 @@ def _log(snapshot: Snapshot) -> dict[str, int | None]:
     # by key, a plan replays nothing: it only says what there is to read
     plan = snapshot.replay_plan(["path"], keyed=True)
     names = {path.rpartition("/")[2] for piece in plan.pieces for path in piece.paths}
-    checkpoints = [int(found[1]) for found in map(_CHECKPOINT.match, names) if found]
+    checkpoints = [int(match[1]) for match in map(_CHECKPOINT.match, names) if match]
     checkpoint = max(checkpoints, default=None)
     commits = sum(name[:20].isdigit() and name[20:] == ".json" for name in names)
     after = commits if checkpoint is None else snapshot.version - checkpoint
@@ -109,7 +109,7 @@ def _log(snapshot: Snapshot) -> dict[str, int | None]:
 
 
 def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list[dict[str, str]]:
-    found = [
+    counts = [
         {
             "severity": "warning",
             "message": f"this release cannot write it: {obstacle.feature}: {obstacle.reason}",
@@ -117,7 +117,7 @@ def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list
         }
         for obstacle in snapshot.protocol.why_not_writable()
     ]
-    found += [
+    counts += [
         {
             "severity": "warning",
             "message": str(warning),
@@ -127,7 +127,7 @@ def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list
     ]
     commits = facts["commits_after_checkpoint"]
     if commits > _MANY:
-        found.append(
+        counts.append(
             {
                 "severity": "warning",
                 "message": f"slow to open: {count(commits)} commits come after the checkpoint",
@@ -136,14 +136,14 @@ def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list
         )
     files, total = facts["files"], facts["size_in_bytes"]
     if files >= _MANY and total / files < _SMALL:
-        found.append(
+        counts.append(
             {
                 "severity": "info",
                 "message": f"many small files: {count(files)} of {size(total // files)} on average",
                 "remedy": request.command("optimize"),
             }
         )
-    return found
+    return counts
 
 
 def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
@@ -166,7 +166,7 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
     average = f", {size(total // files)} on average" if files else ""
     commit = " ".join(filter(None, [plain(facts["operation"]), _in_brackets(facts["effect"])]))
     age = units.ago(when, datetime.now(timezone.utc))
-    said = {
+    entries = {
         "Version": f"{facts['version']}, {request.output.moment(when)} ({age})",
         "Last commit": commit or "not in the log any more",
         "By": facts["by"],
@@ -183,23 +183,23 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
         "Properties": _first([f"{plain(k)} = {plain(v)}" for k, v in facts["properties"].items()]),
         "Id": plain(facts["id"]),
     }
-    for name, text in said.items():
+    for name, text in entries.items():
         if text:
             lines.add_row(name, text)
     console.print(lines)
 
     columns = facts["columns"]
-    shown = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for heading in ("Column", "Type", ""):
-        shown.add_column(heading, overflow="fold")
+        grid.add_column(heading, overflow="fold")
     for column in columns[:_MOST]:
-        shown.add_row(
+        grid.add_row(
             plain(column["name"]),
             plain(column["type"]),
             "" if column["nullable"] else "not null",
         )
     console.print()
-    console.print(shown)
+    console.print(grid)
     console.print()
     if len(columns) > _MOST:
         console.print(f"{len(columns) - _MOST:,} more columns: deltareplay schema", style="dim")

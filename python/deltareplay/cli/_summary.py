@@ -37,17 +37,17 @@ def summary(
     """
     output = request.output
     scan = request.table.snapshot(version, timestamp).scan(names(columns), filter)
-    found = [_Values(field) for field in scan.schema]
+    statistics = [_Values(field) for field in scan.schema]
     for batch in scan.to_batches():
-        for one, array in zip(found, batch.columns, strict=True):
-            one.add(array)
-    rows = [one.facts() for one in found]
+        for column, array in zip(statistics, batch.columns, strict=True):
+            column.add(array)
+    rows = [column.facts() for column in statistics]
 
     def text(value: Any) -> str:
         if isinstance(value, datetime.datetime):
             return short_moment(value, utc=output.utc)
-        shown = f"{value:.6g}" if isinstance(value, float) else plain(value)
-        return shown if len(shown) <= _CELL else f"{shown[: _CELL - 1]}…"
+        number = f"{value:.6g}" if isinstance(value, float) else plain(value)
+        return number if len(number) <= _CELL else f"{number[: _CELL - 1]}…"
 
     if not output.is_text:
         output.rows(rows, [Column(name) for row in rows[:1] for name in row])
@@ -66,7 +66,7 @@ def summary(
     )
     is_part = any(row["approximate"] for row in rows)
     about = f", approximate: of {_SAMPLE:,} rows at random" if is_part else ""
-    read = counted(sum(one.rows for one in found[:1]), "row")
+    read = counted(sum(column.rows for column in statistics[:1]), "row")
     output.note(f"{read}; quartiles are the values at 25, 50 and 75 %{about}")
 
 

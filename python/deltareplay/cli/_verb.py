@@ -77,7 +77,7 @@ class Request:
         return Table(self.uri, self.storage_options)
 
     @property
-    def place(self) -> str:
+    def safe_uri(self) -> str:
         """The URI for printing: without a user, a password or a signature."""
         from deltareplay._uris import without_secrets
 
@@ -117,9 +117,9 @@ def verb(function: Callable[Concatenate[Request, P], int | None]) -> Callable[..
         for name, kind in kinds.items()
     ]
 
-    def call(**given: Any) -> None:
-        common = {name: given.pop(name) for name in _COMMON}
-        code = _ran(function, given.pop("uri"), common, given)
+    def call(**arguments: Any) -> None:
+        common = {name: arguments.pop(name) for name in _COMMON}
+        code = _ran(function, arguments.pop("uri"), common, arguments)
         if code:
             raise typer.Exit(code)
 
@@ -239,9 +239,9 @@ def say(
 
 
 @contextlib.contextmanager
-def _logged(wanted: bool) -> Iterator[None]:
+def _logged(enabled: bool) -> Iterator[None]:
     """Within it, the logger writes to standard error, if that is wanted."""
-    if not wanted:
+    if not enabled:
         yield
         return
     import logging

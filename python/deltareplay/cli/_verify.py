@@ -31,32 +31,32 @@ def verify(
 
     Changes nothing. Ends with 1 if something is wrong; each finding says what to do.
     """
-    found = request.table.verify(data_files=not log_only, rows=rows)
+    verification = request.table.verify(data_files=not log_only, rows=rows)
     output = request.output
     if output.form == "csv":
         names = ["severity", "code", "version", "path", "line", "offset", "message", "remedy"]
-        findings = map(dataclasses.asdict, found.findings)
+        findings = map(dataclasses.asdict, verification.findings)
         output.rows(findings, [Column(name) for name in names])
-        return 0 if found.ok else FINDINGS
+        return 0 if verification.ok else FINDINGS
 
     def text(console: Console) -> None:
         console.print(
-            f"version {found.version}: {counted(found.num_commits, 'commit')}, "
-            f"{counted(found.num_checkpoints, 'checkpoint')}, "
-            f"{counted(found.num_checksums, 'checksum')}, "
-            f"{counted(found.num_files, 'file')} checked",
+            f"version {verification.version}: {counted(verification.num_commits, 'commit')}, "
+            f"{counted(verification.num_checkpoints, 'checkpoint')}, "
+            f"{counted(verification.num_checksums, 'checksum')}, "
+            f"{counted(verification.num_files, 'file')} checked",
             soft_wrap=True,
         )
-        for finding in found.findings:
-            place = [finding.path] if finding.path is not None else []
-            place += [f"line {finding.line}"] if finding.line is not None else []
-            place += [f"byte {finding.offset}"] if finding.offset is not None else []
+        for finding in verification.findings:
+            location = [finding.path] if finding.path is not None else []
+            location += [f"line {finding.line}"] if finding.line is not None else []
+            location += [f"byte {finding.offset}"] if finding.offset is not None else []
             message = f"{finding.message} [{finding.code}]"
-            _findings.tell(console, finding.severity, message, finding.remedy, place=place)
-        if found.omitted:
-            console.print(f"and {found.omitted:,} more")
-        if found.ok:
+            _findings.tell(console, finding.severity, message, finding.remedy, location=location)
+        if verification.omitted:
+            console.print(f"and {verification.omitted:,} more")
+        if verification.ok:
             console.print("nothing is wrong", style="green")
 
-    output.document({"ok": found.ok, **dataclasses.asdict(found)}, text)
-    return 0 if found.ok else FINDINGS
+    output.document({"ok": verification.ok, **dataclasses.asdict(verification)}, text)
+    return 0 if verification.ok else FINDINGS

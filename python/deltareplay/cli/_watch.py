@@ -52,9 +52,11 @@ def watch(
         columns = [Column(name) for name in stream.schema.names]
         output.stream(islice(changed, limit or None), columns, plain)
         return
-    found = islice(_new(table, start, interval), limit or None)
+    commits = islice(_new(table, start, interval), limit or None)
     columns = [Column(name) for name in ("version", "timestamp", "operation", "effect", "by")]
-    output.stream(map(_commits.told, found), columns, lambda commit: _line(commit, output.utc))
+    output.stream(
+        map(_commits.with_parameters, commits), columns, lambda commit: _line(commit, output.utc)
+    )
 
 
 def _line(commit: dict[str, Any], utc: bool) -> str:
@@ -69,8 +71,8 @@ def _new(table: Table, start: int | None, interval: float) -> Iterator[dict[str,
     while True:
         newest = table.snapshot().version
         if newest > last:
-            found = list(_commits.commits(table, newest - last))
-            for commit in reversed(found):
+            newer = list(_commits.commits(table, newest - last))
+            for commit in reversed(newer):
                 if commit["version"] > last:
                     last = commit["version"]
                     yield commit

@@ -25,20 +25,20 @@ def why(request: Request, *, version: Version = None) -> int:
 
     Works on tables that cannot be opened, too. Ends with 1 if there is an obstacle.
     """
-    found = list(_obstacles(request.table, version))
+    obstacles = list(_obstacles(request.table, version))
     output = request.output
     if output.is_text:
         out = console(sys.stdout)
-        for one in found:
-            message = f"{one['feature']} prevents {one['prevents']}: {one['reason']}"
-            severity = "error" if one["prevents"] == "reading" else "warning"
-            _findings.tell(out, severity, message, one["remedy"])
-        if not found:
+        for obstacle in obstacles:
+            message = f"{obstacle['feature']} prevents {obstacle['prevents']}: {obstacle['reason']}"
+            severity = "error" if obstacle["prevents"] == "reading" else "warning"
+            _findings.tell(out, severity, message, obstacle["remedy"])
+        if not obstacles:
             out.print("nothing: this release reads and writes the table", style="green")
     else:
         names = ("prevents", "feature", "reason", "remedy")
-        output.rows(found, [Column(name) for name in names])
-    return FINDINGS if found else 0
+        output.rows(obstacles, [Column(name) for name in names])
+    return FINDINGS if obstacles else 0
 
 
 def _obstacles(table: Table, version: int | None) -> Iterator[dict[str, Any]]:

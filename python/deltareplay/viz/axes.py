@@ -17,37 +17,37 @@ _STEPS = (
 )
 
 
-def of_numbers(most: float, wanted: int = 3) -> list[float]:
+def of_numbers(most: float, ticks: int = 3) -> list[float]:
     """Round numbers from the first step to the last below ``most``.
 
     >>> of_numbers(100), of_numbers(7)
     ([50.0, 100.0], [2.0, 4.0, 6.0])
     """
-    return _steps(most, wanted, 10.0)
+    return _steps(most, ticks, 10.0)
 
 
-def of_sizes(most: float, wanted: int = 3) -> list[float]:
+def of_sizes(most: float, ticks: int = 3) -> list[float]:
     r"""Round sizes.
 
     >>> [units.size(mark) for mark in of_sizes(3 << 30)]
     ['1\xa0GiB', '2\xa0GiB', '3\xa0GiB']
     """
     if most < 1024:
-        return _steps(most, wanted, 10.0)
+        return _steps(most, ticks, 10.0)
     unit = 1024.0 ** int(math.log2(most) // 10)
-    return [mark * unit for mark in _steps(most / unit, wanted, 10.0)]
+    return [mark * unit for mark in _steps(most / unit, ticks, 10.0)]
 
 
-def _steps(most: float, wanted: int, base: float) -> list[float]:
+def _steps(most: float, ticks: int, base: float) -> list[float]:
     if most <= 0:
         return []
-    rough = most / wanted
+    rough = most / ticks
     power = base ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.8)
-    return [step * place for place in range(1, int(most / step * 1.0001) + 1)]
+    return [step * multiple for multiple in range(1, int(most / step * 1.0001) + 1)]
 
 
-def of_times(first: int, last: int, wanted: int = 7) -> list[tuple[int, str]]:
+def of_times(first: int, last: int, ticks: int = 7) -> list[tuple[int, str]]:
     """Moments and their labels, at most ``wanted``.
 
     >>> day = 86_400_000
@@ -57,14 +57,14 @@ def of_times(first: int, last: int, wanted: int = 7) -> list[tuple[int, str]]:
     ['Jul 1970', 'Jan 1971', 'Jul', 'Jan 1972']
     """
     for step in _STEPS:
-        if (last - first) // step < wanted:
+        if (last - first) // step < ticks:
             marks = [mark * step for mark in range(-(-first // step), last // step + 1)]
             return _labelled(marks, step)
     for months in _MONTHS:
         marks = _months(first, last, months)
-        if len(marks) <= wanted:
+        if len(marks) <= ticks:
             return _labelled(marks, months * 30 * 24 * _HOUR)
-    return _labelled(marks[:: -(-len(marks) // wanted)], months * 30 * 24 * _HOUR)
+    return _labelled(marks[:: -(-len(marks) // ticks)], months * 30 * 24 * _HOUR)
 
 
 def _months(first: int, last: int, step: int) -> list[int]:
@@ -78,7 +78,7 @@ def _months(first: int, last: int, step: int) -> list[int]:
 
 
 def _labelled(marks: list[int], step: int) -> list[tuple[int, str]]:
-    found = []
+    labels = []
     before: datetime | None = None
     for mark in marks:
         now = units.moment(mark)
@@ -93,6 +93,6 @@ def _labelled(marks: list[int], step: int) -> list[tuple[int, str]]:
             label = f"{now:%b}" if step < 12 * 30 * 24 * _HOUR else f"{now:%Y}"
         if new_year and step >= 24 * _HOUR and step < 12 * 30 * 24 * _HOUR:
             label += f" {now:%Y}"
-        found.append((mark, label))
+        labels.append((mark, label))
         before = now
-    return found
+    return labels

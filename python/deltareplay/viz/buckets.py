@@ -50,9 +50,9 @@ class Totals:
         )
         values = [grouped[f"{name}_sum"].to_pylist() for name in self.names]
         for key, *row in zip(grouped["key"].to_pylist(), *values, strict=True):
-            found = self.sums.setdefault(key, [0.0] * len(self.names))
-            for place, value in enumerate(row):
-                found[place] += value or 0.0
+            totals = self.sums.setdefault(key, [0.0] * len(self.names))
+            for index, value in enumerate(row):
+                totals[index] += value or 0.0
 
 
 class Times(Totals):
@@ -82,9 +82,9 @@ class Times(Totals):
         self._level += 1
         self.sums = {}
         for key, row in narrow.items():
-            found = self.sums.setdefault(key * before // self.width, [0.0] * len(self.names))
-            for place, value in enumerate(row):
-                found[place] += value
+            totals = self.sums.setdefault(key * before // self.width, [0.0] * len(self.names))
+            for index, value in enumerate(row):
+                totals[index] += value
 
     def bars(self, most: int) -> list[tuple[int, list[float]]]:
         """The start of each bucket and its sums, in order, gaps included; at most ``most``.
@@ -130,9 +130,9 @@ class Sizes(Totals):
             steps //= 2
         joined: dict[int, list[float]] = {}
         for key, (files, total) in self.sums.items():
-            found = joined.setdefault(key * steps // STEPS, [0.0, 0.0])
-            found[0] += files
-            found[1] += total
+            totals = joined.setdefault(key * steps // STEPS, [0.0, 0.0])
+            totals[0] += files
+            totals[1] += total
         if not joined:
             return steps, []
         return steps, [

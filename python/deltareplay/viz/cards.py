@@ -74,14 +74,14 @@ def pairs(facts: Sequence[tuple[str, Content]]) -> Html:
 
 
 def rows(
-    heads: Sequence[str], found: Sequence[Sequence[Content]], total: int | None = None
+    heads: Sequence[str], entries: Sequence[Sequence[Content]], total: int | None = None
 ) -> Html:
     """A list with heads; of many rows, the first ones."""
-    shown = found[:MOST_ROWS]
-    more = (len(found) if total is None else total) - len(shown)
+    visible = entries[:MOST_ROWS]
+    more = (len(entries) if total is None else total) - len(visible)
     body = [
         tag("tr", *(tag("td", cell, style=_CELL) for cell in row), style="background:none")
-        for row in shown
+        for row in visible
     ]
     head = tag("tr", *(tag("th", name, scope="col", style=f"{_CELL};{_SOFT}") for name in heads))
     listed = tag(
@@ -93,9 +93,9 @@ def rows(
     return join([listed, tag("div", f"and {more:,} more", style=_SOFT) if more > 0 else None])
 
 
-def marked(kind: str, said: str) -> Html:
+def marked(kind: str, text: str) -> Html:
     """A verdict in its colour."""
-    return tag("b", said, style=f"color:{_MARK[kind]}")
+    return tag("b", text, style=f"color:{_MARK[kind]}")
 
 
 def careful(kind: str) -> Callable[[Callable[[T], str]], Callable[[T], str]]:
@@ -103,14 +103,14 @@ def careful(kind: str) -> Callable[[Callable[[T], str]], Callable[[T], str]]:
 
     def decorate(make: Callable[[T], str]) -> Callable[[T], str]:
         @functools.wraps(make)
-        def made(of: T) -> str:
+        def write_card(of: T) -> str:
             try:
                 return make(of)
             except DeltaReplayError as error:
-                said = marked("bad", clip(f"{error} [{error.code}]", 600))
-                return card(kind, "", tag("div", said))
+                message = marked("bad", clip(f"{error} [{error.code}]", 600))
+                return card(kind, "", tag("div", message))
 
-        return made
+        return write_card
 
     return decorate
 
@@ -147,7 +147,7 @@ def _state(of: Snapshot) -> list[tuple[str, Content]]:
     how_many = units.count(known) if known is not None else "unknown by statistics alone"
     protocol = of.protocol
     moment = units.stamp(units.moment(native.timestamp))
-    obstacles: list[Content] = [_obstacle(one) for one in protocol.why_not_readable()]
+    obstacles: list[Content] = [_obstacle(obstacle) for obstacle in protocol.why_not_readable()]
     facts: list[tuple[str, Content]] = [
         ("version", f"{of.version}, committed {moment}"),
         ("rows", how_many),
@@ -161,8 +161,8 @@ def _state(of: Snapshot) -> list[tuple[str, Content]]:
     if of.properties:
         facts.append(("properties", clip(", ".join(sorted(of.properties)), 300)))
     if damage:
-        said = f"{units.plural(damage, 'warning')}: see snapshot.warnings"
-        facts.append(("warnings", marked("warn", said)))
+        message = f"{units.plural(damage, 'warning')}: see snapshot.warnings"
+        facts.append(("warnings", marked("warn", message)))
     if obstacles:
         facts.append(("readable", join(obstacles)))
     return facts
@@ -228,11 +228,11 @@ def snapshot_diff(of: SnapshotDiff) -> str:
     )
 
 
-def _from_to(before: int, after: int, shown: Callable[[float], str]) -> str:
+def _from_to(before: int, after: int, display: Callable[[float], str]) -> str:
     if before == after:
-        return f"{shown(after)}, as before"
+        return f"{display(after)}, as before"
     sign = "+" if after > before else "\u2212"
-    return f"{shown(before)} \u2192 {shown(after)} ({sign}{shown(abs(after - before))})"
+    return f"{display(before)} \u2192 {display(after)} ({sign}{display(abs(after - before))})"
 
 
 @careful("Changes")
@@ -240,12 +240,12 @@ def changes(of: Changes) -> str:
     """The range, and how the changes of its commits are found."""
     if of.versions is None:
         return card("Changes", repr(of._table), "no commit in the range")
-    found = of._native.explain()
+    explanation = of._native.explain()
     ways: dict[str, list[int]] = {}
-    for _, way, _, files, size in found:
+    for _, way, _, files, size in explanation:
         sums = ways.setdefault(way, [0, 0, 0])
-        for place, value in enumerate((1, files, size)):
-            sums[place] += value
+        for index, value in enumerate((1, files, size)):
+            sums[index] += value
     first, last = of.versions
     facts: list[tuple[str, Content]] = [
         ("versions", f"{first} to {last}"),
@@ -267,7 +267,7 @@ def changes(of: Changes) -> str:
 def verification(of: Verification) -> str:
     """The verdict, then the findings."""
     kinds = Counter(finding.severity for finding in of.findings)
-    said = (
+    message = (
         marked("bad", f"{units.plural(kinds['error'], 'error')}")
         if kinds["error"]
         else marked("warn", f"{units.plural(kinds['warning'], 'warning')}")
@@ -276,7 +276,7 @@ def verification(of: Verification) -> str:
     )
     files = "unknown" if of.num_files is None else units.count(of.num_files)
     facts: list[tuple[str, Content]] = [
-        ("verdict", said),
+        ("verdict", message),
         ("commits", units.count(of.num_commits)),
         ("checkpoints", units.count(of.num_checkpoints)),
         ("checksums", units.count(of.num_checksums)),
@@ -285,12 +285,12 @@ def verification(of: Verification) -> str:
     colours = {"error": "bad", "warning": "warn", "info": "good"}
     listed = [
         (
-            marked(colours[one.severity], one.severity),
-            tag("code", one.code),
-            clip(f"{one.message} ({one.path})" if one.path else one.message, 240),
-            clip(one.remedy, 160),
+            marked(colours[finding.severity], finding.severity),
+            tag("code", finding.code),
+            clip(f"{finding.message} ({finding.path})" if finding.path else finding.message, 240),
+            clip(finding.remedy, 160),
         )
-        for one in of.findings[:MOST_ROWS]
+        for finding in of.findings[:MOST_ROWS]
     ]
     number = len(of.findings) + of.omitted
     return card(
@@ -319,8 +319,13 @@ def protocol(of: Protocol) -> str:
         for name in of.features
     ]
     facts: list[tuple[str, Content]] = [
-        (what, join([_obstacle(one) for one in found]) if found else marked("good", "yes"))
-        for what, found in (
+        (
+            what,
+            join([_obstacle(obstacle) for obstacle in obstacles])
+            if obstacles
+            else marked("good", "yes"),
+        )
+        for what, obstacles in (
             ("readable", of.why_not_readable()),
             ("writable", of.why_not_writable()),
         )
@@ -333,8 +338,8 @@ def protocol(of: Protocol) -> str:
     )
 
 
-def _obstacle(one: Obstacle) -> Html:
-    return tag("div", marked("bad", "no: "), clip(str(one), 400))
+def _obstacle(obstacle: Obstacle) -> Html:
+    return tag("div", marked("bad", "no: "), clip(str(obstacle), 400))
 
 
 _CARDS: dict[str, Callable[[Any], str]] = {
@@ -351,5 +356,5 @@ _CARDS: dict[str, Callable[[Any], str]] = {
 
 def card_of(thing: object) -> str:
     """The card of an object of this package, or of a class derived from its own."""
-    made = (_CARDS[one.__name__] for one in type(thing).__mro__ if one.__name__ in _CARDS)
-    return next(made)(thing)
+    cards = (_CARDS[base.__name__] for base in type(thing).__mro__ if base.__name__ in _CARDS)
+    return next(cards)(thing)

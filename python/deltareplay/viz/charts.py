@@ -60,10 +60,10 @@ def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> H
     for bar in bars:
         for values, sign, series in ((bar.up, -1.0, "s"), (bar.down, 1.0, "d")):
             here = zero
-            for place, value in enumerate(values):
+            for index, value in enumerate(values):
                 if value > 0:
                     shape = _column(bar, here, sign * value * scale)
-                    shapes.setdefault(f"{series}{place + 1}", []).append(shape)
+                    shapes.setdefault(f"{series}{index + 1}", []).append(shape)
                     here += sign * value * scale
     lines, levels = [_rule(zero, "base")], []
     marks = axes.numbers(max(up, down))
@@ -82,9 +82,9 @@ def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> H
             x=f"{100 * at:.1f}%",
             y=height - 6,
             text_anchor="end" if at > 0.9 else None,
-            class_=None if place % 2 == 0 else "odd",
+            class_=None if index % 2 == 0 else "odd",
         )
-        for place, (at, name) in enumerate(axes.places)
+        for index, (at, name) in enumerate(axes.places)
     ]
     hover = [
         tag(
@@ -156,9 +156,9 @@ def sparkline(values: Sequence[float], kind: str = "s1") -> Html:
     most = max(values, default=0.0) or 1.0
     step = 100 / (len(values) or 1)
     drawn = "".join(
-        f"M{_short(step * place)} 16h{_short(step * 0.8)}v{_short(-max(15 * value / most, 1))}"
+        f"M{_short(step * index)} 16h{_short(step * 0.8)}v{_short(-max(15 * value / most, 1))}"
         f"h{_short(-step * 0.8)}z"
-        for place, value in enumerate(values)
+        for index, value in enumerate(values)
         if value
     )
     return tag(
@@ -239,7 +239,7 @@ def squarified(
     """
     total = sum(weights)
     x, y, width, height = 0.0, 0.0, aspect, 1.0
-    found: list[tuple[float, float, float, float]] = []
+    rectangles: list[tuple[float, float, float, float]] = []
     rest = [weight * aspect / total for weight in weights] if total else []
     while rest:
         side = min(width, height)
@@ -252,16 +252,16 @@ def squarified(
         for value in rest[:row]:
             length = value / depth
             if width >= height:
-                found.append((x / aspect, y + along, depth / aspect, length))
+                rectangles.append((x / aspect, y + along, depth / aspect, length))
             else:
-                found.append(((x + along) / aspect, y, length / aspect, depth))
+                rectangles.append(((x + along) / aspect, y, length / aspect, depth))
             along += length
         if width >= height:
             x, width = x + depth, width - depth
         else:
             y, height = y + depth, height - depth
         rest = rest[row:]
-    return found
+    return rectangles
 
 
 def _worst(areas: Sequence[float], side: float) -> float:

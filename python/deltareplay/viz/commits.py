@@ -90,19 +90,19 @@ def life(table: Table, snapshot: Snapshot, latest: int, cutoff: int) -> Life:
         latest: The latest version.
         cutoff: Files that were removed before this time, in milliseconds, count as expired.
     """
-    found = Life()
+    life = Life()
     try:
         history = table.history(latest - snapshot.version + MOST_COMMITS)
     except DeltaReplayError as error:  # a checkpoint may make up for a damaged commit
-        found.error = error
-        return found
+        life.error = error
+        return life
     history = history.filter(pc.less_equal(history["version"], pa.scalar(snapshot.version)))
     # as numbers: a damaged log may have times that no calendar has
     times = pc.cast(history["timestamp"], pa.int64()).to_pylist()
     names = ["version", "operation", "engineInfo", "userName", "userId"]
     for row, microseconds in zip(history.select(names).to_pylist(), times, strict=True):
         writer = row["userName"] or row["userId"] or ""
-        found.commits.append(
+        life.commits.append(
             Commit(
                 row["version"],
                 moment(microseconds // 1000),
@@ -111,41 +111,41 @@ def life(table: Table, snapshot: Snapshot, latest: int, cutoff: int) -> Life:
                 writer,
             )
         )
-    found.commits.sort(key=lambda commit: commit.version)
-    found.more = bool(found.commits) and found.commits[0].version > 0
-    _read_actions(table, found, cutoff)
-    return found
+    life.commits.sort(key=lambda commit: commit.version)
+    life.more = bool(life.commits) and life.commits[0].version > 0
+    _read_actions(table, life, cutoff)
+    return life
 
 
-def _read_actions(table: Table, found: Life, cutoff: int) -> None:
-    commits = {commit.version: commit for commit in found.commits}
+def _read_actions(table: Table, life: Life, cutoff: int) -> None:
+    commits = {commit.version: commit for commit in life.commits}
     definitions: list[tuple[int, str, dict[str, Any]]] = []
     actions = 0
-    end = len(found.commits)
+    end = len(life.commits)
     while end and actions < MOST_ACTIONS:
         begin = end - 1
-        while begin and end - begin < CHUNK and _follows(found.commits, begin):
+        while begin and end - begin < CHUNK and _follows(life.commits, begin):
             begin -= 1
-        chunk = found.commits[begin:end]
+        chunk = life.commits[begin:end]
         here: list[tuple[int, str, dict[str, Any]]] = []
         try:
             for version in _whole_commits(table, chunk[0].version, chunk[-1].version, here):
                 actions += version.num_rows
-                _add_flows(commits, found, version, cutoff)
+                _add_flows(commits, life, version, cutoff)
         except DeltaReplayError as error:
-            found.error = error
+            life.error = error
             break
         definitions = [*here, *definitions]
         end -= len(chunk)
-    found.read = len(found.commits) - end
+    life.read = len(life.commits) - end
     changes = list(_changes(definitions))
-    found.changes = changes[-MOST_CHANGES:]
-    found.more_changes = len(changes) - len(found.changes)
+    life.changes = changes[-MOST_CHANGES:]
+    life.more_changes = len(changes) - len(life.changes)
 
 
-def _follows(commits: list[Commit], place: int) -> bool:
+def _follows(commits: list[Commit], index: int) -> bool:
     """Whether no commit is missing before this one."""
-    return commits[place].version == commits[place - 1].version + 1
+    return commits[index].version == commits[index - 1].version + 1
 
 
 def _whole_commits(
@@ -158,8 +158,8 @@ def _whole_commits(
         for kind in ("metaData", "protocol"):
             column = batch.column(kind)
             if column.null_count < len(column):
-                some = batch.select(["version", kind]).filter(pc.is_valid(column)).to_pylist()
-                definitions += [(row["version"], kind, row[kind]) for row in some]
+                rows = batch.select(["version", kind]).filter(pc.is_valid(column)).to_pylist()
+                definitions += [(row["version"], kind, row[kind]) for row in rows]
         slim = _files(batch)
         if not slim.num_rows:
             continue
@@ -185,21 +185,21 @@ def _files(batch: pa.RecordBatch) -> pa.Table:
         column = batch.column(kind)
         if column.null_count == len(column):
             continue
-        some = batch.filter(pc.is_valid(column))
-        body = some.column(kind)
+        actions = batch.filter(pc.is_valid(column))
+        body = actions.column(kind)
         part = {name: pc.struct_field(body, name) for name in ("path", "dataChange")}
         rows = _records(pc.struct_field(body, "stats"))
         deleted = pc.struct_field(body, ["deletionVector", "cardinality"])
         when = (
             pc.struct_field(body, "deletionTimestamp")
             if kind == "remove"
-            else pa.nulls(some.num_rows, pa.int64())
+            else pa.nulls(actions.num_rows, pa.int64())
         )
         parts.append(
             pa.table(
                 {
-                    "version": some.column("version"),
-                    "sign": pa.repeat(pa.scalar(sign), some.num_rows),
+                    "version": actions.column("version"),
+                    "sign": pa.repeat(pa.scalar(sign), actions.num_rows),
                     **part,
                     "size": _floats(pc.struct_field(body, "size")),
                     "rows": rows,
@@ -210,8 +210,8 @@ def _files(batch: pa.RecordBatch) -> pa.Table:
         )
     if not parts:
         return pa.table({"version": pa.array([], pa.int64())})
-    found = pa.concat_tables(parts)
-    return found.take(pc.sort_indices(found["version"]))
+    combined = pa.concat_tables(parts)
+    return combined.take(pc.sort_indices(combined["version"]))
 
 
 def _records(statistics: pa.Array[Any]) -> pa.Array[Any]:
@@ -219,8 +219,10 @@ def _records(statistics: pa.Array[Any]) -> pa.Array[Any]:
     first = pc.extract_regex(statistics, r'^\s*\{\s*"numRecords"\s*:\s*(?P<n>[0-9]{1,15})')
     any_place = pc.extract_regex(statistics, r'"numRecords"\s*:\s*(?P<n>[0-9]{1,15})')
     once = pc.equal(pc.count_substring(statistics, '"numRecords"'), pa.scalar(1, pa.int32()))
-    place = pc.if_else(once, pc.struct_field(any_place, "n"), pa.scalar(None, pa.string()))
-    records: pa.Array[Any] = pc.cast(pc.coalesce(pc.struct_field(first, "n"), place), pa.float64())
+    location = pc.if_else(once, pc.struct_field(any_place, "n"), pa.scalar(None, pa.string()))
+    records: pa.Array[Any] = pc.cast(
+        pc.coalesce(pc.struct_field(first, "n"), location), pa.float64()
+    )
     return records
 
 
@@ -229,7 +231,7 @@ def _floats(values: pa.Array[Any]) -> pa.Array[Any]:
     return numbers
 
 
-def _add_flows(commits: dict[int, Commit], found: Life, files: pa.Table, cutoff: int) -> None:
+def _add_flows(commits: dict[int, Commit], life: Life, files: pa.Table, cutoff: int) -> None:
     """Add the sums of each commit.
 
     A file that is removed and added at once got another deletion vector: nothing was written but
@@ -262,15 +264,15 @@ def _add_flows(commits: dict[int, Commit], found: Life, files: pa.Table, cutoff:
         flows["rows_out" if rows > 0 else "rows_in"] += abs(rows)
         commits[row["version"]].flows = flows
     removed = pc.and_(pc.and_(pc.invert(added), stay), changes)
-    found.removed_files += _sum(removed)
-    found.removed_unknown += _sum(pc.and_(removed, pc.is_null(files["rows"])))
+    life.removed_files += _sum(removed)
+    life.removed_unknown += _sum(pc.and_(removed, pc.is_null(files["rows"])))
     expired = pc.and_(
         pc.and_(pc.invert(added), stay),
         pc.fill_null(pc.less(files["when"], pa.scalar(cutoff)), False),
     )
-    found.tombstones = (
-        found.tombstones[0] + _sum(expired),
-        found.tombstones[1] + _sum(pc.if_else(expired, files["size"], none)),
+    life.tombstones = (
+        life.tombstones[0] + _sum(expired),
+        life.tombstones[1] + _sum(pc.if_else(expired, files["size"], none)),
     )
 
 

@@ -129,5 +129,5 @@ def _vacuum_cutoff(table: Table, newest: Snapshot) -> int:
 
 
 def _tombstones(snapshot: Snapshot) -> tuple[int, int]:
-    found = snapshot.tombstones()
-    return found.num_rows, int(pc.sum(found["size"]).as_py() or 0)
+    tombstones = snapshot.tombstones()
+    return tombstones.num_rows, int(pc.sum(tombstones["size"]).as_py() or 0)

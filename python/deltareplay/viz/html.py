@@ -36,8 +36,8 @@ def text(value: object) -> Html:
     """
     if isinstance(value, Html):
         return value
-    shown = _INVISIBLE.sub(lambda found: f"\\u{ord(found.group()):04x}", str(value))
-    return Html(html.escape(shown, quote=True))
+    escaped = _INVISIBLE.sub(lambda match: f"\\u{ord(match.group()):04x}", str(value))
+    return Html(html.escape(escaped, quote=True))
 
 
 def join(parts: Iterable[Content], between: str = "") -> Html:

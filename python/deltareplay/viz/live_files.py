@@ -89,87 +89,89 @@ class LiveFiles:
 
 def columns_of(fields: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Path and type of each column of a Delta schema; of a struct, those of its fields."""
-    found = leaves({"fields": fields})
-    return [(".".join(path), kind) for path, kind, _, _ in found if kind != "struct"]
+    all_leaves = leaves({"fields": fields})
+    return [(".".join(path), kind) for path, kind, _, _ in all_leaves if kind != "struct"]
 
 
 def fields_of(schema_string: str) -> list[dict[str, Any]]:
     """The fields of a Delta schema as JSON; none if there is none, as in tables without columns."""
-    found: list[dict[str, Any]] = json.loads(schema_string)["fields"] if schema_string else []
-    return found
+    fields: list[dict[str, Any]] = json.loads(schema_string)["fields"] if schema_string else []
+    return fields
 
 
 def live_files(snapshot: Snapshot) -> LiveFiles:
     """Read the live files once, batch by batch."""
-    found = LiveFiles()
+    live = LiveFiles()
     fields = fields_of(snapshot.schema_json)
     partition_columns = snapshot.partition_columns
     keys = partition_keys(fields, partition_columns)
-    found.target = _native.target_file_size(snapshot._native)
-    found.small_limit = min(SMALL, found.target // 4) or 1
-    found.levels = len(keys)
+    live.target = _native.target_file_size(snapshot._native)
+    live.small_limit = min(SMALL, live.target // 4) or 1
+    live.levels = len(keys)
     partitions = _Partitions(len(keys))
-    asked = ["path", "size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
+    names = ["path", "size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
     partitioned = set(partition_columns)
     columns = [Column(name, kind) for name, kind in columns_of(fields) if name not in partitioned]
     if 0 < len(columns) <= MOST_COLUMNS:
-        found.columns = columns
-        asked.append("stats_parsed")
+        live.columns = columns
+        names.append("stats_parsed")
     waiting: list[pa.RecordBatch] = []
-    for batch in snapshot.file_batches(columns=asked):
-        if found.columns is not None:
-            _add_statistics(found.columns, batch)
-        _add_deleted(found, batch)
+    for batch in snapshot.file_batches(columns=names):
+        if live.columns is not None:
+            _add_statistics(live.columns, batch)
+        _add_deleted(live, batch)
         waiting.append(batch.select(_SUMMED))
-        if sum(some.num_rows for some in waiting) >= _AT_ONCE:
-            _add_all(found, partitions, keys, waiting)
+        if sum(batch.num_rows for batch in waiting) >= _AT_ONCE:
+            _add_all(live, partitions, keys, waiting)
             waiting = []
-    _add_all(found, partitions, keys, waiting)
-    partitions.finish(found)
-    return found
+    _add_all(live, partitions, keys, waiting)
+    partitions.finish(live)
+    return live
 
 
 def _add_all(
-    found: LiveFiles, partitions: _Partitions, keys: list[str], batches: list[pa.RecordBatch]
+    live: LiveFiles, partitions: _Partitions, keys: list[str], batches: list[pa.RecordBatch]
 ) -> None:
     """Add batches as one: each grouping has a cost of its own."""
     if batches:
         for batch in pa.Table.from_batches(batches).combine_chunks().to_batches():
-            _add(found, batch)
-            partitions.add(batch, keys, found.target)
+            _add(live, batch)
+            partitions.add(batch, keys, live.target)
 
 
 def partition_keys(fields: list[dict[str, Any]], names: list[str]) -> list[str]:
     """The keys of partition values, which have the physical names of the columns."""
     physical = {
-        one["name"]: one.get("metadata", {}).get("delta.columnMapping.physicalName", one["name"])
-        for one in fields
+        field["name"]: field.get("metadata", {}).get(
+            "delta.columnMapping.physicalName", field["name"]
+        )
+        for field in fields
     }
     return [physical.get(name, name) for name in names]
 
 
-def _add(found: LiveFiles, batch: pa.RecordBatch) -> None:
+def _add(live: LiveFiles, batch: pa.RecordBatch) -> None:
     sizes = _numbers(batch.column("size"))
     records = batch.column("numRecords")
     deleted = pc.struct_field(batch.column("deletionVector"), "cardinality")
     removed = _numbers(deleted)
-    found.num_files += batch.num_rows
-    found.size_in_bytes += _sum(sizes)
-    found.without_rows += records.null_count
+    live.num_files += batch.num_rows
+    live.size_in_bytes += _sum(sizes)
+    live.without_rows += records.null_count
     known = pc.subtract(_numbers(records), removed)
-    found.num_rows += _sum(pc.if_else(pc.is_valid(records), known, pa.scalar(0.0)))
-    found.sizes.add_sizes(sizes)
+    live.num_rows += _sum(pc.if_else(pc.is_valid(records), known, pa.scalar(0.0)))
+    live.sizes.add_sizes(sizes)
     ones = pa.repeat(pa.scalar(1.0), batch.num_rows)
     times = pc.fill_null(batch.column("modificationTime"), 0)
-    found.ages.add(times, {"files": ones, "bytes": sizes})
-    small = pc.less(sizes, pa.scalar(float(found.small_limit)))
-    found.small = (
-        found.small[0] + _sum(small),
-        found.small[1] + _sum(pc.if_else(small, sizes, pa.scalar(0.0))),
+    live.ages.add(times, {"files": ones, "bytes": sizes})
+    small = pc.less(sizes, pa.scalar(float(live.small_limit)))
+    live.small = (
+        live.small[0] + _sum(small),
+        live.small[1] + _sum(pc.if_else(small, sizes, pa.scalar(0.0))),
     )
 
 
-def _add_deleted(found: LiveFiles, batch: pa.RecordBatch) -> None:
+def _add_deleted(live: LiveFiles, batch: pa.RecordBatch) -> None:
     vectors = batch.column("deletionVector")
     if vectors.null_count == len(vectors):
         return
@@ -177,28 +179,28 @@ def _add_deleted(found: LiveFiles, batch: pa.RecordBatch) -> None:
     deleted = _numbers(pc.struct_field(batch.column("deletionVector"), "cardinality"))
     records = batch.column("numRecords")
     sizes = _numbers(batch.column("size"))
-    found.with_vector += batch.num_rows
-    found.deleted_rows += _sum(deleted)
+    live.with_vector += batch.num_rows
+    live.deleted_rows += _sum(deleted)
     share = pc.divide(deleted, pc.max_element_wise(_numbers(records), pa.scalar(1.0)))
     share = pc.if_else(pc.is_valid(records), share, pa.scalar(0.0))
     much = pc.greater(share, pa.scalar(PURGED))
     none = pa.scalar(0.0)
-    found.to_purge = (
-        found.to_purge[0] + _sum(much),
-        found.to_purge[1] + _sum(pc.if_else(much, sizes, none)),
-        found.to_purge[2] + _sum(pc.if_else(much, deleted, none)),
+    live.to_purge = (
+        live.to_purge[0] + _sum(much),
+        live.to_purge[1] + _sum(pc.if_else(much, sizes, none)),
+        live.to_purge[2] + _sum(pc.if_else(much, deleted, none)),
     )
     tenths = pc.min_element_wise(pc.floor(pc.multiply(share, pa.scalar(10.0))), pa.scalar(9.0))
-    for one in pc.value_counts(tenths.filter(pc.is_valid(records))).to_pylist():
-        found.shares[int(one["values"])] += one["counts"]
+    for count in pc.value_counts(tenths.filter(pc.is_valid(records))).to_pylist():
+        live.shares[int(count["values"])] += count["counts"]
     order = pc.sort_indices(deleted, sort_keys=[("", "descending")])[:WORST]
-    found.worst += [
+    live.worst += [
         (row["path"], row["deletionVector"]["cardinality"], row["numRecords"], row["size"])
         for row in batch.select(["path", "deletionVector", "numRecords", "size"])
         .take(order)
         .to_pylist()
     ]
-    found.worst = sorted(found.worst, key=lambda row: (-row[1], row[0]))[:WORST]
+    live.worst = sorted(live.worst, key=lambda row: (-row[1], row[0]))[:WORST]
 
 
 def _add_statistics(columns: list[Column], batch: pa.RecordBatch) -> None:
@@ -257,8 +259,8 @@ class _Partitions:
         none = pa.scalar(0.0)
         values = batch.column("partitionValues")
         columns = {
-            f"k{place}": pc.map_lookup(values, pa.scalar(key), "first")
-            for place, key in enumerate(keys[: self.levels])
+            f"k{level}": pc.map_lookup(values, pa.scalar(key), "first")
+            for level, key in enumerate(keys[: self.levels])
         }
         columns |= {
             "files": ones,
@@ -280,26 +282,26 @@ class _Partitions:
         self._parts, self._rows = [joined], joined.num_rows
 
     def _grouped(self, rows: pa.Table) -> pa.Table:
-        keys = [f"k{place}" for place in range(self.levels)]
-        found = rows.group_by(keys, use_threads=False).aggregate(
+        keys = [f"k{level}" for level in range(self.levels)]
+        grouped = rows.group_by(keys, use_threads=False).aggregate(
             [(name, "sum") for name in self.SUMS]
         )
-        return found.select([*keys, *(f"{name}_sum" for name in self.SUMS)]).rename_columns(
+        return grouped.select([*keys, *(f"{name}_sum" for name in self.SUMS)]).rename_columns(
             [*keys, *self.SUMS]
         )
 
-    def finish(self, found: LiveFiles) -> None:
+    def finish(self, live: LiveFiles) -> None:
         if not self._parts:
             return
         self._join()
-        found.levels = self.levels
-        found.partitions = self._parts[0]
-        files = found.partitions["packed_files"]
-        made = pc.ceil(pc.divide(found.partitions["packed_bytes"], pa.scalar(float(found.target))))
+        live.levels = self.levels
+        live.partitions = self._parts[0]
+        files = live.partitions["packed_files"]
+        needed = pc.ceil(pc.divide(live.partitions["packed_bytes"], pa.scalar(float(live.target))))
         several = pc.greater(files, pa.scalar(1.0))
         none = pa.scalar(0.0)
-        found.packed = (
-            _sum(pc.if_else(several, pc.max_element_wise(made, pa.scalar(1.0)), none)),
+        live.packed = (
+            _sum(pc.if_else(several, pc.max_element_wise(needed, pa.scalar(1.0)), none)),
             _sum(pc.if_else(several, files, none)),
         )
 

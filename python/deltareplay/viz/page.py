@@ -43,7 +43,7 @@ def page(facts: Facts) -> str:
         f"{clip(name, 100)}, version {facts.snapshot.version}",
         f"{GENERATOR} {_native.__version__}",
         sections.header(facts),
-        [(key, title, made(facts)) for key, title, made in _SECTIONS],
+        [(key, title, render(facts)) for key, title, render in _SECTIONS],
         _footer(facts),
     )
 
@@ -82,7 +82,7 @@ def document(
         tag("title", title),
         Html(f"<style>{style}</style>"),
     )
-    links = [tag("li", tag("a", shown, href=f"#{key}")) for key, shown, _ in parts]
+    links = [tag("li", tag("a", title, href=f"#{key}")) for key, title, _ in parts]
     theme = tag("button", "Dark", type="button", id="theme", hidden=True)
     navigation = tag("nav", tag("div", tag("ul", *links), theme), aria_label="Sections")
     body = tag(

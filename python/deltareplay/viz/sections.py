@@ -30,16 +30,16 @@ def section(name: str, title: str, *content: Content) -> Html:
     return tag("section", head, *content, id=name, aria_labelledby=f"{name}-title")
 
 
-def figure(title: str, said: str, chart: Html, *more: Content) -> Html:
+def figure(title: str, summary: str, chart: Html, *more: Content) -> Html:
     """A chart with its title and what it says."""
-    caption = tag("figcaption", tag("strong", title), tag("p", said) if said else None)
+    caption = tag("figcaption", tag("strong", title), tag("p", summary) if summary else None)
     return tag("figure", caption, chart, *more)
 
 
 def source(*places: str) -> Html:
     """Where the numbers are from."""
     return tag(
-        "p", "Source: ", join((tag("code", place) for place in places), ", "), class_="source"
+        "p", "Source: ", join((tag("code", location) for location in places), ", "), class_="source"
     )
 
 
@@ -92,8 +92,8 @@ def header(facts: Facts) -> Html:
         tag(
             "dl",
             *(
-                tag("div", tag("dt", name), tag("dd", value, class_=kind), tag("dd", said))
-                for name, value, said, kind in figures
+                tag("div", tag("dt", name), tag("dd", value, class_=kind), tag("dd", note))
+                for name, value, note, kind in figures
             ),
             class_="figures",
         ),
@@ -101,12 +101,12 @@ def header(facts: Facts) -> Html:
 
 
 def _health(facts: Facts) -> tuple[str, str, str]:
-    found = facts.verification
-    if isinstance(found, DeltaReplayError):
-        return "Broken", clip(found.code or "error", 40), "bad"
-    if found is None:
+    verification = facts.verification
+    if isinstance(verification, DeltaReplayError):
+        return "Broken", clip(verification.code or "error", 40), "bad"
+    if verification is None:
         return "Sound", "the latest version replays without a finding", "good"
-    kinds = Counter(finding.severity for finding in found.findings)
+    kinds = Counter(finding.severity for finding in verification.findings)
     if kinds["error"]:
         return units.plural(kinds["error"], "error"), "see the findings", "bad"
     if kinds["warning"]:
@@ -168,28 +168,30 @@ def to_do(facts: Facts) -> Html:
     items = [
         tag(
             "li",
-            tag("h3", clip(one.title, 200)),
-            tag("p", clip(one.reason, 600)),
-            tag("p", clip(one.gain, 600)),
-            paste(facts, one.call, one.verb) if one.call and one.verb else None,
-            source(one.source),
+            tag("h3", clip(item.title, 200)),
+            tag("p", clip(item.reason, 600)),
+            tag("p", clip(item.gain, 600)),
+            paste(facts, item.call, item.verb) if item.call and item.verb else None,
+            source(item.source),
         )
-        for one in advice(facts)
+        for item in advice(facts)
     ]
-    said = (
+    message = (
         tag("ol", *items[:20], class_="list")
         if items
         else tag("p", "Nothing: files, log and garbage are in good shape.", class_="good")
     )
-    return section("advice", "What to do", said)
+    return section("advice", "What to do", message)
 
 
 def findings(facts: Facts) -> Html:
     """What ``verify`` found."""
-    found = facts.verification
-    if isinstance(found, DeltaReplayError):
-        return section("findings", "Findings", failed("The log could not be verified", found))
-    if found is None:
+    verification = facts.verification
+    if isinstance(verification, DeltaReplayError):
+        return section(
+            "findings", "Findings", failed("The log could not be verified", verification)
+        )
+    if verification is None:
         return section(
             "findings",
             "Findings",
@@ -206,9 +208,9 @@ def findings(facts: Facts) -> Html:
             source("Table.snapshot(verify=True)"),
         )
     looked = (
-        f"{units.plural(found.num_commits, 'commit')}, "
-        f"{units.plural(found.num_checkpoints, 'checkpoint')} and "
-        f"{units.plural(found.num_checksums, 'checksum')} of the log"
+        f"{units.plural(verification.num_commits, 'commit')}, "
+        f"{units.plural(verification.num_checkpoints, 'checkpoint')} and "
+        f"{units.plural(verification.num_checksums, 'checksum')} of the log"
     )
     files = (
         " and the existence and size of each data file"
@@ -218,15 +220,17 @@ def findings(facts: Facts) -> Html:
     colours = {"error": "bad", "warning": "warn", "info": "soft"}
     rows: list[Row] = [
         (
-            tag("span", one.severity, class_=f"badge {colours[one.severity]}"),
-            tag("code", one.code, class_="whole"),
-            join([clip(one.message, 300), tag("br"), tag("code", clip(one.path or "", 160))]),
-            clip(one.remedy, 240),
+            tag("span", finding.severity, class_=f"badge {colours[finding.severity]}"),
+            tag("code", finding.code, class_="whole"),
+            join(
+                [clip(finding.message, 300), tag("br"), tag("code", clip(finding.path or "", 160))]
+            ),
+            clip(finding.remedy, 240),
         )
-        for one in found.findings[:200]
+        for finding in verification.findings[:200]
     ]
-    number = len(found.findings) + found.omitted
-    said = (
+    number = len(verification.findings) + verification.omitted
+    message = (
         table(
             f"{units.plural(number, 'finding')}, worst first",
             ("Severity", "Code", "What", "Remedy"),
@@ -241,7 +245,7 @@ def findings(facts: Facts) -> Html:
         "findings",
         "Findings",
         tag("p", f"Checked: {looked}{files}.", class_="soft"),
-        said,
+        message,
         source("Table.verify()"),
     )
 
@@ -258,7 +262,7 @@ def lived(facts: Facts) -> Html:
         return section("life", "Its life", nothing)
     first, last = commits[0], commits[-1]
     older = f"; older ones are not in the log or not among the last {MOST_COMMITS:,}"
-    said = (
+    message = (
         f"{units.plural(len(commits), 'commit')}, from version {first.version} of "
         f"{units.stamp(first.moment)} to version {last.version} of {units.stamp(last.moment)}"
         f"{older if facts.life.more else ''}."
@@ -266,7 +270,7 @@ def lived(facts: Facts) -> Html:
     return section(
         "life",
         "Its life",
-        tag("p", said, class_="soft"),
+        tag("p", message, class_="soft"),
         failed("Not all commits could be read", facts.life.error) if facts.life.error else None,
         _operations(commits),
         *_flows(facts),
@@ -274,7 +278,7 @@ def lived(facts: Facts) -> Html:
     )
 
 
-def shown(begin: datetime, width: int) -> str:
+def date_text(begin: datetime, width: int) -> str:
     """The begin of a bucket of time, as exactly as its width asks for."""
     if width >= 86_400_000:
         return f"{begin:%Y-%m-%d}"
@@ -296,12 +300,12 @@ class _Timeline:
         for commit, time in zip(commits, times, strict=True):
             self.groups[time // self.width - self.first].append(commit)
 
-    def place(self, number: int) -> tuple[float, float]:
+    def interval(self, number: int) -> tuple[float, float]:
         return number / self.number, (number + 1) / self.number
 
     def label(self, number: int) -> str:
         begin = units.moment((self.first + number) * self.width)
-        return shown(begin, self.width)
+        return date_text(begin, self.width)
 
     def marks(self) -> list[tuple[float, str]]:
         return marks(self.first * self.width, (self.first + self.number) * self.width)
@@ -338,9 +342,9 @@ def _operations(commits: Sequence[Commit]) -> Html:
             commit.operation if commit.operation in named else "others" for commit in group
         )
         values = [here[name] for name in series]
-        told = ", ".join(f"{clip(name, 40)} {here[name]}" for name in series if here[name])
-        begin, end = timeline.place(number)
-        bars.append(Bar(begin, end, values, f"{timeline.label(number)}: {told or 'no commit'}"))
+        counts = ", ".join(f"{clip(name, 40)} {here[name]}" for name in series if here[name])
+        begin, end = timeline.interval(number)
+        bars.append(Bar(begin, end, values, f"{timeline.label(number)}: {counts or 'no commit'}"))
         if group:
             rows.append([timeline.label(number), *(Cell(units.count(v), v) for v in values)])
     chart = columns(
@@ -348,13 +352,13 @@ def _operations(commits: Sequence[Commit]) -> Html:
         Axes(axes.of_numbers, units.short, timeline.marks()),
         f"Commits by operation over time: {', '.join(f'{n} {kinds[n]}' for n in named)}",
     )
-    told = ", ".join(f"{units.count(kinds[name])} {clip(name, 40)}" for name in named[:3])
+    counts = ", ".join(f"{units.count(kinds[name])} {clip(name, 40)}" for name in named[:3])
     heads = ("From", *(clip(name, 40) for name in series))
     return figure(
         "Commits by operation",
-        f"A column is {timeline.each}. {told}.",
+        f"A column is {timeline.each}. {counts}.",
         chart,
-        legend([(f"s{place + 1}", name) for place, name in enumerate(series)]),
+        legend([(f"s{index + 1}", name) for index, name in enumerate(series)]),
         numbers_of(
             "commits by operation",
             table(
@@ -380,7 +384,7 @@ def _flows(facts: Facts) -> list[Html]:
     if not any(commit.flows for commit in commits):
         return []
     timeline = _Timeline(commits)
-    found = []
+    flows = []
     for what, mark, said_as, kind in (
         ("Rows", axes.of_numbers, units.short, "rows"),
         ("Bytes", axes.of_sizes, units.size, "bytes"),
@@ -392,26 +396,26 @@ def _flows(facts: Facts) -> list[Html]:
             into = sum(commit.flows[f"{kind}_in"] for commit in group if commit.flows)
             out = sum(commit.flows[f"{kind}_out"] for commit in group if commit.flows)
             total_in, total_out = total_in + into, total_out + out
-            begin, end = timeline.place(number)
+            begin, end = timeline.interval(number)
             title = f"{timeline.label(number)}: {said_as(into)} in, {said_as(out)} out"
             bars.append(Bar(begin, end, (max(into, 0),), title, (max(out, 0),)))
             if group:
                 rows.append(
                     [timeline.label(number), Cell(said_as(into), into), Cell(said_as(out), out)]
                 )
-        said = f"{said_as(total_in)} in, {said_as(total_out)} out; a column is {timeline.each}."
+        caption = f"{said_as(total_in)} in, {said_as(total_out)} out; a column is {timeline.each}."
         if kind == "rows":
-            said += " Files that were only rewritten (dataChange is false) do not count."
+            caption += " Files that were only rewritten (dataChange is false) do not count."
             if life.removed_unknown:
-                said += (
+                caption += (
                     f" {units.count(life.removed_unknown)} of "
                     f"{units.plural(life.removed_files, 'removed file')} do not say how many rows "
                     "they had, and are missing here."
                 )
-        found.append(
+        flows.append(
             figure(
                 f"{what} in and out",
-                said,
+                caption,
                 columns(
                     bars,
                     Axes(mark, said_as, timeline.marks()),
@@ -435,7 +439,7 @@ def _flows(facts: Facts) -> list[Html]:
                 ),
             )
         )
-    return found
+    return flows
 
 
 def _writers(commits: Sequence[Commit]) -> Html:
@@ -448,19 +452,21 @@ def _writers(commits: Sequence[Commit]) -> Html:
         groups.setdefault((commit.engine, commit.writer), []).append(commit)
     rows: list[Row] = []
     most = sorted(groups.items(), key=lambda group: -len(group[1]))
-    for (engine, writer), some in most[:30]:
+    for (engine, writer), entries in most[:30]:
         counts = [0.0] * timeline.number
-        for commit in some:
+        for commit in entries:
             counts[places[commit.version]] += 1
         rows.append(
             (
                 clip(engine, 80),
                 clip(writer, 60) or "not told",
-                Cell(units.count(len(some)), len(some)),
+                Cell(units.count(len(entries)), len(entries)),
                 sparkline(counts),
                 *(
-                    Cell(tag("span", f"{one.moment:%Y-%m-%d %H:%M}", class_="whole"), one.version)
-                    for one in (some[0], some[-1])
+                    Cell(
+                        tag("span", f"{entry.moment:%Y-%m-%d %H:%M}", class_="whole"), entry.version
+                    )
+                    for entry in (entries[0], entries[-1])
                 ),
             )
         )

@@ -19,11 +19,11 @@ from deltareplay.viz.kernels import pc
 from deltareplay.viz.live_files import MOST_COLUMNS, LiveFiles, columns_of, fields_of
 from deltareplay.viz.sections import (
     MOST_BARS,
+    date_text,
     failed,
     figure,
     marks,
     section,
-    shown,
     source,
     width_name,
 )
@@ -47,7 +47,7 @@ def stored(facts: Facts) -> Html:
     if not files.num_files:
         return section("files", "Files", tag("p", "The table has no files."))
     small, small_bytes = files.small
-    said = (
+    caption = (
         f"{units.plural(files.num_files, 'live file')} of {units.size(files.size_in_bytes)}; half "
         f"of them are at most {units.size(files.sizes.quantile(0.5))}, nine in ten at most "
         f"{units.size(files.sizes.quantile(0.9))}. {units.count(small)} "
@@ -57,7 +57,7 @@ def stored(facts: Facts) -> Html:
     return section(
         "files",
         "Files",
-        tag("p", said, class_="soft"),
+        tag("p", caption, class_="soft"),
         _sizes(files),
         _ages(files),
         _partitions(facts),
@@ -65,19 +65,19 @@ def stored(facts: Facts) -> Html:
 
 
 def _sizes(files: LiveFiles) -> Html:
-    steps, found = files.sizes.bars()
+    steps, histogram = files.sizes.bars()
     bars: list[Bar] = []
     rows: list[Row] = []
     places: list[tuple[float, str]] = []
-    for place, (key, number, total) in enumerate(found):
+    for index, (key, number, total) in enumerate(histogram):
         low, high = 2 ** (key / steps), 2 ** ((key + 1) / steps)
         name = f"{units.size(low)} to {units.size(high)}"
         small = high <= files.small_limit * 1.0001
         values = (0.0, number) if small else (number, 0.0)
         bars.append(
             Bar(
-                place / len(found),
-                (place + 1) / len(found),
+                index / len(histogram),
+                (index + 1) / len(histogram),
                 values,
                 f"{name}: {units.count(number)} files, {units.size(total)}",
             )
@@ -85,8 +85,10 @@ def _sizes(files: LiveFiles) -> Html:
         rows.append(
             (Cell(name, low), Cell(units.count(number), number), Cell(units.size(total), total))
         )
-        places.append((place / len(found), units.size(low)))
-    round_ones = [mark for mark, (key, *_) in zip(places, found, strict=True) if key % steps == 0]
+        places.append((index / len(histogram), units.size(low)))
+    round_ones = [
+        mark for mark, (key, *_) in zip(places, histogram, strict=True) if key % steps == 0
+    ]
     places = round_ones if len(round_ones) > 2 else places
     every = -(-len(places) // 7)
     return figure(
@@ -107,15 +109,15 @@ def _sizes(files: LiveFiles) -> Html:
 
 
 def _ages(files: LiveFiles) -> Html:
-    found = files.ages.bars(MOST_BARS)
+    histogram = files.ages.bars(MOST_BARS)
     width = files.ages.width
-    first, end = found[0][0], found[-1][0] + width
+    first, end = histogram[0][0], histogram[-1][0] + width
     bars: list[Bar] = []
     rows: list[Row] = []
-    for place, (begin, (number, total)) in enumerate(found):
-        name = shown(units.moment(begin), width)
+    for index, (begin, (number, total)) in enumerate(histogram):
+        name = date_text(units.moment(begin), width)
         title = f"{name}: {units.plural(int(number), 'file')}, {units.size(total)}"
-        bars.append(Bar(place / len(found), (place + 1) / len(found), (total,), title))
+        bars.append(Bar(index / len(histogram), (index + 1) / len(histogram), (total,), title))
         if number:
             rows.append((name, Cell(units.count(number), number), Cell(units.size(total), total)))
     return figure(
@@ -125,7 +127,7 @@ def _ages(files: LiveFiles) -> Html:
         columns(
             bars,
             Axes(axes.of_sizes, units.size, marks(first, end)),
-            f"Bytes of live files by age, from {shown(units.moment(first), width)} on",
+            f"Bytes of live files by age, from {date_text(units.moment(first), width)} on",
             height=150,
         ),
         numbers_of(
@@ -163,7 +165,7 @@ def _partitions(facts: Facts) -> Html | None:
     largest = files.partitions.take(order[:150]).to_pylist()
     rows: list[Row] = [
         (
-            *(_value(row[f"k{place}"]) for place in range(files.levels)),
+            *(_value(row[f"k{level}"]) for level in range(files.levels)),
             Cell(units.count(row["files"]), row["files"]),
             Cell(units.size(row["bytes"]), row["bytes"]),
             Cell(units.count(row["rows"]), row["rows"]),
@@ -173,14 +175,16 @@ def _partitions(facts: Facts) -> Html | None:
     ]
     numbers = range(files.levels, files.levels + 4)
     dropped = len(facts.snapshot.partition_columns) - files.levels
-    said = f"The area is the bytes of a part, the colour the average size of its files; by {label}."
+    caption = (
+        f"The area is the bytes of a part, the colour the average size of its files; by {label}."
+    )
     if dropped:
-        said += " There are too many partitions to tell them apart by the other columns."
+        caption += " There are too many partitions to tell them apart by the other columns."
     return figure(
         "Bytes by partition",
-        said,
+        caption,
         treemap(tiles, f"Treemap of bytes by {label}: {len(groups)} parts"),
-        legend([(f"h{place + 1}", name) for place, name in enumerate(bounds)]),
+        legend([(f"h{index + 1}", name) for index, name in enumerate(bounds)]),
         table(
             "Partitions, the largest first",
             (*(clip(name, 60) for name in names), "Files", "Bytes", "Rows", "Bytes a file"),
@@ -209,46 +213,46 @@ def _grouping(
     Candidates are all partition columns, the first ones, single ones, and single ones by month if
     they are days.
     """
-    columns = {f"k{place}": partitions[f"k{place}"] for place in range(len(names))}
-    shown = {f"k{place}": name for place, name in enumerate(names)}
-    for place, name in enumerate(names):
-        values = partitions[f"k{place}"]
+    columns = {f"k{level}": partitions[f"k{level}"] for level in range(len(names))}
+    titles = {f"k{level}": name for level, name in enumerate(names)}
+    for level, name in enumerate(names):
+        values = partitions[f"k{level}"]
         first = values[0].as_py()
         if first is not None and _DAY.match(first):
-            columns[f"m{place}"] = pc.utf8_slice_codeunits(values, 0, 7)
-            shown[f"m{place}"] = f"month of {name}"
-    keys = [f"k{place}" for place in range(len(names))]
+            columns[f"m{level}"] = pc.utf8_slice_codeunits(values, 0, 7)
+            titles[f"m{level}"] = f"month of {name}"
+    keys = [f"k{level}" for level in range(len(names))]
     months = [key for key in columns if key.startswith("m")]
     candidates = [keys[:end] for end in range(len(keys), 0, -1)]
     candidates += [[key] for key in (*keys[1:], *months)]
     rows = pa.table({**columns, "files": partitions["files"], "bytes": partitions["bytes"]})
     best: tuple[tuple[bool, int], list[str], pa.Table] | None = None
-    for some in candidates:
-        grouped = rows.group_by(some, use_threads=False).aggregate(
+    for candidate in candidates:
+        grouped = rows.group_by(candidate, use_threads=False).aggregate(
             [("files", "sum"), ("bytes", "sum")]
         )
         number = grouped.num_rows
         rank = (number <= MOST_TILES, number if number <= MOST_TILES else -number)
         if best is None or rank > best[0]:
-            best = (rank, some, grouped)
+            best = (rank, candidate, grouped)
     assert best is not None
-    _, some, grouped = best
+    _, candidate, grouped = best
     order = pc.sort_indices(grouped, sort_keys=[("bytes_sum", "descending")])
     parts = len(order)
     listed = grouped.take(order[: MOST_TILES - 1])
-    found = [
+    shares = [
         (
-            " / ".join("null" if row[key] is None else row[key] for key in some),
+            " / ".join("null" if row[key] is None else row[key] for key in candidate),
             row["files_sum"],
             row["bytes_sum"],
         )
         for row in listed.to_pylist()
     ]
-    if parts > len(found):
+    if parts > len(shares):
         rest = grouped.take(order[MOST_TILES - 1 :])
         numbers = zip(rest["files_sum"].to_pylist(), rest["bytes_sum"].to_pylist(), strict=True)
-        found += [("", files, total) for files, total in numbers]
-    return clip(" and ".join(shown[key] for key in some), 200), found
+        shares += [("", files, total) for files, total in numbers]
+    return clip(" and ".join(titles[key] for key in candidate), 200), shares
 
 
 def deleted(facts: Facts) -> Html:
@@ -262,7 +266,7 @@ def deleted(facts: Facts) -> Html:
             source("add.deletionVector"),
         )
     total = files.num_rows + files.deleted_rows
-    said = (
+    caption = (
         f"{units.plural(files.with_vector, 'file')} "
         f"({units.percent(files.with_vector, files.num_files)}) have a deletion vector; they "
         f"delete {units.count(files.deleted_rows)} rows"
@@ -270,7 +274,7 @@ def deleted(facts: Facts) -> Html:
     return section(
         "deleted",
         "Deleted rows",
-        tag("p", said, class_="soft"),
+        tag("p", caption, class_="soft"),
         _deleted_shares(files),
         _most_deleted(files),
         source("add.deletionVector.cardinality, add.stats"),
@@ -280,12 +284,12 @@ def deleted(facts: Facts) -> Html:
 def _deleted_shares(files: LiveFiles) -> Html:
     bars: list[Bar] = []
     rows: list[Row] = []
-    for place, number in enumerate(files.shares):
-        name = f"{10 * place} to {10 * place + 10} %"
+    for index, number in enumerate(files.shares):
+        name = f"{10 * index} to {10 * index + 10} %"
         title = f"{name} deleted: {units.plural(number, 'file')}"
-        bars.append(Bar(place / 10, (place + 1) / 10, (number,), title))
+        bars.append(Bar(index / 10, (index + 1) / 10, (number,), title))
         rows.append((name, Cell(units.count(number), number)))
-    places = [(place / 10, f"{10 * place} %") for place in range(0, 10, 2)]
+    places = [(tenth / 10, f"{10 * tenth} %") for tenth in range(0, 10, 2)]
     return figure(
         "Files by the share of their rows that is deleted",
         "",
@@ -327,7 +331,7 @@ def statistics(facts: Facts) -> Html:
     """Which columns have statistics, on which data skipping depends."""
     files = facts.files
     known = files.num_files - files.without_rows
-    said = (
+    caption = (
         f"{units.count(known)} of {units.plural(files.num_files, 'file')} "
         f"({units.percent(known, files.num_files)}) say how many rows they have. Filters on a "
         "column skip only files that have its smallest and largest value."
@@ -336,7 +340,7 @@ def statistics(facts: Facts) -> Html:
         return section(
             "statistics",
             "Statistics",
-            tag("p", said, class_="soft"),
+            tag("p", caption, class_="soft"),
             tag("p", f"With more than {MOST_COLUMNS} columns, they are not looked at one by one."),
             source("add.stats"),
         )
@@ -353,7 +357,7 @@ def statistics(facts: Facts) -> Html:
     return section(
         "statistics",
         "Statistics",
-        tag("p", said, class_="soft"),
+        tag("p", caption, class_="soft"),
         table(
             "Files that have statistics of a column",
             ("Column", "Type", "Minimum and maximum", "Of files", "Null count"),
@@ -479,9 +483,9 @@ def definition(facts: Facts) -> Html:
     """Schema, properties, and how they changed."""
     snapshot, life = facts.snapshot, facts.life
     fields = fields_of(snapshot.schema_json)
-    comments = {one["name"]: one.get("metadata", {}).get("comment") or "" for one in fields}
+    comments = {field["name"]: field.get("metadata", {}).get("comment") or "" for field in fields}
     partitioned = set(snapshot.partition_columns)
-    required = {one["name"] for one in fields if not one.get("nullable", True)}
+    required = {field["name"] for field in fields if not field.get("nullable", True)}
     schema: list[Row] = [
         (
             clip(name, 120),

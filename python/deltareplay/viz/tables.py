@@ -53,18 +53,18 @@ def table(
     drawn: list[Html] = []
     used = left_out = 0
     for row in rows:
-        made = _row(row, numbers)
-        used += len(made)
+        rendered = _row(row, numbers)
+        used += len(rendered)
         if used > budget:
             left_out += 1
         else:
-            drawn.append(made)
+            drawn.append(rendered)
     left_out = max(left_out, (total or 0) - len(drawn))
     head = tag(
         "tr",
         *(
-            tag("th", title, scope="col", class_="n" if place in numbers else None)
-            for place, title in enumerate(heads)
+            tag("th", title, scope="col", class_="n" if index in numbers else None)
+            for index, title in enumerate(heads)
         ),
     )
     more = tag("p", f"{left_out:,} more rows are not shown.", class_="more") if left_out else None
@@ -94,10 +94,10 @@ def table(
 
 def _row(row: Row, numbers: Sequence[int]) -> Html:
     cells = []
-    for place, cell in enumerate(row):
-        shown, value = (cell.shown, cell.value) if isinstance(cell, Cell) else (cell, None)
+    for index, cell in enumerate(row):
+        content, value = (cell.shown, cell.value) if isinstance(cell, Cell) else (cell, None)
         sort = None if value is None else f"{value:.12g}"
-        cells.append(tag("td", shown, class_="n" if place in numbers else None, data_v=sort))
+        cells.append(tag("td", content, class_="n" if index in numbers else None, data_v=sort))
     return tag("tr", *cells)
 
 
