@@ -21,7 +21,9 @@ COUNTED = {"none": [False, False], "one of two": [True, False]}
 
 
 _FEATURES = ["deletionVectors"]
-VECTORS = logs.protocol(3, 7, reader_features=_FEATURES, writer_features=_FEATURES)
+VECTORS = logs.protocol(
+    3, 7, reader_features=_FEATURES, writer_features=[*_FEATURES, "changeDataFeed"]
+)
 
 
 def table_of(path: Path, counted: list[bool], properties: dict[str, str] | None = None) -> Path:
@@ -127,3 +129,17 @@ def test_files_with_vectors_and_without_a_row_count(spark: Any, tmp_path: Path) 
     done = dr_spark.update(spark, tmp_path, "id = 2", {"v": "'u'"})
     assert (done.metrics["numCopiedRows"], done.metrics["numUpdatedRows"]) == (2, 1)
     assert rows(tmp_path) == [(0, "a"), (2, "u"), (3, "d")]
+
+
+def test_changes_of_a_delete_with_vectors(spark: Any, tmp_path: Path) -> None:
+    """A file without a count is copied, which delta-spark would show as new rows."""
+    properties = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}
+    path = table_of(tmp_path / "t", [False, True], properties)
+    dr_spark.delete(spark, path, "id IN (0, 4)")
+    shown = spark.sql(f"SELECT id, _change_type FROM table_changes_by_path('{path}', 2)")
+    assert sorted(map(tuple, shown.collect())) == [(0, "delete"), (4, "delete")]
+    found = dr.Table(path).changes(2).to_arrow().select(["id", "_change_type"]).to_pylist()
+    assert sorted((row["id"], row["_change_type"]) for row in found) == [
+        (0, "delete"),
+        (4, "delete"),
+    ]

@@ -93,7 +93,10 @@ def _run(
     if not marked and not whole and txn is None:
         return Written(None, metrics(rewrite, 0))
     changes = None
-    if marked and statement.target.has_feed and not statement.target.uses_vectors:
+    known = candidates.live_rows(marked.counts).values()
+    # vectors tell which rows went, unless a file without counts is copied
+    shows = statement.target.uses_vectors and None not in known
+    if marked and statement.target.has_feed and not shows:
         # a commit with change data files needs all of its changes in them
         removed = marked.only(candidates.rows(marked.counts)).unionByName(candidates.rows(whole))
         changes = with_change(removed.drop(names.FILE, names.ROW_NUMBER), "delete")
