@@ -110,7 +110,8 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
             "allowedRoots and storage.<key>; without a stream also versionAsOf, timestampAsOf, "
             "withRowId, withFilePath and withRowIndex; as a stream also startingVersion, "
             "startingTimestamp, maxFilesPerTrigger, maxBytesPerTrigger, ignoreChanges, "
-            "ignoreDeletes, skipChangeCommits, schemaTrackingLocation and failOnDataLoss; for "
+            "ignoreDeletes, ignoreFileDeletion, skipChangeCommits, excludeRegex, "
+            "schemaTrackingLocation and failOnDataLoss; for "
             "changes also readChangeFeed, endingVersion, endingTimestamp, changeKind, changeKey "
             "and changeDeleted",
             code="option.unknown",
@@ -198,6 +199,7 @@ def planner(options: Options, version: int | None, schema: Any) -> StreamPlanner
         stream_options.start(options),
         rows,
         stream_options.limits(options),
+        stream_options.excluded(options),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +22,9 @@ _SWITCHES = {
 #: delta-spark's older name of both ``ignoreDeletes`` and ``ignoreChanges``.
 _OLD_IGNORES = "ignorefiledeletion"
 
+#: Which files a stream leaves out, by their paths in the log.
+_EXCLUDES = "excluderegex"
+
 _LIMITS = {
     "maxfilespertrigger": ("maxFilesPerTrigger", "max_files_per_batch"),
     "maxbytespertrigger": ("maxBytesPerTrigger", "max_bytes_per_batch"),
@@ -33,7 +38,9 @@ _CHANGES = {"changekind", "changekey", "changedeleted"}
 _WITHOUT_EFFECT = {"schematrackinglocation", "schemalocation"}
 
 #: All of them, in lower case.
-KNOWN = frozenset({_OLD_IGNORES, *_SWITCHES, *_LIMITS, *_START, *_END, *_CHANGES, *_WITHOUT_EFFECT})
+KNOWN = frozenset(
+    {_OLD_IGNORES, _EXCLUDES, *_SWITCHES, *_LIMITS, *_START, *_END, *_CHANGES, *_WITHOUT_EFFECT}
+)
 
 _FEED = {"readchangefeed", "readchangedata"}
 
@@ -127,6 +134,36 @@ def follow_arguments(options: Mapping[str, str]) -> dict[str, Any]:
     if "filter" in given:
         found["filter"] = given["filter"]
     return found
+
+
+def excluded(options: Mapping[str, str]) -> re.Pattern[str] | None:
+    r"""The regular expression of paths that a stream leaves out.
+
+    Raises:
+        InvalidArgumentError: ``option.regex``: Python does not know it, or it could mean something
+            else to Java; ``option.stream``: rows of net changes are of no file.
+
+    >>> excluded({"excludeRegex": r"part=\d"}).search("part=7/x.parquet") is not None
+    True
+    """
+    text = _lower(options).get(_EXCLUDES)
+    if text is None:
+        return None
+    if follow_arguments(options).get("kind", "full-delta") != "full-delta":
+        raise InvalidArgumentError(
+            "excludeRegex leaves out files, and net changes are of rows wherever they lie: leave "
+            "changeKind or excludeRegex out",
+            code="option.stream",
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of sets in sets, which Java has
+            return re.compile(text, re.ASCII)  # as Java, whose classes have ASCII alone
+    except (re.error, Warning) as cause:
+        raise InvalidArgumentError(
+            f"excludeRegex is {text!r}, which is no regular expression of Python: {cause}",
+            code="option.regex",
+        ) from cause
 
 
 def has_end(options: Mapping[str, str]) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from deltareplay._change_split import ChangeSplit
 from deltareplay._follow import Follow
 from deltareplay._snapshot import Snapshot
-from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import table_of
 
 #: An offset as Spark keeps it: Delta's own JSON.
@@ -33,6 +35,7 @@ class StreamPlanner:
         start: dict[str, Any],
         rows: dict[str, Any],
         limits: dict[str, Any],
+        excluded: re.Pattern[str] | None = None,
     ) -> None:
         """Starts with the options of the stream.
 
@@ -41,12 +44,14 @@ class StreamPlanner:
             start: Where a new stream starts, as in ``Table.follow``.
             rows: Which rows are returned, as in ``Table.follow``.
             limits: The limits of a batch, as in ``Table.follow``; without limits it has everything.
+            excluded: Files whose paths in the log match it are left out.
         """
         self._table = table_of(known)
         self._known = known
         self._start = start
         self._rows = rows
         self._limits = limits
+        self._excluded = excluded
         self._first: Place | None = None
         self._at: Place | None = None
         self._target: Place | None = None
@@ -140,7 +145,7 @@ class StreamPlanner:
             until=json.dumps(end),
             available_now=True,
         )
-        splits = [split for batch in stream for split in batch.splits(split_size)]
+        splits = [split for batch in stream for split in self._kept(batch.splits(split_size))]
         if _order(_place(stream)) < _order(end):
             raise InvalidArgumentError(
                 f"a batch ends at version {end['reservoirVersion']}, but the log of the table ends "
@@ -149,6 +154,24 @@ class StreamPlanner:
                 code="follow.offset",
             )
         return splits
+
+    def _kept(self, splits: list[ChangeSplit]) -> Iterator[ChangeSplit]:
+        """The splits without the files that are left out."""
+        for split in splits:
+            if self._excluded is None or not any(map(self._excluded.search, split.paths)):
+                yield split
+                continue
+            for part in split._cut(1):  # a file each
+                matching = [self._excluded.search(path) is not None for path in part.paths]
+                if any(matching) and not all(matching):
+                    raise UnsupportedFeatureError(
+                        f"excludeRegex matches some of the files {', '.join(part.paths)}, whose "
+                        "rows must be compared with each other: turn on delta.enableChangeDataFeed "
+                        "before rows change, or leave excludeRegex out",
+                        code="option.regex",
+                    )
+                if not any(matching):
+                    yield part
 
     def _check_columns(self) -> None:
         """Raises if the table's columns are not those that Spark knows."""
