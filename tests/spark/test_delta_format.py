@@ -415,15 +415,6 @@ def test_modes_that_spark_refuses_are_those_of_write(delta: Any, tmp_path: Path)
 
 
 @without_jar
-@pytest.mark.parametrize("option", ["replaceUsing", "replaceOn", "excludeRegex"])
-def test_options_of_delta_spark_that_are_refused(delta: Any, path: str, option: str) -> None:
-    write = delta.range(1).write.format("delta").mode("overwrite").option(option, "id")
-    code = "option.unknown" if option == "excludeRegex" else "option.replace"
-    assert code in message(lambda: write.save(path))
-    assert rows_of(delta.read.format("delta").load(path)) == [(4,), (5,)]
-
-
-@without_jar
 def test_times_have_zones_as_spark_writes_them(delta: Any, path: str) -> None:
     at = dr.Table(path).snapshot(version=1).timestamp
     for zone in ("UTC", "Europe/Berlin", "GMT+1", "+1:00"):

@@ -19,6 +19,7 @@ FILES = (
     "test_delta_statements.py",
     "test_delta_layout.py",
     "test_delta_format.py",
+    "test_delta_options.py",
     "test_sql.py",
     "test_sql_create.py",
     "test_sql_ported.py",

@@ -1,24 +1,57 @@
-"""An overwriting write whose condition speaks of rows, not of whole partitions."""
+"""An overwriting write that replaces rows, not whole partitions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml import change_data as feed
+from deltareplay.spark.dml.merge.source import MergeSource
 from deltareplay.spark.dml.rewrite import Rewrite, with_change
 from deltareplay.spark.dml.row_sets import Marked
-from deltareplay.spark.dml.statement import Statement, as_column
+from deltareplay.spark.dml.statement import Statement, analyzed, as_column, note_read, shown
+from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.scan.skipping import target_filter
 from deltareplay.spark.writing import identity_columns as identities
 from deltareplay.spark.writing.table_rows import table_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from deltareplay._transaction import Transaction
+    from deltareplay.spark.dml.expressions import Expression
+    from deltareplay.spark.scan.candidates import Candidates
 
 _ALIAS = "target"
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Which rows a write replaces: those that match a new row.
+
+    Attributes:
+        using: Columns that are equal in both rows; null equals nothing. Empty with ``on``.
+        on: A condition of both rows; None with ``using``.
+        alias: The name of the table in the condition.
+        source: The new rows, as the condition sees them.
+        shape: Gives these rows the columns of the table.
+    """
+
+    using: tuple[str, ...]
+    on: Expression | None
+    alias: str
+    source: DataFrame
+    shape: Callable[[DataFrame], DataFrame]
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """Return the parameters of the commit, as delta-spark names them."""
+        if self.on is None:
+            return {"replaceUsingCols": f"({', '.join(self.using)})"}
+        return {"replaceOnCond": shown(self.on)}
 
 
 def replace(
@@ -37,18 +70,107 @@ def replace(
     """
     statement.refuse_append_only()
     candidates, _ = statement.matched(transaction, condition, _ALIAS)
-    target = statement.target
-    identities.refuse_given(df, target)
-    rows = table_rows(df, target, replace_where=condition)
+    identities.refuse_given(df, statement.target)
+    rows = table_rows(df, statement.target, replace_where=condition)
     marked = Marked.of(candidates.rows().alias(_ALIAS).where(as_column(condition)))
+    return _committed(statement, candidates, marked, rows, df.columns, transaction)
+
+
+def replace_matching(
+    statement: Statement, matching: Matching, transaction: Transaction
+) -> tuple[int | None, dict[str, int]]:
+    """Replace the rows that match a new row, in one commit.
+
+    Args:
+        statement: The table.
+        matching: The new rows, and which rows they replace.
+        transaction: The transaction of the write.
+
+    Returns:
+        The version and the metrics of the commit.
+
+    Raises:
+        InvalidArgumentError: ``write.columns``: the new rows do not fit the table, or a column of
+            ``using`` is missing. ``statement.expression``: Spark does not understand the condition.
+    """
+    statement.refuse_append_only()
+    target, alias = statement.target, matching.alias
+    source = MergeSource.of(matching.source, None)
+    with subqueries.of(statement.spark) as known:
+        on = known.opened(matching.on)
+        written = matching.shape(source.frame)
+        identities.refuse_given(written, target)
+        table_rows(written, target)
+        none = statement.empty(alias)
+
+        def pairs() -> Column:
+            return _equal(matching, source, statement) if on is None else as_column(on)
+
+        joined = analyzed(lambda: none.join(source.rows, pairs()))
+        filter = None
+        if on is not None:
+            filter = target_filter(on, statement.snapshot, alias, lambda: joined, joined=True)
+        note_read(transaction, filter)
+        candidates = statement.candidates(filter)
+        with source.stable(target, statement.root) as kept:
+            rows = candidates.rows().alias(alias)
+            marked = Marked.of(rows.join(kept, pairs(), "left_semi"))
+            added = [copy for _, copy in source.columns]
+            written = matching.shape(kept.drop(*added, names.FROM_SOURCE))
+            rows = table_rows(written, target)
+            return _committed(statement, candidates, marked, rows, written.columns, transaction)
+
+
+def _equal(matching: Matching, source: MergeSource, statement: Statement) -> Column:
+    """Return the condition that all columns of ``using`` are equal."""
+    from pyspark.sql import functions as sf
+
+    own = {field["name"].lower(): field["name"] for field in statement.known_fields}
+    given = {field["name"].lower(): copy for field, copy in source.columns}
+    condition = sf.lit(True)
+    for name in dict.fromkeys(matching.using):
+        for columns, side in ((own, "the table"), (given, "the new rows")):
+            if name.lower() not in columns:
+                raise InvalidArgumentError(
+                    f"{side} have no column {name}, by which rows are replaced: name columns that "
+                    "the table and the new rows have",
+                    code="write.columns",
+                )
+        column = sf.col(feed.of(matching.alias, own[name.lower()]))
+        condition = condition & (column == sf.col(given[name.lower()]))
+    return condition
+
+
+def _committed(
+    statement: Statement,
+    candidates: Candidates,
+    marked: Marked,
+    rows: DataFrame,
+    given: Collection[str],
+    transaction: Transaction,
+) -> tuple[int | None, dict[str, int]]:
+    """Commit that marked rows go and others come.
+
+    Args:
+        statement: The table.
+        candidates: The files that have the marked rows.
+        marked: The rows that go.
+        rows: The rows that come, with the columns of the table.
+        given: The columns that have values of the user.
+        transaction: The transaction.
+
+    Returns:
+        The version and the metrics of the commit.
+    """
+    target = statement.target
     rows = feed.inserted(rows, target.written_fields, tracked=candidates.tracks_rows)
-    if target.has_feed:
+    if target.has_feed and marked:
         deleted = marked.only(candidates.rows(marked.counts)).drop(names.FILE, names.ROW_NUMBER)
         rows = feed.with_images(rows, target.written_fields)
         rows = rows.unionByName(with_change(deleted, feed.DELETE), allowMissingColumns=True)
     else:
         rows = rows.drop(names.KIND, names.BEFORE)
-    rewrite = Rewrite(candidates, target, transaction, given=df.columns)
+    rewrite = Rewrite(candidates, target, transaction, given=given)
     try:
         rewrite.stage(marked, rows)
         metrics = rewrite.shown(numDeletedRows=len(marked)) | _output(rewrite.metrics)

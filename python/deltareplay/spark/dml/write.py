@@ -14,6 +14,7 @@ from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import registration as catalog
 from deltareplay.spark.catalog.table_argument import TableLike, name_parts, place_of, resolved
+from deltareplay.spark.dml import expressions
 from deltareplay.spark.dml import overwrite as replaced
 from deltareplay.spark.dml import replace_where as replaced_rows
 from deltareplay.spark.dml.statement import Statement
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from deltareplay.spark.dml.expressions import Expression
+
 
 @renamed(
     partition_by="partition_columns",
@@ -41,6 +44,9 @@ def write(
     *,
     mode: Literal["append", "overwrite", "error", "ignore"] = "append",
     where: str | None = None,
+    replace_using: Sequence[str] | None = None,
+    replace_on: Expression | None = None,
+    target_alias: str = "target",
     partition_overwrite: Literal["static", "dynamic"] = "static",
     partition_columns: Sequence[str] | None = None,
     schema_mode: Literal["merge", "overwrite"] | None = None,
@@ -78,6 +84,13 @@ def write(
         where: With ``overwrite``, a Spark SQL condition (delta-spark's ``replaceWhere``): only rows
             that satisfy it are replaced, and all new rows must satisfy it. A condition on partition
             columns replaces whole files; any other is evaluated on the rows, as by ``delete``.
+        replace_using: With ``overwrite``, columns of the table and the rows (delta-spark's
+            ``replaceUsing``): only rows whose values in all of them equal those of a new row are
+            replaced. Null equals nothing.
+        replace_on: With ``overwrite``, a condition of the table and the rows, as SQL text or a
+            column (delta-spark's ``replaceOn``): only rows that satisfy it with a new row are
+            replaced. Give the rows a name by ``DataFrame.alias``.
+        target_alias: The name of the table in ``replace_on``.
         partition_overwrite: With ``overwrite``, ``dynamic`` replaces only the partitions of the new
             rows.
         partition_columns: The partition columns of a new table; for an existing table, its own.
@@ -98,7 +111,10 @@ def write(
     Raises:
         InvalidArgumentError: Rows do not fit the table (``write.columns``), or break a constraint
             (``write.constraint``; the message has the first such row that a task found); the
-            DataFrame is a stream (``write.stream``).
+            DataFrame is a stream (``write.stream``); Spark does not understand ``replace_on``
+            (``statement.expression``).
+        TableNotFoundError: There is no table whose rows ``replace_using`` or ``replace_on`` could
+            replace.
         UnsupportedFeatureError: The table has a feature that cannot be written; Spark is older than
             4.0; or, as in ``read``, Spark cannot take what the catalog vends. Nothing was written.
         CommitConflictError: Another writer's commit conflicts; nothing was committed.
@@ -109,12 +125,47 @@ def write(
     >>> write(df, "demo/new", partition_columns=["day"], txn=txn).version  # doctest: +SKIP
     0
     """
+    matching = None
+    if replace_using is not None or replace_on is not None:
+        matching = _matching(df, replace_using, replace_on, target_alias)
+    return written(
+        df,
+        table,
+        mode=mode,
+        where=where,
+        matching=matching,
+        partition_overwrite=partition_overwrite,
+        partition_columns=partition_columns,
+        schema_mode=schema_mode,
+        txn=txn,
+        properties=properties,
+        user_metadata=user_metadata,
+        root=root,
+    )
+
+
+def written(
+    df: DataFrame,
+    table: TableLike,
+    *,
+    mode: str,
+    where: str | None = None,
+    matching: replaced_rows.Matching | None = None,
+    partition_overwrite: str = "static",
+    partition_columns: Sequence[str] | None = None,
+    schema_mode: str | None = None,
+    txn: tuple[str, int] | None = None,
+    properties: Mapping[str, str] | None = None,
+    user_metadata: str | None = None,
+    root: str | None = None,
+) -> Written:
+    """Write rows; ``matching`` says which rows they replace, the rest is as in ``write``."""
     spark = _session(df)
-    _check(mode, where, partition_overwrite, schema_mode)
+    _check(mode, where, matching, partition_overwrite, schema_mode)
     table = resolved(spark, table)
     name = name_parts(table)  # of a table that the catalog does not have
     place = place_of(table) if name is None else Place(catalog.new_table(spark, name))
-    if not place.table._native.exists():
+    if matching is None and not place.table._native.exists():
         snapshot = None
         target = TargetTable.new(place, df.schema, partition_columns or (), properties or {})
     elif mode == "ignore":
@@ -134,9 +185,14 @@ def write(
         target = target.with_columns(df.schema)
     target.check(partition_columns)
     parameters = _parameters(mode, where, partition_overwrite, target)
+    if matching is not None:
+        parameters |= matching.parameters
     transaction = target.begin(snapshot, "WRITE", parameters, user_metadata)
     if txn is not None and transaction.set_transaction(*txn):
         return WrittenVersion(transaction.commit(), {})
+    if matching is not None and snapshot is not None:
+        statement = Statement(spark, snapshot, target, root)
+        return WrittenVersion(*replaced_rows.replace_matching(statement, matching, transaction))
     removed, filter = None, None
     if mode == "overwrite" and snapshot is not None and partition_overwrite == "static":
         removed = replaced.files(spark, snapshot, where)
@@ -156,10 +212,31 @@ def write(
             replaced.remove(transaction, files, filter)
         return replaced.metrics(files)
 
-    written = added_rows.commit(spark, outgoing, place, target, transaction, remove, root)
-    if name is not None and written.version is not None:
+    done = added_rows.commit(spark, outgoing, place, target, transaction, remove, root)
+    if name is not None and done.version is not None:
         catalog.add(spark, name, place.table, owns_files=True)
-    return written
+    return done
+
+
+def _matching(
+    df: DataFrame, using: Sequence[str] | None, on: Expression | None, alias: str
+) -> replaced_rows.Matching:
+    """Return which rows are replaced by the arguments of ``write``."""
+    if using is not None and on is not None:
+        raise InvalidArgumentError(
+            "replace_using and replace_on are two ways to say which rows are replaced: pass one of "
+            "them",
+            code="write.mode",
+        )
+    columns = () if using is None else tuple(using)
+    if on is None and not columns:
+        raise InvalidArgumentError(
+            "replace_using takes a list of columns, such as ['id'], and has none",
+            code="argument.type",
+        )
+    return replaced_rows.Matching(
+        columns, expressions.condition(on, "replace_on"), alias, df, lambda rows: rows
+    )
 
 
 def _session(df: DataFrame) -> SparkSession:
@@ -196,8 +273,26 @@ def _parameters(
     return parameters
 
 
-def _check(mode: str, where: str | None, partition_overwrite: str, schema_mode: str | None) -> None:
+def _check(
+    mode: str,
+    where: str | None,
+    matching: replaced_rows.Matching | None,
+    partition_overwrite: str,
+    schema_mode: str | None,
+) -> None:
     check_modes(mode, where, partition_overwrite, schema_mode)
+    if matching is not None and (
+        mode != "overwrite"
+        or where is not None
+        or partition_overwrite == "dynamic"
+        or schema_mode == "overwrite"
+    ):
+        raise InvalidArgumentError(
+            "replace_using and replace_on say which rows mode='overwrite' replaces: pass that mode "
+            "with one of them, and leave out where, partition_overwrite and "
+            "schema_mode='overwrite'",
+            code="write.mode",
+        )
     if schema_mode == "overwrite" and (where is not None or partition_overwrite == "dynamic"):
         raise InvalidArgumentError(
             "schema_mode='overwrite' replaces all rows with their columns: leave where and "

@@ -12,6 +12,9 @@ from deltareplay.exceptions import InvalidArgumentError
 #: The options that are times, in lower case.
 _TIMES = frozenset({"timestampasof", "startingtimestamp", "endingtimestamp"})
 
+#: The option that passes on what the session says of a write; its value is JSON.
+OPTION = "deltareplay.session"
+
 #: Why the name of a table is not enough.
 NO_PATH = "Spark's catalog does not pass the path of a table on to Python data sources"
 

@@ -2,7 +2,8 @@
 
 Spark drops ``partitionBy`` of a stream, and a Python worker sees no settings of the session. So
 ``register`` extends PySpark's writers: if the format is one of ours, they add an option. Writes by
-the name of a table, whose path Spark does not pass on either, say what to call instead.
+the name of a table, whose path Spark does not pass on either, say what to call instead. Writes that
+replace the rows that match new ones run Spark jobs before they commit, so ``write`` does them.
 """
 
 from __future__ import annotations
@@ -12,18 +13,17 @@ import functools
 import inspect
 import json
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.format.option_values import NO_PATH
+from deltareplay.spark.format import replacing
+from deltareplay.spark.format.option_values import NO_PATH, OPTION
 from deltareplay.spark.session import capabilities as session
 from deltareplay.spark.session import settings as delta_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-#: The option; its value is JSON.
-OPTION = "deltareplay.session"
 
 #: The formats that a session of this process knows.
 _formats: set[str] = set()
@@ -37,6 +37,7 @@ _VERBS = ("append", "create", "createOrReplace", "overwrite", "overwritePartitio
 
 #: Where a writer keeps what PySpark keeps in the JVM.
 _FORMAT, _PARTITIONS = "_deltareplay_format", "_deltareplay_partitions"
+_MODE, _OPTIONS = "_deltareplay_mode", "_deltareplay_options"
 
 
 def pass_on(spark: SparkSession, name: str) -> None:
@@ -52,6 +53,7 @@ def pass_on(spark: SparkSession, name: str) -> None:
         if readwriter.DataFrameWriter not in _extended:
             _extended.add(readwriter.DataFrameWriter)
             _extend(readwriter.DataFrameWriter, "save")
+            _replace_rows(readwriter.DataFrameWriter)
             _extend(streaming.DataStreamWriter, "start")
             for name in ("insertInto", "saveAsTable"):
                 _explain(readwriter.DataFrameWriter, name)
@@ -88,6 +90,54 @@ def _extend(kind: Any, ends: str) -> None:
 
     kind.format, kind.partitionBy = format, partitionBy
     setattr(kind, ends, ending)
+
+
+def _replace_rows(kind: Any) -> None:
+    """Let ``save`` replace the rows that match new ones, if options say so."""
+    set_mode, set_option, set_options, save = kind.mode, kind.option, kind.options, kind.save
+    signature = inspect.signature(save)
+
+    @functools.wraps(set_mode)
+    def mode(self: Any, saveMode: str | None) -> Any:  # noqa: N803 PySpark's name
+        setattr(self, _MODE, saveMode)
+        return set_mode(self, saveMode)
+
+    @functools.wraps(set_option)
+    def option(self: Any, key: str, value: Any) -> Any:
+        _keep(self, {key: value})
+        return set_option(self, key, value)
+
+    @functools.wraps(set_options)
+    def options(self: Any, **options: Any) -> Any:
+        _keep(self, options)
+        return set_options(self, **options)
+
+    @functools.wraps(save)
+    def saving(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(self, *args, **kwargs).arguments
+        more = {"path": given.get("path"), **given.get("options", {})}
+        kept = getattr(self, _OPTIONS, {}) | _texts(more)
+        if {"replaceusing", "replaceon"}.isdisjoint(map(str.lower, kept)) or not _is_ours(
+            self, given.get("format")
+        ):
+            return save(self, *args, **kwargs)
+        replacing.save(self._df, kept, given.get("mode") or getattr(self, _MODE, None))
+        return None
+
+    kind.mode, kind.option, kind.options, kind.save = mode, option, options, saving
+
+
+def _keep(writer: Any, options: Mapping[str, Any]) -> None:
+    setattr(writer, _OPTIONS, getattr(writer, _OPTIONS, {}) | _texts(options))
+
+
+def _texts(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return options as Spark passes them on."""
+    return {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in options.items()
+        if value is not None
+    }
 
 
 def _explain(kind: Any, name: str) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 
 from deltareplay._table import Table
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark.format.option_values import number, path
-from deltareplay.spark.format.session_option import OPTION
+from deltareplay.spark.format.option_values import OPTION, number, path
 
 _STORAGE = "storage."
 _PROPERTY = "delta."
@@ -97,8 +96,10 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
     pairs = [name for name in options if name.lower() in ("replaceusing", "replaceon")]
     if pairs:
         raise UnsupportedFeatureError(
-            f"the option {pairs[0]} is not supported: use replaceWhere with the values, or "
-            "deltareplay.spark.merge if the keys of the new rows are unique",
+            f"{pairs[0]} is known to df.write in the Python process that called "
+            "deltareplay.spark.register, and not to streams and other languages: call "
+            "deltareplay.spark.write(df, table, mode='overwrite', replace_using=[...]), or with "
+            "replace_on=",
             code="option.replace",
         )
     if unknown:

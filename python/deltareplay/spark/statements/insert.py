@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.assignments import default_of, is_default
-from deltareplay.spark.dml.write import write
+from deltareplay.spark.dml.replace_where import Matching
+from deltareplay.spark.dml.write import write, written
 from deltareplay.spark.query import queries
 from deltareplay.spark.schema.alignment import WRITING
 from deltareplay.spark.schema.fields import fields_of, spark_type
+from deltareplay.spark.session import capabilities as session
 from deltareplay.spark.session import settings as delta_settings
 from deltareplay.spark.statements.before_statements import Before
-from deltareplay.spark.syntax.names import quoted
-from deltareplay.spark.syntax.parser import QUERY, Reader
+from deltareplay.spark.syntax.names import path_of, quoted
+from deltareplay.spark.syntax.parser import QUERY, Name, Reader
 from deltareplay.spark.writing import log_expressions
 from deltareplay.spark.writing.table_rows import assigned
 from deltareplay.spark.writing.target_table import TargetTable
@@ -23,6 +25,7 @@ from deltareplay.spark.writing.target_table import TargetTable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from deltareplay._snapshot import Snapshot
     from deltareplay._table import Table
 
 
@@ -36,6 +39,10 @@ class Insert:
         by_name: Whether the columns of the query are found by their names, and not by their places.
         overwrites: Whether the rows replace others.
         where: Which rows are replaced; None for all, or all of the same partitions.
+        using: Columns whose values are equal in rows that are replaced and in new ones.
+        on: The condition of rows that are replaced and new ones.
+        alias: The name of the table in ``on``.
+        query_alias: The name of the new rows in ``on``; None if the query is in no parentheses.
         evolves: Whether columns that the table lacks are added.
         partition: Partition columns and their values as SQL; None for those that the query has.
     """
@@ -47,6 +54,10 @@ class Insert:
     where: str | None
     evolves: bool
     partition: dict[str, str | None]
+    using: tuple[str, ...] = ()
+    on: str | None = None
+    alias: str = "target"
+    query_alias: str | None = None
 
     @property
     def constants(self) -> dict[str, str]:
@@ -59,10 +70,11 @@ def parse(text: str) -> Insert:
 
     Raises:
         InvalidArgumentError: ``sql.syntax``.
-        UnsupportedFeatureError: ``sql.replace``: the rows to replace are those that match new ones.
 
     >>> parse("INSERT INTO t (id, name) VALUES (1, 'one')").columns
     ('id', 'name')
+    >>> parse("INSERT INTO t BY NAME REPLACE USING (id) SELECT * FROM n").using
+    ('id',)
     """
     reader = Reader(text)
     reader.needs("INSERT")
@@ -71,30 +83,78 @@ def parse(text: str) -> Insert:
     if not overwrites:
         reader.needs("INTO")
     reader.takes("TABLE")
-    reader.name()
+    name = reader.name()
     partition = _partition(reader) if reader.takes("PARTITION") else {}
-    where = None
-    _refuse_pairs(reader)
-    if not overwrites and not partition and reader.takes("REPLACE", "WHERE"):
-        overwrites, where = True, reader.until(*QUERY[:-1])
+    if not overwrites and not partition:
+        replacing = _replacing(reader, name, evolves)
+        if replacing is not None:
+            return replacing
     by_name = reader.takes("BY", "NAME")
     columns = None if by_name else _columns(reader)
-    return Insert(reader.query(), columns, by_name, overwrites, where, evolves, partition)
+    return Insert(reader.query(), columns, by_name, overwrites, None, evolves, partition)
 
 
-def _refuse_pairs(reader: Reader) -> None:
-    """Refuses to replace rows by comparing them with the new ones."""
+def _replacing(reader: Reader, name: Name, evolves: bool) -> Insert | None:
+    """Read what ``INSERT INTO name`` replaces, and the rest; None if it replaces nothing."""
     start = reader.at
-    if not reader.sees("REPLACE"):
-        reader.alias("REPLACE", "BY", "WITH", *(words[0] for words in QUERY))
-    reader.takes("BY", "NAME")
-    if reader.sees("REPLACE", "USING") or reader.sees("REPLACE", "ON"):
-        raise UnsupportedFeatureError(
-            f"INSERT ... REPLACE {reader.found[reader.at + 1].text.upper()} is not supported: use "
-            "REPLACE WHERE with the values, or MERGE if the keys of the new rows are unique",
-            code="sql.replace",
-        )
-    reader.at = start
+    alias = None
+    if not reader.sees("REPLACE") and not reader.sees("BY", "NAME"):
+        alias = reader.alias(*_AFTER_NAME)
+    by_name = reader.takes("BY", "NAME")
+    if not reader.takes("REPLACE"):
+        reader.at = start
+        return None
+    where, on = None, None
+    using: tuple[str, ...] = ()
+    if reader.takes("USING"):
+        using = _names(reader)
+    elif reader.takes("ON"):
+        on = reader.condition_of_query()
+        alias = alias or ("target" if path_of(name) is not None else name[-1])
+    elif reader.takes("WHERE"):
+        where = reader.condition_of_query()
+    else:
+        raise reader.wrong("WHERE, USING or ON")
+    by_name = reader.takes("BY", "NAME") or by_name
+    columns = None if by_name or where is None else _columns(reader)
+    query, query_alias = reader.query(), None
+    if where is None:
+        query, query_alias = _aliased(query)
+    return Insert(
+        query, columns, by_name, True, where, evolves, {}, using, on, alias or "target", query_alias
+    )
+
+
+#: What follows the name of the table; anything else is its alias.
+_AFTER_NAME = ("REPLACE", "BY", "WITH", *(words[0] for words in QUERY))
+
+
+def _names(reader: Reader) -> tuple[str, ...]:
+    """Read names of columns in parentheses."""
+    reader.needs("(")
+    names = [reader.identifier()]
+    while reader.takes(","):
+        names.append(reader.identifier())
+    reader.needs(")")
+    return tuple(names)
+
+
+def _aliased(query: str) -> tuple[str, str | None]:
+    """Split the alias from a query in parentheses."""
+    reader = Reader(query)
+    if not reader.sees("("):
+        return query, None
+    reader.past_parentheses()
+    end = reader.found[reader.at - 1].end
+    if reader.token.kind == "end" or reader.token.is_word(*_SET_OPERATORS):
+        return query, None
+    alias = reader.alias()
+    reader.ends()
+    return query[:end], alias
+
+
+#: What may follow a query in parentheses that is a part of a longer one.
+_SET_OPERATORS = ("UNION", "EXCEPT", "MINUS", "INTERSECT", "ORDER", "SORT", "LIMIT", "OFFSET")
 
 
 def _partition(reader: Reader) -> dict[str, str | None]:
@@ -119,11 +179,8 @@ def _columns(reader: Reader) -> tuple[str, ...] | None:
     if any(reader.sees(*words) for words in QUERY):
         reader.at = start
         return None
-    columns = [reader.identifier()]
-    while reader.takes(","):
-        columns.append(reader.identifier())
-    reader.needs(")")
-    return tuple(columns)
+    reader.at = start
+    return _names(reader)
 
 
 def run(spark: SparkSession, table: Table, asked: Insert, before: Before) -> None:
@@ -137,18 +194,16 @@ def run(spark: SparkSession, table: Table, asked: Insert, before: Before) -> Non
 
     snapshot = table.snapshot()
     target = TargetTable.of(snapshot)
+    if asked.using or asked.on is not None:
+        _replace(spark, snapshot, target, asked, before)
+        return
     constants = _constants(asked, target)
     columns = asked.columns or [one["name"] for one in target.fields]
     wanted = [one for one in columns if asked.columns or one not in constants]
     query = before.query(_with_defaults(spark, asked, wanted, target))
     rows = queries.run(spark, query)
     if not asked.by_name:
-        if len(rows.columns) != len(wanted):
-            raise InvalidArgumentError(
-                f"the query has {len(rows.columns)} columns, and {len(wanted)} are to be written "
-                f"({', '.join(wanted)}): list columns after the table's name, or use BY NAME",
-                code="write.columns",
-            )
+        _check_count(rows, wanted)
         rows = rows.toDF(*wanted)
     # a column twice is an error of ``write``
     rows = rows.select("*", *(sf.expr(value).alias(key) for key, value in constants.items()))
@@ -165,6 +220,79 @@ def run(spark: SparkSession, table: Table, asked: Insert, before: Before) -> Non
         partition_overwrite="dynamic" if dynamic else "static",
         schema_mode="merge" if asked.evolves else None,
     )
+
+
+def _replace(
+    spark: SparkSession, snapshot: Snapshot, target: TargetTable, asked: Insert, before: Before
+) -> None:
+    """Write the rows of the query in the place of those that match one of them."""
+    columns = [field["name"] for field in target.fields]
+    query = before.query(_with_defaults(spark, asked, columns, target))
+    source = queries.run(spark, query)
+    alias = asked.query_alias
+    if alias is None and asked.on is not None and not session.is_classic(spark):
+        alias = _other_alias(asked.on, [asked.alias, *source.columns])
+    if alias is not None:
+        source = source.alias(alias)
+    if not asked.by_name:
+        _check_count(source, columns)
+        _check_places(asked.using, source, columns)
+        if asked.using:
+            source = source.toDF(*columns)
+
+    def shaped(rows: DataFrame) -> DataFrame:
+        named = rows if asked.by_name else rows.toDF(*columns)
+        return named if asked.evolves else _cast(named, target)
+
+    matching = Matching(asked.using, asked.on, asked.alias, source, shaped)
+    written(
+        shaped(source),
+        snapshot,
+        mode="overwrite",
+        matching=matching,
+        schema_mode="merge" if asked.evolves else None,
+    )
+
+
+def _other_alias(condition: str, known: Sequence[str]) -> str | None:
+    """Return what a condition calls the new rows; None if that is not one name.
+
+    Spark Connect does not show which names the columns of a query have.
+
+    >>> _other_alias("t.id = s.id AND s.v.w > 7", ["t"])
+    's'
+    """
+    every = Reader(condition).found
+    lowered = {name.lower() for name in known}
+    names = {
+        token.name.lower(): token.name
+        for before, token, after in zip([every[-1], *every], every, every[1:], strict=False)
+        if token.kind in ("word", "quoted") and before.text != "." and after.text == "."
+    }
+    others = [name for key, name in names.items() if key not in lowered]
+    return others[0] if len(others) == 1 else None
+
+
+def _check_count(rows: DataFrame, columns: Sequence[str]) -> None:
+    """Refuse a query that does not have a value for each column."""
+    if len(rows.columns) != len(columns):
+        raise InvalidArgumentError(
+            f"the query has {len(rows.columns)} columns, and {len(columns)} are to be written "
+            f"({', '.join(columns)}): list columns after the table's name, or use BY NAME",
+            code="write.columns",
+        )
+
+
+def _check_places(using: Sequence[str], rows: DataFrame, columns: Sequence[str]) -> None:
+    """Refuse columns that the query has at other places than the table, as delta-spark does."""
+    given, own = ([name.lower() for name in names] for names in (rows.columns, columns))
+    for name in using:
+        if name.lower() in given and given.index(name.lower()) != own.index(name.lower()):
+            raise InvalidArgumentError(
+                f"the column {name} is at another place in the query than in the table, so its "
+                "values would be compared with those of another column: use BY NAME",
+                code="write.columns",
+            )
 
 
 def _constants(asked: Insert, target: TargetTable) -> dict[str, str]:

@@ -94,12 +94,14 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     ``ALTER TABLE ... SET LOCATION`` is an error. ``DROP TABLE`` deletes the files of a table that
     was made without ``LOCATION``, and no others.
 
-    ``INSERT INTO``, ``INSERT OVERWRITE`` and ``INSERT INTO ... REPLACE WHERE`` write what
+    ``INSERT INTO``, ``INSERT OVERWRITE`` and ``INSERT INTO ... REPLACE`` write what
     ``spark.sql`` makes of their query, as by ``write``, cast to the table's types: by the columns'
     places, for the columns listed after the table's name, or ``BY NAME``. ``WITH SCHEMA EVOLUTION``
     adds columns. ``PARTITION (day = '2026-01-31', country)`` gives partition columns a value, and
     ``OVERWRITE`` then replaces these partitions. ``DEFAULT`` in ``VALUES`` is that of the column.
 
+    ``REPLACE WHERE condition`` replaces rows as ``write(where=)`` does, ``REPLACE USING (columns)``
+    and ``REPLACE ON condition`` as its arguments ``replace_using`` and ``replace_on``.
     ``WITH`` may stand before ``INSERT``, ``MERGE``, ``UPDATE`` and ``DELETE``, and ``FROM`` before
     ``INSERT``. ``EXECUTE IMMEDIATE``, ``IDENTIFIER``, ``CACHE TABLE``, ``REFRESH TABLE`` and
     ``SHOW PARTITIONS`` know Delta tables; queries may call ``table_changes`` and
@@ -123,8 +125,7 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
         UnsupportedFeatureError: ``ALTER TABLE`` has another form (``sql.alter``), or
             ``CREATE TABLE`` another clause (``sql.create``); ``SHOW CREATE TABLE``
             (``sql.catalog``); a view is to be kept in the catalog (``sql.view``), or changed
-            (``sql.target``); ``INSERT`` replaces the rows that match new ones (``sql.replace``); a
-            parameter has no literal (``sql.arguments``).
+            (``sql.target``); a parameter has no literal (``sql.arguments``).
         TableNotFoundError: There is no Delta table of that name or at that path.
 
     >>> sql(spark, "DELETE FROM delta.`/tmp/orders` WHERE id = 7").show()  # doctest: +SKIP

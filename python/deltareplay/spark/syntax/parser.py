@@ -29,6 +29,12 @@ _AFTER_TYPE = (
 _OPERATORS = ("+", "-", "*", "/", "%", "|", "&", "^")
 
 #: Units of intervals.
+#: Words of conditions that may have a subquery after them.
+_BEFORE_SUBQUERIES = (
+    *("IN", "EXISTS", "AND", "OR", "NOT", "ANY", "SOME", "ALL", "BETWEEN", "WHEN", "THEN", "ELSE"),
+    *("LIKE", "ILIKE", "RLIKE", "REGEXP", "IS", "FROM", "DIV"),
+)
+
 _UNITS = tuple(
     f"{unit}{plural}"
     for unit in (
@@ -202,6 +208,51 @@ class Reader:
     def past_parentheses(self) -> None:
         """Goes past what is in parentheses, which begins here."""
         depth = 0
+    def logged(self, *stops: tuple[str, ...]) -> str:
+        """An expression as ``until`` reads it, for a log or the core: its strings have escapes."""
+        expression = self.until(*stops)
+        pieces, after = "", 0
+        for token in tokens(expression):
+            if token.kind == "string" and token.value != token.unescaped:
+                pieces += expression[after : token.start] + escaped(token.value)
+                after = token.end
+        return pieces + expression[after:]
+
+    def condition_of_query(self) -> str:
+        """A condition: the text up to the query that follows it, which may be in parentheses.
+
+        >>> reader = Reader("a IN (SELECT 1) AND f(b) (SELECT 2)")
+        >>> reader.condition_of_query(), reader.query()
+        ('a IN (SELECT 1) AND f(b)', '(SELECT 2)')
+        """
+        start, depth, cases = self.at, 0, 0
+        while self.token.kind != "end" and not self.sees(";"):
+            before = self.found[self.at - 1]
+            if depth == 0 and cases == 0 and self.at > start and self._begins_query(before):
+                break
+            depth += (self.token.text in "([") - (self.token.text in ")]")
+            if depth < 0:
+                break
+            cases += self.token.is_word("CASE") and before.text != "."
+            cases -= cases > 0 and self.token.is_word("END")
+            self.at += 1
+        if self.at == start:
+            raise self.wrong("a condition")
+        return self.text[self.found[start].start : self.found[self.at - 1].end]
+
+    def _begins_query(self, before: Token) -> bool:
+        """Whether a query begins here, after a complete condition; or ``BY NAME``, or columns."""
+        if before.text == "." or before.is_word("DISTINCT"):  # IS DISTINCT FROM
+            return False
+        if not self.sees("("):
+            return self.sees("BY", "NAME") or any(self.sees(*words) for words in QUERY[:-1])
+        is_whole = before.kind in ("quoted", "string") or before.text == ")"
+        is_whole |= before.kind == "word" and not before.is_word(*_BEFORE_SUBQUERIES)
+        return is_whole and any(
+            self.found[self.at + 1].is_word(words[0]) or self.found[self.at + 1].text == "("
+            for words in QUERY[:-1]
+        )
+
         while self.token.kind != "end":
             depth += self.sees("(") - self.sees(")")
             self.at += 1

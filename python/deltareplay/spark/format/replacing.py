@@ -1,0 +1,62 @@
+"""``df.write.option("replaceUsing", ...)`` and ``replaceOn``, by the function ``write``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.dml.write import write
+from deltareplay.spark.format import sink_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: Options that say which rows are replaced, in lower case.
+_OWN = ("replaceusing", "replaceon", "targetalias")
+
+#: Options that say it in another way.
+_OTHERS = ("replacewhere", "partitionoverwritemode", "overwriteschema")
+
+
+def save(df: DataFrame, options: Mapping[str, str], mode: str | None) -> None:
+    """Write the rows in the place of those that match one of them.
+
+    Args:
+        df: The rows.
+        options: The options of the writer.
+        mode: The mode of the writer.
+
+    Raises:
+        InvalidArgumentError: ``option.write``: the options contradict each other, or the mode is
+            not ``overwrite``; or as by ``write``.
+    """
+    own = {name.lower(): text for name, text in options.items() if name.lower() in _OWN}
+    others = [name for name in options if name.lower() in _OTHERS]
+    others = [name for name in others if options[name].lower() != "false"]
+    if others or len({"replaceusing", "replaceon"} & set(own)) > 1 or mode != "overwrite":
+        raise InvalidArgumentError(
+            "replaceUsing and replaceOn say which rows .mode('overwrite') replaces: pass that mode "
+            f"and one of the two options, without {', '.join(others) or 'the other'}",
+            code="option.write",
+        )
+    using, on = own.get("replaceusing"), own.get("replaceon")
+    columns = None if using is None else [name.strip() for name in using.split(",")]
+    if columns is not None and not all(columns):
+        raise InvalidArgumentError(
+            f"replaceUsing is {using!r}: pass the names of columns, with commas between them",
+            code="option.write",
+        )
+    rest = {name: text for name, text in options.items() if name.lower() not in _OWN}
+    asked = sink_options.parse(rest, overwrite=True)
+    write(
+        df,
+        asked.table(),
+        mode="overwrite",
+        replace_using=columns,
+        replace_on=on,
+        target_alias=own.get("targetalias", "target"),
+        schema_mode="merge" if asked.merge_schema else None,
+        txn=asked.txn,
+        user_metadata=asked.user_metadata,
+    )

@@ -1,0 +1,379 @@
+"""Rows that replace those that match them, beside delta-spark's ``replaceUsing``, ``replaceOn``.
+
+delta-spark 4.4 takes these options by ``df.write``. Spark 4.2 does not know the statements, so the
+same options tell what these write. Each test writes copies of one table.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+#: Columns, rows and more of the table; the rows with a null key match nothing.
+COLUMNS = "id INT, v STRING, p STRING"
+ROWS = "(1, 'a', 'x'), (2, 'b', 'y'), (2, 'B', 'x'), (3, 'c', NULL), (NULL, 'd', 'x')"
+
+NEW = "SELECT id, 'new' AS v, 'x' AS p FROM VALUES (2), (NULL), (7) AS s(id)"
+
+#: The new rows, and what they replace, in delta-spark's options.
+CASES = {
+    "a key": (NEW, {"replaceUsing": "id"}),
+    "two keys": (NEW, {"replaceUsing": "id, p"}),
+    "a key twice, in another case": (NEW, {"replaceUsing": "id,ID"}),
+    "a partition": ("SELECT 9 AS id, 'new' AS v, 'x' AS p", {"replaceUsing": "p"}),
+    "no match": ("SELECT 9 AS id, 'new' AS v, 'x' AS p", {"replaceUsing": "id"}),
+    "no new row": (f"{NEW} WHERE id = 99", {"replaceUsing": "id"}),
+    "everything matches": (NEW, {"replaceOn": "true"}),
+    "nothing matches": (NEW, {"replaceOn": "false"}),
+    "columns at other places": (
+        "SELECT 'x' AS p, 2 AS id, 'new' AS v",
+        {"replaceUsing": "id"},
+    ),
+    "a column is missing": ("SELECT 2 AS id, 'x' AS p", {"replaceUsing": "id"}),
+    "duplicates": (f"{NEW} UNION ALL {NEW}", {"replaceUsing": "id"}),
+    "nulls are equal": (NEW, {"replaceOn": "t.id <=> s.id", "targetAlias": "t"}),
+    "one side": (NEW, {"replaceOn": "t.id >= 2", "targetAlias": "t"}),
+    "the other side": (NEW, {"replaceOn": "s.id = 7", "targetAlias": "t"}),
+    "functions": (NEW, {"replaceOn": "abs(t.id) = s.id - 4 OR t.p IS NULL", "targetAlias": "t"}),
+    "in": (NEW, {"replaceOn": "t.id IN (1, 3)", "targetAlias": "t"}),
+}
+
+#: How the table is made.
+TABLES = {
+    "plain": ("", "'delta.enableDeletionVectors' = false"),
+    "vectors": ("", "'delta.enableDeletionVectors' = true"),
+    "partitioned": ("PARTITIONED BY (p)", "'delta.enableDeletionVectors' = false"),
+    "partitioned, with vectors": ("PARTITIONED BY (p)", "'delta.enableDeletionVectors' = true"),
+    "feed": (
+        "",
+        "'delta.enableDeletionVectors' = false, 'delta.enableChangeDataFeed' = true",
+    ),
+    "feed and vectors": (
+        "",
+        "'delta.enableDeletionVectors' = true, 'delta.enableChangeDataFeed' = true",
+    ),
+    "mapped": (
+        "PARTITIONED BY (p)",
+        "'delta.columnMapping.mode' = 'name', 'delta.enableRowTracking' = true",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def bases(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The tables, each with its rows in one file of each partition."""
+    folder = tmp_path_factory.mktemp("replace")
+    paths = {}
+    for at, (name, (partitions, properties)) in enumerate(TABLES.items()):
+        paths[name] = folder / f"t{at}"
+        spark.sql(
+            f"CREATE TABLE delta.`{paths[name]}` ({COLUMNS}) USING delta {partitions} "
+            f"TBLPROPERTIES ({properties})"
+        )
+        spark.sql(
+            f"INSERT INTO delta.`{paths[name]}` SELECT /*+ COALESCE(1) */ * FROM VALUES {ROWS}"
+        )
+    return paths
+
+
+def rows(spark: Any, path: Path) -> list[str]:
+    return sorted(map(str, spark.read.format("delta").load(str(path)).collect()))
+
+
+def arguments(options: dict[str, str]) -> dict[str, Any]:
+    """The arguments of ``write`` for options of delta-spark."""
+    found: dict[str, Any] = {"mode": "overwrite"}
+    if "replaceUsing" in options:
+        found["replace_using"] = [name.strip() for name in options["replaceUsing"].split(",")]
+    if "replaceOn" in options:
+        found["replace_on"] = options["replaceOn"]
+    if "targetAlias" in options:
+        found["target_alias"] = options["targetAlias"]
+    if options.get("mergeSchema"):
+        found["schema_mode"] = "merge"
+    return found
+
+
+def last_commit(path: Path) -> dict[str, Any]:
+    file = max((path / "_delta_log").glob("*.json"))
+    actions = [json.loads(line) for line in file.read_text().splitlines()]
+    [info] = [one["commitInfo"] for one in actions if "commitInfo" in one]
+    return {"version": int(file.stem), **info}
+
+
+#: Metrics that do not depend on how many files Spark's tasks write.
+COUNTED = ("numCopiedRows", "numDeletedRows", "numOutputRows", "numRemovedFiles")
+
+
+#: Those that are tried on each table.
+SOME = ("a key", "a partition", "no match", "nulls are equal")
+
+
+@pytest.mark.parametrize(
+    ("base", "case"),
+    [("plain", case) for case in CASES]
+    + [(base, case) for base in TABLES if base != "plain" for case in SOME],
+)
+def test_rows_and_the_commit_are_those_of_delta_spark(
+    spark: Any, tmp_path: Path, bases: dict[str, Path], base: str, case: str
+) -> None:
+    query, options = CASES[case]
+    ours, theirs = (shutil.copytree(bases[base], tmp_path / name) for name in ("ours", "theirs"))
+    new = spark.sql(query).coalesce(1)
+    new = new.alias("s") if "targetAlias" in options else new
+    written = dr_spark.write(new, ours, **arguments(options))
+    writer = new.write.format("delta").mode("overwrite").options(**options)
+    if TABLES[base][0]:
+        writer = writer.partitionBy("p")  # as the commit then says
+    writer.save(str(theirs))
+    assert rows(spark, ours) == rows(spark, theirs)
+    told, wanted = last_commit(ours), last_commit(theirs)
+    assert told["version"] == wanted["version"]
+    if told["version"] == 1:
+        assert written.version is None
+        return
+    assert (written.version, told["operation"]) == (2, "WRITE")
+    parameters = dict(wanted["operationParameters"])
+    if "replaceUsingCols" in parameters:  # where delta-spark shows the text of the option
+        names = "".join(parameters["replaceUsingCols"].strip("()").split()).split(",")
+        parameters["replaceUsingCols"] = f"({', '.join(names)})"
+    assert told["operationParameters"] == parameters
+    found, counted = told["operationMetrics"], wanted["operationMetrics"]
+    for name in COUNTED:
+        assert found[name] == counted.get(name, found[name]), name
+    assert {name: str(count) for name, count in written.metrics.items()} == found
+    assert not dr.Table(ours).verify(rows=True).findings
+    if "feed" in base:
+        changes = [
+            spark.sql(f"SELECT * FROM table_changes_by_path('{path}', 2)").drop("_commit_timestamp")
+            for path in (ours, theirs)
+        ]
+        one, other = (sorted(map(str, found.collect())) for found in changes)
+        assert one == other
+
+
+def test_new_columns_are_null_in_rows_that_stay(
+    spark: Any, tmp_path: Path, bases: dict[str, Path]
+) -> None:
+    """Conditions of the table see its old columns, as in delta-spark."""
+    steps = [
+        ("SELECT 2 AS id, 'new' AS v, 'x' AS p, 7 AS more", {"replaceUsing": "id"}),
+        (
+            "SELECT 9 AS id, 'new' AS v, 'x' AS p, 9 AS third",
+            {"replaceOn": "s.third = 9 AND t.id = 3", "targetAlias": "t"},
+        ),
+    ]
+    ours, theirs = (shutil.copytree(bases["plain"], tmp_path / name) for name in ("ours", "theirs"))
+    for query, options in steps:
+        new = spark.sql(query).alias("s")
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            dr_spark.write(new, ours, **arguments(options))
+        assert caught.value.code == "write.columns"
+        dr_spark.write(new, ours, **arguments(options), schema_mode="merge")
+        writer = new.write.format("delta").mode("overwrite").option("mergeSchema", "true")
+        writer.options(**options).save(str(theirs))
+        assert rows(spark, ours) == rows(spark, theirs)
+    with pytest.raises(dr.InvalidArgumentError) as caught:  # UNRESOLVED_INSERT_REPLACE_USING_COLUMN
+        dr_spark.write(
+            spark.sql("SELECT 1 AS id, 2 AS other"),
+            ours,
+            mode="overwrite",
+            replace_using=["other"],
+            schema_mode="merge",
+        )
+    assert caught.value.code == "write.columns"
+
+
+def test_rules_of_the_table_hold(spark: Any, tmp_path: Path) -> None:
+    """Generated and identity columns, defaults and constraints, as for every write."""
+    ours = tmp_path / "ours"
+    dr_spark.DeltaTable.create(spark).location(str(ours)).addColumn(
+        "n", "BIGINT", generatedByDefaultAs=dr_spark.IdentityGenerator()
+    ).addColumn("id", "INT").addColumn("twice", "INT", generatedAlwaysAs="id * 2").execute()
+    dr.Table(ours).add_constraint("small", "id < 100")
+    dr_spark.write(spark.sql("SELECT explode(sequence(1, 4)) AS id"), ours)
+    before = {row.id: row.n for row in dr_spark.read(spark, ours).collect()}
+    new = spark.sql("SELECT explode(array(2, 3, 8)) AS id")
+    written = dr_spark.write(new, ours, mode="overwrite", replace_using=["id"])
+    assert written.metrics["numDeletedRows"] == 2
+    found = {row.id: (row.n, row.twice) for row in dr_spark.read(spark, ours).collect()}
+    assert {id_: twice for id_, (_, twice) in found.items()} == {1: 2, 2: 4, 3: 6, 4: 8, 8: 16}
+    assert {found[1][0], found[4][0]} == {before[1], before[4]}
+    assert min(found[id_][0] for id_ in (2, 3, 8)) > max(before.values())
+    for bad, code in (("100", "write.constraint"), ("2 AS id, 5 AS twice", "write.constraint")):
+        rows = spark.sql(f"SELECT {bad}" if " AS " in bad else f"SELECT {bad} AS id")
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            dr_spark.write(rows, ours, mode="overwrite", replace_using=["id"])
+        assert caught.value.code == code
+    assert dr.Table(ours).snapshot().version == written.version
+
+
+def test_a_source_that_changes_is_read_once(spark: Any, tmp_path: Path) -> None:
+    """The keys that go are those of the rows that come, also of rows that are random."""
+    path = tmp_path / "t"
+    dr_spark.write(spark.range(1000), path)
+    new = spark.range(20).selectExpr("CAST(rand() * 1000 AS BIGINT) AS id").distinct()
+    written = dr_spark.write(new, path, mode="overwrite", replace_using=["id"])
+    assert 0 < written.metrics["numDeletedRows"] <= 20
+    found = [row.id for row in dr_spark.read(spark, path).collect()]
+    assert sorted(found) == list(range(1000))
+    # one of each write, and none of the source
+    assert len([one for one in path.iterdir() if one.is_dir()]) == 3
+
+
+def test_the_source_may_be_the_table(spark: Any, tmp_path: Path, bases: dict[str, Path]) -> None:
+    path = shutil.copytree(bases["plain"], tmp_path / "t")
+    new = dr_spark.read(spark, path).selectExpr("id", "concat(v, v) AS v", "p")
+    dr_spark.write(new, path, mode="overwrite", replace_using=["id", "p"])
+    found = sorted((row.v for row in dr_spark.read(spark, path).collect()), key=str)
+    assert found == ["BB", "aa", "bb", "c", "cc", "d", "dd"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ({"replace_using": ["nope"]}, "write.columns"),
+        ({"replace_using": ["q"]}, "write.columns"),  # which the table has not
+        ({"replace_using": ["v"]}, "write.columns"),  # nor have the rows
+        ({"replace_using": []}, "argument.type"),
+        ({"replace_using": ["id"], "replace_on": "true"}, "write.mode"),
+        ({"replace_using": ["id"], "where": "true"}, "write.mode"),
+        ({"replace_using": ["id"], "partition_overwrite": "dynamic"}, "write.mode"),
+        ({"replace_using": ["id"], "schema_mode": "overwrite"}, "write.mode"),
+        ({"replace_using": ["id"], "mode": "append"}, "write.mode"),
+        ({"replace_on": "id = id"}, "statement.expression"),  # ambiguous
+        ({"replace_on": "nope = 1"}, "statement.expression"),
+        ({"replace_on": "target.id ="}, "statement.expression"),
+    ],
+)
+def test_bad_input_changes_nothing(
+    spark: Any, tmp_path: Path, bases: dict[str, Path], asked: dict[str, Any], code: str
+) -> None:
+    path = shutil.copytree(bases["plain"], tmp_path / "t")
+    columns = "2 AS id, 'x' AS p" + (", 1 AS q" if asked.get("replace_using") == ["q"] else "")
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        dr_spark.write(spark.sql(f"SELECT {columns}"), path, **{"mode": "overwrite"} | asked)
+    assert caught.value.code == code
+    assert dr.Table(path).snapshot().version == 1
+
+
+def test_there_must_be_a_table(spark: Any, tmp_path: Path) -> None:
+    """As in delta-spark, which says that the path does not exist."""
+    with pytest.raises(dr.TableNotFoundError):
+        dr_spark.write(spark.range(1), tmp_path / "t", mode="overwrite", replace_using=["id"])
+    append_only = tmp_path / "append_only"
+    dr_spark.write(spark.range(1), append_only, properties={"delta.appendOnly": "true"})
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.write(spark.range(1), append_only, mode="overwrite", replace_using=["id"])
+    assert caught.value.code == "transaction.append_only"
+
+
+def test_a_write_is_done_once(spark: Any, tmp_path: Path, bases: dict[str, Path]) -> None:
+    path = shutil.copytree(bases["plain"], tmp_path / "t")
+    new = spark.sql("SELECT 2 AS id, 'new' AS v, 'x' AS p")
+    for version in (2, None):
+        done = dr_spark.write(
+            new, path, mode="overwrite", replace_using=["id"], txn=("app", 1), user_metadata="why"
+        )
+        assert done.version == version
+    assert last_commit(path)["userMetadata"] == "why"
+    empty = new.limit(0)
+    done = dr_spark.write(empty, path, mode="overwrite", replace_using=["id"], txn=("app", 2))
+    assert (done.version, len(rows(spark, path))) == (3, 4)
+
+
+#: What follows ``INSERT INTO``, and the same as options of ``df.write``.
+STATEMENTS = {
+    "{t} REPLACE USING (id) SELECT 2 AS id, 'new' AS v, 'x' AS p": {"replaceUsing": "id"},
+    "TABLE {t} BY NAME REPLACE USING (id, p) SELECT 'x' AS p, 2 AS id, 'new' AS v": {
+        "replaceUsing": "id, p"
+    },
+    "{t} REPLACE USING (id) VALUES (2, 'new', 'x')": {"replaceUsing": "id"},
+    "{t} REPLACE USING (id) (VALUES (2, 'new', 'x'))": {"replaceUsing": "id"},
+    "{t} AS t REPLACE ON t.id <=> s.id SELECT s.id, s.v, s.p FROM new_rows AS s": {
+        "replaceOn": "t.id <=> s.id"
+    },
+    "{t} AS t REPLACE ON (t.id = s.id AND t.p <> 'q') (SELECT * FROM new_rows) AS s": {
+        "replaceOn": "t.id = s.id AND t.p <> 'q'"
+    },
+    "{t} REPLACE ON target.id = new_rows.id TABLE new_rows": {"replaceOn": "t.id = s.id"},
+    "{t} t BY NAME REPLACE ON t.id IS NOT DISTINCT FROM n.id (SELECT p, v, id FROM new_rows) n": {
+        "replaceOn": "t.id <=> s.id"
+    },
+}
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_statements_are_the_options(
+    spark: Any, tmp_path: Path, bases: dict[str, Path], text: str
+) -> None:
+    ours, theirs = (shutil.copytree(bases["plain"], tmp_path / name) for name in ("ours", "theirs"))
+    new = spark.sql("SELECT 2 AS id, 'new' AS v, 'x' AS p")
+    new.createOrReplaceTempView("new_rows")
+    done = dr_spark.sql(spark, "INSERT INTO " + text.format(t=f"delta.`{ours}`"))
+    assert (done.columns, done.collect()) == ([], [])
+    writer = new.alias("s").write.format("delta").mode("overwrite").option("targetAlias", "t")
+    writer.options(**STATEMENTS[text]).save(str(theirs))
+    assert rows(spark, ours) == rows(spark, theirs)
+    told, wanted = last_commit(ours), last_commit(theirs)
+    assert set(told["operationParameters"]) == set(wanted["operationParameters"])
+    for name in ("numDeletedRows", "numOutputRows", "numRemovedFiles"):
+        assert told["operationMetrics"][name] == wanted["operationMetrics"][name]
+
+
+def test_statements_cast_and_evolve(spark: Any, tmp_path: Path, bases: dict[str, Path]) -> None:
+    """By the rules of ``INSERT``; a WITH before it, and one for each table of a FROM."""
+    path = shutil.copytree(bases["plain"], tmp_path / "t")
+    name = f"delta.`{path}`"
+    dr_spark.sql(
+        spark,
+        f"WITH n AS (SELECT 2L AS id, 5 AS v, 'x' AS p) INSERT INTO {name} "
+        "REPLACE USING (id) SELECT * FROM n",
+    )
+    dr_spark.sql(
+        spark,
+        f"INSERT WITH SCHEMA EVOLUTION INTO {name} BY NAME REPLACE USING (id) "
+        "SELECT 3 AS id, 'n' AS v, 'x' AS p, 1.5D AS more",
+    )
+    assert rows(spark, path) == sorted(
+        [
+            "Row(id=1, v='a', p='x', more=None)",
+            "Row(id=2, v='5', p='x', more=None)",
+            "Row(id=3, v='n', p='x', more=1.5)",
+            "Row(id=None, v='d', p='x', more=None)",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("REPLACE USING (nope) SELECT 1 AS id, 'a' AS v, 'x' AS p", "write.columns"),
+        ("REPLACE USING (id) SELECT 'a' AS v, 1 AS id, 'x' AS p", "write.columns"),  # misaligned
+        ("REPLACE USING (id) SELECT 1 AS id, 'a' AS v", "write.columns"),
+        ("BY NAME REPLACE USING (id) SELECT 'a' AS v, 'x' AS p", "write.columns"),
+        ("REPLACE USING () SELECT 1", "sql.syntax"),
+        ("REPLACE USING id SELECT 1", "sql.syntax"),
+        ("REPLACE ON SELECT 1", "sql.syntax"),
+        ("REPLACE SELECT 1", "sql.syntax"),
+        ("(id) REPLACE USING (id) SELECT 1", "sql.syntax"),
+        ("REPLACE ON target.nope = 1 SELECT 1, 'a', 'x'", "statement.expression"),
+    ],
+)
+def test_bad_statements_change_nothing(
+    spark: Any, tmp_path: Path, bases: dict[str, Path], text: str, code: str
+) -> None:
+    path = shutil.copytree(bases["plain"], tmp_path / "t")
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        dr_spark.sql(spark, f"INSERT INTO delta.`{path}` {text}")
+    assert caught.value.code == code
+    assert dr.Table(path).snapshot().version == 1
