@@ -112,8 +112,9 @@ def in_catalog(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry | None
 
     *space, last = parts
     within = f"IN {'.'.join(map(names.quoted, space))} " if space else ""
+    pattern = re.sub(r"[^\w ]+", "*", last)  # any text, so that no character has to be escaped
     try:
-        rows = spark.sql(f"SHOW TABLE EXTENDED {within}LIKE {names.string(last)}").collect()
+        rows = spark.sql(f"SHOW TABLE EXTENDED {within}LIKE '{pattern}'").collect()
     except AnalysisException:  # no such namespace
         return None
     for row in sorted(rows, key=lambda row: not row["isTemporary"]):

@@ -12,6 +12,7 @@ from deltareplay.exceptions import (
 )
 from deltareplay.spark.catalog import lookup as identifiers
 from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import strings
 from deltareplay.spark.storage.hadoop_path import root_in_spark
 from deltareplay.spark.syntax import names
 
@@ -57,6 +58,7 @@ def new_location(spark: SparkSession, parts: Sequence[str], given: str | None) -
     except PySparkException as error:
         raise TableNotFoundError(f"there is no schema {space}", code="name.schema") from error
     if given is not None:
+        strings.literal(spark, given)  # before anything is written there
         return given
     if not root:
         raise TableNotFoundError(
@@ -111,9 +113,9 @@ def add(
             given["allowedRoots"] = ",".join(roots)
         if owns_files:
             given["ownsFiles"] = "true"
-    listed = ", ".join(f"{key} {names.string(value)}" for key, value in given.items())
+    listed = ", ".join(f"{key} {strings.literal(spark, text)}" for key, text in given.items())
     options = f"OPTIONS ({listed}) " if listed else ""
-    place = names.string(root_in_spark(table.uri, None))
+    place = strings.literal(spark, root_in_spark(table.uri, None))
     spark.sql(f"CREATE TABLE {shown} USING delta {options}LOCATION {place}")
     entry = identifiers.in_catalog(spark, parts)
     assert entry is not None  # it was just added

@@ -293,7 +293,7 @@ def _column_change(reader: Reader) -> ChangeColumn | None:
     if reader.takes("COMMENT"):
         return ChangeColumn(path, comment=reader.string())
     if reader.takes("SET", "DEFAULT"):
-        return ChangeColumn(path, default=reader.until((",",)))
+        return ChangeColumn(path, default=reader.logged((",",)))
     if reader.takes("DROP", "DEFAULT"):
         return ChangeColumn(path, drops="DEFAULT")
     if reader.takes("DROP", "NOT", "NULL"):
@@ -314,7 +314,7 @@ def _add_constraint(reader: Reader) -> AddConstraint:
             "ADD CONSTRAINT without CHECK", "Delta tables have CHECK constraints only"
         )
     reader.needs("(")
-    expression = reader.until()
+    expression = reader.logged()
     reader.needs(")")
     return AddConstraint(name, expression)
 

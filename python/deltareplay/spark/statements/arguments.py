@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.session import strings
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.tokens import Token, position, tokens
 
@@ -32,11 +33,11 @@ def filled(spark: SparkSession, text: str, arguments: Arguments | None) -> str:
         UnsupportedFeatureError: ``sql.arguments``: a value has another type than those of columns.
     """
     if arguments:
-        text = _with_values(text, arguments)
+        text = _with_values(spark, text, arguments)
     return _with_names(spark, text) if "identifier" in text.lower() else text
 
 
-def _with_values(text: str, arguments: Arguments) -> str:
+def _with_values(spark: SparkSession, text: str, arguments: Arguments) -> str:
     found = tokens(text)
     by_name = dict(arguments) if isinstance(arguments, Mapping) else None
     in_order = [] if by_name is not None else list(arguments)
@@ -45,13 +46,13 @@ def _with_values(text: str, arguments: Arguments) -> str:
         if by_name is None and token.text == "?":
             if used == len(in_order):
                 raise _without_value(text, token, "?")
-            pieces += text[after : token.start] + literal(in_order[used])
+            pieces += text[after : token.start] + literal(in_order[used], spark)
             after, used = token.end, used + 1
         elif by_name is not None and _is_parameter(found, index):
             name = found[index + 1].text
             if name not in by_name:
                 continue  # the field of a struct type; or Spark says that it has no value
-            pieces += text[after : token.start] + literal(by_name[name])
+            pieces += text[after : token.start] + literal(by_name[name], spark)
             after = found[index + 1].end
     if used < len(in_order):
         raise InvalidArgumentError(
@@ -78,14 +79,14 @@ def _without_value(text: str, token: Token, name: str) -> InvalidArgumentError:
     )
 
 
-def literal(value: Any) -> str:
-    r"""A value as SQL has it.
+def literal(value: Any, spark: SparkSession) -> str:
+    """A value as SQL of the session.
 
     Raises:
         UnsupportedFeatureError: ``sql.arguments``: there is no literal for its type.
 
-    >>> literal("it's"), literal(7), literal(-0.5), literal(None)
-    ("'it\\'s'", '7', '(-0.5D)', 'NULL')
+    >>> [literal(one, None) for one in (7, -0.5, None, b"a")]
+    ['7', '(-0.5D)', 'NULL', "X'61'"]
     """
     if value is None:
         return "NULL"
@@ -99,7 +100,7 @@ def literal(value: Any) -> str:
     if isinstance(value, decimal.Decimal) and value.is_finite():
         return f"({value:f}BD)"
     if isinstance(value, str):
-        return names.string(value)
+        return strings.expression(spark, value)
     if isinstance(value, (bytes, bytearray)):
         return f"X'{value.hex()}'"
     if isinstance(value, datetime.datetime):  # one without a zone is of this process, as in PySpark

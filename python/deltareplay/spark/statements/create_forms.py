@@ -245,7 +245,7 @@ def _said(reader: Reader, column: str) -> tuple[str | None, Any]:
     if reader.takes("COMMENT"):
         return "comment", reader.string()
     if reader.takes("DEFAULT"):
-        return "default", reader.until((",",), ("COMMENT",), ("NOT", "NULL"), ("GENERATED",))
+        return "default", reader.logged((",",), ("COMMENT",), ("NOT", "NULL"), ("GENERATED",))
     if reader.token.is_word("CONSTRAINT", *_CONSTRAINED):
         raise _constraint()
     if not reader.takes("GENERATED"):
@@ -255,7 +255,7 @@ def _said(reader: Reader, column: str) -> tuple[str | None, Any]:
         reader.needs("BY", "DEFAULT")
     reader.needs("AS")
     if always and reader.takes("("):
-        computed = reader.until()
+        computed = reader.logged()
         reader.needs(")")
         return "computed", computed
     reader.needs("IDENTITY")

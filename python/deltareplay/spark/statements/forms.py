@@ -363,7 +363,7 @@ def _delete(reader: Reader) -> Delete:
 def _optimize(reader: Reader) -> Optimize:
     table = reader.table()
     full = reader.takes("FULL")
-    where = reader.until(("ZORDER", "BY")) if reader.takes("WHERE") else None
+    where = reader.logged(("ZORDER", "BY")) if reader.takes("WHERE") else None
     columns: tuple[str, ...] = ()
     if reader.takes("ZORDER", "BY"):
         closes = reader.takes("(")
@@ -377,7 +377,7 @@ def _optimize(reader: Reader) -> Optimize:
 
 def _reorg(reader: Reader) -> Optimize:
     table = reader.name()
-    where = reader.until(("APPLY", "(")) if reader.takes("WHERE") else None
+    where = reader.logged(("APPLY", "(")) if reader.takes("WHERE") else None
     reader.needs("APPLY", "(", "PURGE", ")")
     return Optimize(table, where, purge=True)
 

@@ -28,6 +28,7 @@ from deltareplay.spark.query import queries, subqueries, target_views
 from deltareplay.spark.schema.frames import nothing
 from deltareplay.spark.session import capabilities as session
 from deltareplay.spark.session import settings as delta_settings
+from deltareplay.spark.session import strings
 from deltareplay.spark.statements import (
     alter_forms,
     alter_table,
@@ -47,7 +48,7 @@ from deltareplay.spark.statements import (
 from deltareplay.spark.statements import (
     forms as statements,
 )
-from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax import names, tokens
 from deltareplay.spark.syntax.parser import Name, Reader
 
 if TYPE_CHECKING:
@@ -99,9 +100,9 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     places, for the columns listed after the table's name, or ``BY NAME``. ``WITH SCHEMA EVOLUTION``
     adds columns. ``PARTITION (day = '2026-01-31', country)`` gives partition columns a value, and
     ``OVERWRITE`` then replaces these partitions. ``DEFAULT`` in ``VALUES`` is that of the column.
-
     ``REPLACE WHERE condition`` replaces rows as ``write(where=)`` does, ``REPLACE USING (columns)``
     and ``REPLACE ON condition`` as its arguments ``replace_using`` and ``replace_on``.
+
     ``WITH`` may stand before ``INSERT``, ``MERGE``, ``UPDATE`` and ``DELETE``, and ``FROM`` before
     ``INSERT``. ``EXECUTE IMMEDIATE``, ``IDENTIFIER``, ``CACHE TABLE``, ``REFRESH TABLE`` and
     ``SHOW PARTITIONS`` know Delta tables; queries may call ``table_changes`` and
@@ -140,6 +141,11 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
 
 
 def _run(spark: SparkSession, text: str) -> DataFrame:
+    with tokens.strings(raw="\\" in text and strings.are_raw(spark)):
+        return _read(spark, text)
+
+
+def _read(spark: SparkSession, text: str) -> DataFrame:
     reader = Reader(text)
     immediately = immediate.read(reader)
     if immediately is not None:

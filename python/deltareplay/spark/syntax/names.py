@@ -1,4 +1,4 @@
-"""Names of tables and columns, and strings, as SQL writes them."""
+"""Names of tables and columns, as SQL writes them."""
 
 from __future__ import annotations
 
@@ -67,15 +67,3 @@ def quoted(name: str) -> str:
     '`a.b`'
     """
     return "`" + name.replace("`", "``") + "`"
-
-
-def string(text: str) -> str:
-    r"""A text as a string of SQL.
-
-    Spark would put variables of the environment in the place of ``${env:NAME}``.
-
-    >>> print(string("it's"), string("${x}"))
-    'it\'s' '\u0024{x}'
-    """
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", r"\u0024{")
-    return f"'{escaped}'"

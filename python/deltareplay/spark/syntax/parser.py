@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.syntax.names import name_at
+from deltareplay.spark.syntax.strings import escaped
 from deltareplay.spark.syntax.tokens import Token, position, tokens
 
 #: The parts of the name of a table, or of the path to a column.
@@ -28,13 +29,13 @@ _AFTER_TYPE = (
 #: What stands between the terms of an expression.
 _OPERATORS = ("+", "-", "*", "/", "%", "|", "&", "^")
 
-#: Units of intervals.
 #: Words of conditions that may have a subquery after them.
 _BEFORE_SUBQUERIES = (
     *("IN", "EXISTS", "AND", "OR", "NOT", "ANY", "SOME", "ALL", "BETWEEN", "WHEN", "THEN", "ELSE"),
     *("LIKE", "ILIKE", "RLIKE", "REGEXP", "IS", "FROM", "DIV"),
 )
 
+#: Units of intervals.
 _UNITS = tuple(
     f"{unit}{plural}"
     for unit in (
@@ -163,6 +164,8 @@ class Reader:
         is_moment = self.takes("DATE") or self.takes("TIMESTAMP") or self.takes("TIMESTAMP_NTZ")
         if is_moment or self.token.kind == "string":
             self.string()
+        elif self.takes("CAST"):  # a text that has no string in this session
+            self.past_parentheses()
         elif not (self.takes("NULL") or self.takes("TRUE") or self.takes("FALSE")):
             self.takes("-")
             self.number()
@@ -205,9 +208,6 @@ class Reader:
             raise self.wrong("an expression")
         return self.text[self.found[start].start : self.found[self.at - 1].end]
 
-    def past_parentheses(self) -> None:
-        """Goes past what is in parentheses, which begins here."""
-        depth = 0
     def logged(self, *stops: tuple[str, ...]) -> str:
         """An expression as ``until`` reads it, for a log or the core: its strings have escapes."""
         expression = self.until(*stops)
@@ -253,6 +253,9 @@ class Reader:
             for words in QUERY[:-1]
         )
 
+    def past_parentheses(self) -> None:
+        """Goes past what is in parentheses, which begins here."""
+        depth = 0
         while self.token.kind != "end":
             depth += self.sees("(") - self.sees(")")
             self.at += 1

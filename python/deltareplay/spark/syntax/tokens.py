@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from deltareplay.exceptions import InvalidArgumentError
@@ -17,6 +20,20 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
+
+
+#: Whether a backslash in a string is a backslash.
+_raw: ContextVar[bool] = ContextVar("_raw", default=False)
+
+
+@contextmanager
+def strings(*, raw: bool) -> Iterator[None]:
+    """Read strings with escapes, or as they are."""
+    token = _raw.set(raw)
+    try:
+        yield
+    finally:
+        _raw.reset(token)
 
 
 @dataclass(frozen=True)
@@ -51,6 +68,11 @@ class Token:
         >>> Token("string", r"'it\'s'", 0, 7).value
         "it's"
         """
+        return self.text[1:-1] if _raw.get() and self.text[0] in "'\"" else self.unescaped
+
+    @property
+    def unescaped(self) -> str:
+        """The value of a string whose backslashes escape."""
         if self.text[0] in "rR":
             return self.text[2:-1]
         escaped = r"\\u([0-9a-fA-F]{4})|\\(.)"

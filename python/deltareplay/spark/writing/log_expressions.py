@@ -13,6 +13,7 @@ from deltareplay import _native
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.schema.fields import Json, spark_type
 from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import strings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -42,7 +43,7 @@ def sql(spark: SparkSession, text: str, what: str, columns: Sequence[str]) -> st
     printed, functions = _native.spark_expression(text, what, list(columns), qualified)
     if not qualified:
         _check_own(spark, functions, what)
-    return printed
+    return strings.printed(spark, printed)
 
 
 def _check_own(spark: SparkSession, functions: Sequence[str], what: str) -> None:

@@ -15,6 +15,7 @@ from deltareplay.spark.dml.statement import analyzed, as_column, shown
 from deltareplay.spark.scan import connect_sql as connect_columns
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import strings
 from deltareplay.spark.syntax.tokens import Token, tokens
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _text(condition: Any, rows: DataFrame, moment: datetime.datetime) -> str | N
         asks = at(known, moment, spark) != known
     if asks and text is None:
         raise _unrepeatable(condition, "calls a UDF and asks for the current time")
-    return text if asks else None
+    return strings.printed(spark, text) if asks and text is not None else None
 
 
 def _check_deterministic(condition: Expression, rows: DataFrame) -> None:

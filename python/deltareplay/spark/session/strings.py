@@ -1,0 +1,50 @@
+"""Strings in SQL text, as the session parses them.
+
+With ``spark.sql.parser.escapedStringLiterals``, a backslash in a string is a backslash, and some
+texts have no string at all. There they are printed as bytes that are cast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark.syntax.strings import as_bytes, escaped, is_plain, without_escapes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SETTING = "spark.sql.parser.escapedStringLiterals"
+
+
+def are_raw(spark: SparkSession) -> bool:
+    """Whether the session takes backslashes in strings as they are."""
+    return str(spark.conf.get(SETTING, "false")).lower() == "true"
+
+
+def expression(spark: SparkSession, text: str) -> str:
+    """Return a text as SQL, for any place where an expression may be."""
+    return as_bytes(text) if not is_plain(text) and are_raw(spark) else escaped(text)
+
+
+def literal(spark: SparkSession, text: str) -> str:
+    """Return a text as a string of SQL, for places that take no other expression.
+
+    Raises:
+        UnsupportedFeatureError: ``sql.string``: the session has no string for it.
+    """
+    if is_plain(text) or not are_raw(spark):
+        return escaped(text)
+    raise UnsupportedFeatureError(
+        f"with {SETTING} there is no string for {text!r}: turn it off in this session",
+        code="sql.string",
+    )
+
+
+def printed(spark: SparkSession, sql: str) -> str:
+    """Return an expression whose strings escape with backslashes, for this session.
+
+    Spark would put settings in the place of ``${name}`` in a string.
+    """
+    is_other = "${" in sql or ("\\" in sql and are_raw(spark))
+    return without_escapes(sql) if is_other else sql

@@ -1,0 +1,55 @@
+"""Strings in SQL text."""
+
+from __future__ import annotations
+
+from deltareplay.spark.syntax.tokens import tokens
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text in quotes is the same string, whether or not backslashes escape.
+
+    >>> is_plain("a"), is_plain("it's")
+    (True, False)
+    """
+    return not ("\\" in text or "'" in text or "${" in text)
+
+
+def escaped(text: str) -> str:
+    r"""Return a text as a string whose backslashes escape, as in most sessions and in logs.
+
+    Spark would put variables of the environment in the place of ``${env:NAME}``.
+
+    >>> print(escaped("it's"), escaped("${x}"))
+    'it\'s' '\u0024{x}'
+    """
+    inner = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", r"\u0024{")
+    return f"'{inner}'"
+
+
+def as_bytes(text: str) -> str:
+    """Return a text as an expression without a string.
+
+    >>> as_bytes("it's")
+    "CAST(X'69742773' AS STRING)"
+    """
+    return f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+
+def without_escapes(sql: str) -> str:
+    r"""Return an expression without strings that need a backslash.
+
+    >>> print(without_escapes(r"`x` = 'a\\b' AND `x` LIKE 'a' ESCAPE '\\'"))
+    `x` = CAST(X'615c62' AS STRING) AND `x` LIKE 'a'
+    """
+    pieces, after = "", 0
+    every = tokens(sql)
+    for number, token in enumerate(every):
+        if token.kind != "string" or is_plain(token.unescaped):
+            continue
+        escapes = number > 0 and every[number - 1].is_word("ESCAPE")
+        if escapes and token.unescaped == "\\":  # Spark's default
+            pieces += sql[after : every[number - 1].start].rstrip()
+        else:
+            pieces += sql[after : token.start] + as_bytes(token.unescaped)
+        after = token.end
+    return pieces + sql[after:]

@@ -1,0 +1,199 @@
+r"""A session whose strings have no escapes: ``spark.sql.parser.escapedStringLiterals``.
+
+``'C:\x'`` is the path there, and no literal has both a quote and a backslash at its end. Expected
+values are those that were written; where a statement is SQL alone, delta-spark runs it beside us.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+SETTING = "spark.sql.parser.escapedStringLiterals"
+
+#: Texts that a parser could take for something else.
+TEXTS = [r"CORP\alice", r"C:\new", "it's", "\\", r"a\'b", "${x}", "plain", 'a"b', "é\\", r"\\n"]
+
+
+@pytest.fixture(params=["true", "false"])
+def raw(spark: Any, request: pytest.FixtureRequest) -> Iterator[bool]:
+    spark.conf.set(SETTING, request.param)
+    yield request.param == "true"
+    spark.conf.unset(SETTING)
+
+
+@pytest.fixture
+def path(spark: Any, tmp_path: Path) -> Path:
+    """The texts as partition values and as data."""
+    rows = spark.createDataFrame(
+        [(at, text, text) for at, text in enumerate(TEXTS)], "n INT, p STRING, v STRING"
+    )
+    dr_spark.write(rows, tmp_path / "t", partition_columns=["p"])
+    return tmp_path / "t"
+
+
+def found(spark: Any, path: Path) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, dr_spark.read(spark, path).collect()), key=repr)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_values_of_parameters(spark: Any, raw: bool, path: Path, text: str) -> None:
+    at = TEXTS.index(text)
+    table = f"delta.`{path}`"
+    for args, parameter in (({"x": text}, ":x"), ([text], "?")):
+        [row] = dr_spark.sql(
+            spark, f"SELECT n, v FROM {table} WHERE v = {parameter}", args
+        ).collect()
+        assert tuple(row) == (at, text)
+    dr_spark.sql(spark, f"UPDATE {table} SET v = concat(:x, '!') WHERE p = :x", {"x": text})
+    assert found(spark, path)[at] == (at, text, text + "!")
+    dr_spark.sql(spark, f"INSERT INTO {table} PARTITION (p = :x) VALUES (99, :x)", {"x": text})
+    assert found(spark, path)[-1] == (99, text, text)
+    dr_spark.sql(spark, f"DELETE FROM {table} WHERE p = :x AND n = 99", {"x": text})
+    dr_spark.sql(
+        spark, f"INSERT OVERWRITE {table} PARTITION (p = :x) VALUES (:n, 'w')", {"x": text, "n": 7}
+    )
+    assert [row for row in found(spark, path) if row[1] == text] == [(7, text, "w")]
+    assert len(found(spark, path)) == len(TEXTS)
+
+
+#: Statements with strings as such a session has them; ``{t}`` is the table.
+STATEMENTS = [
+    r"UPDATE {t} SET v = 'x\y' WHERE p = 'CORP\alice'",
+    r"DELETE FROM {t} WHERE v = 'C:\new' OR p = '\\n'",
+    r"DELETE FROM {t} WHERE v LIKE '%\\%' AND n < 3",
+    r"MERGE INTO {t} AS t USING (SELECT 'CORP\alice' AS p, 'm\n' AS v) AS s ON t.p = s.p "
+    r"WHEN MATCHED THEN UPDATE SET v = 'C:\temp' WHEN NOT MATCHED THEN INSERT (p, v) VALUES (p, v)",
+    r"MERGE INTO {t} AS t USING (SELECT 'D:\new' AS p) AS s ON t.p = s.p AND t.p LIKE 'D%' "
+    r"WHEN NOT MATCHED THEN INSERT (n, p, v) VALUES (50, s.p, 'a\tb')",
+    r"INSERT INTO {t} VALUES (60, 'E:\t', 'a\nb')",
+    r"INSERT INTO {t} (n, v, p) SELECT 61, 'x\\', 'F:\b'",
+]
+
+#: Statements that delta-spark 4.4 fails to run in such a session: it prints their conditions and
+#: reads them again; with the row that takes the place of another.
+REPLACING = {
+    r"INSERT INTO {t} REPLACE WHERE p = 'CORP\alice' VALUES (0, 'CORP\alice', 'r\w')": (
+        (0, r"CORP\alice", r"r\w")
+    ),
+    r"INSERT INTO {t} REPLACE WHERE v = 'C:\new' VALUES (1, 'C:\new', 'C:\new')": (
+        (1, r"C:\new", r"C:\new")
+    ),
+    r"INSERT OVERWRITE {t} PARTITION (p = 'C:\new') SELECT 1, 'o\n'": (1, r"C:\new", r"o\n"),
+    r"INSERT INTO {t} REPLACE USING (p) SELECT 1 AS n, 'C:\new' AS p, 'u\n' AS v": (
+        (1, r"C:\new", r"u\n")
+    ),
+    r"INSERT INTO {t} AS t REPLACE ON t.p = s.p AND s.v = 'u\n' "
+    r"SELECT * FROM VALUES (1, 'C:\new', 'u\n') AS s(n, p, v)": (1, r"C:\new", r"u\n"),
+}
+
+
+@pytest.mark.parametrize("text", REPLACING)
+def test_rows_are_replaced(spark: Any, tmp_path: Path, text: str) -> None:
+    rows = spark.createDataFrame(
+        [(at, text, text) for at, text in enumerate(TEXTS)], "n INT, p STRING, v STRING"
+    )
+    path = tmp_path / "t"
+    dr_spark.write(rows, path, partition_columns=["p"])
+    before = found(spark, path)
+    spark.conf.set(SETTING, "true")
+    try:
+        dr_spark.sql(spark, text.format(t=f"delta.`{path}`"))
+    finally:
+        spark.conf.unset(SETTING)
+    new = REPLACING[text]
+    assert found(spark, path) == [new if row[0] == new[0] else row for row in before]
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_statements_are_those_of_delta_spark(
+    spark: Any, tmp_path: Path, raw: bool, path: Path, text: str
+) -> None:
+    theirs = shutil.copytree(path, tmp_path / "theirs")
+    dr_spark.sql(spark, text.format(t=f"delta.`{path}`"))
+    spark.sql(text.format(t=f"delta.`{theirs}`"))
+    assert found(spark, path) == found(spark, theirs)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_values_of_columns(spark: Any, raw: bool, path: Path, text: str) -> None:
+    """Literals that PySpark has as values, tuples of filters, and partitions that are replaced."""
+    from pyspark.sql import functions as sf
+
+    at = TEXTS.index(text)
+    read = dr_spark.read(spark, path, filter=[("p", "=", text), ("v", "=", text)])
+    assert [row.n for row in read.collect()] == [at]
+    dr_spark.update(spark, path, sf.col("p") == text, {"v": sf.lit(text + text)})
+    assert found(spark, path)[at] == (at, text, text + text)
+    moment = sf.col("p") == text
+    source = spark.createDataFrame([(text, "merged")], "p STRING, w STRING").alias("s")
+    merge = dr_spark.merge(
+        spark,
+        path,
+        source,
+        (sf.col("t.p") == sf.col("s.p")) & (sf.col("t.p") == text),
+        target_alias="t",
+    )
+    # a condition that asks for the time is printed, and parsed again
+    clocked = (sf.col("t.p") == text) & (sf.current_date() > sf.lit("2020-01-01").cast("date"))
+    merge.when_matched_update({"v": "s.w"}, clocked).execute()
+    assert found(spark, path)[at] == (at, text, "merged")
+    new = spark.createDataFrame([(at, text, "new")], "n INT, p STRING, v STRING")
+    dr_spark.write(new, path, mode="overwrite", partition_overwrite="dynamic")
+    assert found(spark, path)[at] == (at, text, "new")
+    dr_spark.write(new, path, mode="overwrite", replace_using=["p"])
+    assert len(found(spark, path)) == len(TEXTS)
+    dr_spark.delete(spark, path, moment)
+    assert [row for row in found(spark, path) if row[1] == text] == []
+
+
+def test_expressions_of_the_log_keep_their_meaning(spark: Any, raw: bool, tmp_path: Path) -> None:
+    """A log has SQL as most sessions read it, and a table means the same in all."""
+    path = tmp_path / "t"
+    made = dr_spark.DeltaTable.create(spark).location(str(path)).addColumn("v", "STRING")
+    made.property("delta.feature.allowColumnDefaults", "supported").execute()
+    table = dr.Table(path)
+    table.add_constraint("user", r"v RLIKE '^CORP\\\\\\w+$' OR v LIKE 'it\'s%' OR v = 'D:\\x'")
+    for good in (r"CORP\bob", "it's me", "D:\\x"):
+        dr_spark.write(spark.createDataFrame([(good,)], "v STRING"), path)
+    for bad in ("CORP/bob", r"CORP\\bob", "its me"):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            dr_spark.write(spark.createDataFrame([(bad,)], "v STRING"), path)
+        assert caught.value.code == "write.constraint"
+    before = table.snapshot().version
+    text = r"'a\tb'" if raw else r"'a\\tb'"
+    dr_spark.sql(spark, f"ALTER TABLE delta.`{path}` ADD CONSTRAINT other CHECK (v <> {text})")
+    assert table.snapshot().properties["delta.constraints.other"] == r"v <> 'a\\tb'"
+    name = f"delta.`{path}`"
+    dr_spark.sql(spark, rf"COMMENT ON TABLE {name} IS 'C:\new'")
+    assert table.snapshot().metadata.description == (r"C:\new" if raw else "C:\new")
+    value = r"'D:\x'" if raw else r"'D:\\x'"
+    dr_spark.sql(spark, f"ALTER TABLE {name} ALTER COLUMN v SET DEFAULT {value}")
+    dr_spark.sql(spark, f"INSERT INTO {name} VALUES (DEFAULT)")
+    assert sorted(row.v for row in dr_spark.read(spark, path).collect()).count("D:\\x") == 2
+    assert table.snapshot().version == before + 4
+
+
+def test_what_has_no_string_is_refused(spark: Any, tmp_path: Path) -> None:
+    """A path with a quote, where the statement takes a string alone."""
+    spark.conf.set(SETTING, "true")
+    try:
+        folder = tmp_path / "it's"
+        dr_spark.write(spark.range(1), folder)
+        with pytest.raises(dr.UnsupportedFeatureError) as caught:
+            dr_spark.sql(
+                spark,
+                f'CREATE TABLE quoted_place SHALLOW CLONE delta.`{folder}` LOCATION "{folder}_2"',
+            )
+        assert caught.value.code == "sql.string"
+    finally:
+        spark.conf.unset(SETTING)
