@@ -7,7 +7,8 @@
 //!
 //! Rows are put in order in bounded memory. A [`Sampled`] order knows from a sample where on the curve each
 //! file begins; [`spill_piece`] writes the rows of a few files into one temporary file, cut by place on the
-//! curve; [`write_ordered`] reads all parts of one place, sorts them, and writes them to the end of a file.
+//! curve; [`write_ordered`] reads all parts of one place, sorts them, and writes them to the end of a file. What
+//! decodes to more than memory is to hold is cut once more.
 //!
 //! Not part of the protocol; what is rewritten, parameters and metrics as in the reference implementation.
 //! Protocol: "Clustered Table".
@@ -19,6 +20,7 @@ mod clustering;
 mod curve;
 mod metrics;
 mod order;
+mod ordered;
 mod pack;
 mod plan;
 mod sample;
@@ -28,7 +30,8 @@ pub use auto::{compaction, is_auto_compacted};
 pub use bin::Bin;
 pub use metrics::metrics;
 pub use order::{Curve, Sampled};
+pub use ordered::write_ordered;
 pub use pack::{Facts, pack};
 pub use plan::{Plan, Request, target_file_size};
 pub use sample::sampled;
-pub use spill::{Spilled, spill_piece, write_ordered};
+pub use spill::{Spilled, spill_piece};

@@ -174,7 +174,7 @@ impl Sampled {
 
 /// Where each part but the first begins, so that all have equally many rows of the sample; without a row
 /// all begin at `from`.
-fn even_cuts(places: &[u64], parts: usize, from: u64) -> Vec<u64> {
+pub(super) fn even_cuts(places: &[u64], parts: usize, from: u64) -> Vec<u64> {
     (1..parts)
         .map(|part| places.get(part * places.len() / parts).copied())
         .map(|place| place.unwrap_or(from))

@@ -1,0 +1,246 @@
+//! Files of rows in order, out of the temporary files of all pieces.
+//!
+//! A part of the order is in memory while its rows are sorted. One that decodes to more than that is divided
+//! first, by way of a temporary file of its own: how much a part has shows only when all pieces are there.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::ScalarBuffer;
+use arrow_ipc::reader::StreamReader;
+use arrow_ord::sort::sort_to_indices;
+use arrow_schema::{ArrowError, DataType, SortOptions};
+use arrow_select::concat::concat;
+use bytes::Bytes;
+
+use super::order::{Sampled, column, even_cuts};
+use super::pack::Facts;
+use super::spill::{Divided, Row, Spilled, each_interleaved, rows_of, spill, unspilled};
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::spec::arrow::strict_cast;
+use crate::storage::{Storage, interrupt};
+use crate::transaction::random::new_id;
+use crate::transaction::rows::{DataWriter, WrittenFiles};
+
+/// Bytes of a part that are sorted in memory.
+const PART_BYTES: u64 = 256 << 20;
+/// Bytes of the parts that a larger one is divided into.
+const PIECE_BYTES: u64 = 96 << 20;
+/// Places of rows that such a division is made by.
+const PLACES: usize = 1 << 20;
+
+/// Writes file number `file` of an order out of temporary files of all pieces; without a row there is none.
+///
+/// # Errors
+///
+/// Storage; Corrupt: `optimize.spilled` for a temporary file that is not as it was written.
+pub fn write_ordered(
+    source: &Source,
+    facts: &Facts,
+    order: &Sampled,
+    file: usize,
+    spilled: &[Spilled],
+    storage: &dyn Storage,
+) -> Result<WrittenFiles> {
+    let mut ordered = Ordered {
+        order,
+        storage,
+        writer: facts.writer()?,
+        written: WrittenFiles::new(source),
+    };
+    for part in order.parts_of(file) {
+        ordered.write(spilled, part)?;
+    }
+    let Ordered {
+        mut writer,
+        mut written,
+        ..
+    } = ordered;
+    writer.finish(&mut written)?;
+    Ok(written)
+}
+
+/// A file in the making.
+struct Ordered<'a> {
+    order: &'a Sampled,
+    storage: &'a dyn Storage,
+    writer: DataWriter,
+    written: WrittenFiles,
+}
+
+impl Ordered<'_> {
+    /// Writes the rows of a part.
+    fn write(&mut self, spilled: &[Spilled], part: usize) -> Result<()> {
+        let bytes = bytes_of(spilled, part);
+        if bytes <= PART_BYTES {
+            return self.write_sorted(spilled, part);
+        }
+        let cuts = self.cuts(spilled, part, bytes.div_ceil(PIECE_BYTES))?;
+        let (Some(first), true) = (spilled.first(), cuts.first() != cuts.last()) else {
+            return self.write_sorted(spilled, part); // rows that nothing tells apart
+        };
+        let path = match first.path.rsplit_once('/') {
+            Some((directory, _)) => format!("{directory}/{}", new_id()),
+            None => new_id(),
+        };
+        let divided = self.divided(spilled, part, &cuts, path.clone());
+        let written = divided.and_then(|pieces| {
+            let pieces = [pieces];
+            (0..=cuts.len()).try_for_each(|piece| match bytes_of(&pieces, piece) {
+                most if most < bytes => self.write(&pieces, piece),
+                _ => self.write_sorted(&pieces, piece),
+            })
+        });
+        let _first_error_counts = self.storage.delete(&[&path]);
+        written
+    }
+
+    /// The same of rows that are sorted in memory.
+    fn write_sorted(&mut self, spilled: &[Spilled], part: usize) -> Result<()> {
+        let batches = batches(self.storage, spilled, part).collect::<Result<Vec<_>>>()?;
+        let batches: Vec<RecordBatch> = batches.into_iter().flatten().collect();
+        let rows = in_order(self.order, &batches)?;
+        let Self {
+            writer, written, ..
+        } = self;
+        each_interleaved(&batches, rows.into_iter(), &mut |rows| {
+            writer.copy(&rows, written)
+        })
+    }
+
+    /// Places at which pieces of a part begin, but the first.
+    fn cuts(&self, spilled: &[Spilled], part: usize, pieces: u64) -> Result<Vec<u64>> {
+        let mut sample: Vec<u64> = Vec::new();
+        let (mut every, mut next) = (1, 0);
+        for some in batches(self.storage, spilled, part) {
+            for rows in some? {
+                let places = places(&rows)?;
+                while let Some(place) = places.get(next) {
+                    sample.push(*place);
+                    next += every;
+                }
+                next -= places.len();
+                if sample.len() > PLACES {
+                    let mut keep = false;
+                    sample.retain(|_| {
+                        keep = !keep;
+                        keep
+                    });
+                    every *= 2;
+                }
+            }
+        }
+        sample.sort_unstable();
+        let pieces = usize::try_from(pieces).unwrap_or(usize::MAX);
+        Ok(even_cuts(&sample, pieces.min(sample.len()), 0))
+    }
+
+    /// The rows of a part in a temporary file of their own, piece by piece.
+    fn divided(
+        &self,
+        spilled: &[Spilled],
+        part: usize,
+        cuts: &[u64],
+        path: String,
+    ) -> Result<Spilled> {
+        let divide = |rows: RecordBatch| -> Result<Divided> {
+            let piece = |place: &u64| cuts.partition_point(|cut| cut <= place);
+            let pieces = places(&rows)?.iter().map(piece).collect();
+            Ok((rows, pieces))
+        };
+        let rows = batches(self.storage, spilled, part).flat_map(|some| match some {
+            Ok(some) => some.into_iter().map(divide).collect::<Vec<_>>(),
+            Err(error) => vec![Err(error)],
+        });
+        spill(rows, cuts.len() + 1, self.storage, path)
+    }
+}
+
+fn bytes_of(spilled: &[Spilled], part: usize) -> u64 {
+    let ranges = spilled.iter().flat_map(|file| file.part(part));
+    ranges.map(|range| range.end - range.start).sum()
+}
+
+/// The rows of a part, those of one range of a temporary file at a time.
+fn batches<'a>(
+    storage: &'a dyn Storage,
+    spilled: &'a [Spilled],
+    part: usize,
+) -> impl Iterator<Item = Result<Vec<RecordBatch>>> + 'a {
+    spilled.iter().flat_map(move |file| {
+        let ranges = file.part(part).into_iter();
+        ranges.map(move |range| {
+            interrupt::check()?;
+            let mut batches = Vec::new();
+            for bytes in storage.read_ranges(&file.path, &[range])? {
+                batches.extend(read(bytes).map_err(|cause| damaged(cause).at_path(&file.path))?);
+            }
+            Ok(batches)
+        })
+    })
+}
+
+fn read(bytes: Bytes) -> Result<Vec<RecordBatch>, ArrowError> {
+    StreamReader::try_new(Cursor::new(bytes), None)?.collect()
+}
+
+/// The places of rows: their last column.
+fn places(rows: &RecordBatch) -> Result<&ScalarBuffer<u64>> {
+    let column = rows.columns().last();
+    let column = column.and_then(|column| column.as_primitive_opt::<UInt64Type>());
+    column
+        .map(|column| column.values())
+        .ok_or_else(|| damaged(ArrowError::IpcError("the rows have no places".to_owned())))
+}
+
+/// The rows of all batches in their order.
+fn in_order(order: &Sampled, batches: &[RecordBatch]) -> Result<Vec<Row>> {
+    let numbered = || batches.iter().enumerate();
+    let Some(path) = order.only_column() else {
+        let mut rows: Vec<(u64, Row)> = Vec::new();
+        for (number, batch) in numbered() {
+            let settled = places(batch)?.iter().map(|place| Sampled::settled(*place));
+            rows.extend(settled.zip(rows_of(number, batch)));
+        }
+        rows.sort_unstable();
+        return Ok(rows.into_iter().map(|(_, row)| row).collect());
+    };
+    let rows: Vec<Row> = numbered()
+        .flat_map(|(number, batch)| rows_of(number, batch))
+        .collect();
+    let columns = batches.iter().map(|batch| as_view(&column(batch, path)?));
+    let columns = columns.collect::<Result<Vec<ArrayRef>>>()?;
+    let columns: Vec<&dyn Array> = columns.iter().map(|column| &**column).collect();
+    if columns.is_empty() {
+        return Ok(rows);
+    }
+    let values = concat(&columns).map_err(unspilled)?;
+    let nulls_first = SortOptions {
+        descending: false,
+        nulls_first: true,
+    };
+    let sorted = sort_to_indices(&values, Some(nulls_first), None).map_err(unspilled)?;
+    let sorted = sorted.values().iter();
+    Ok(sorted
+        .filter_map(|row| rows.get(*row as usize).copied())
+        .collect())
+}
+
+/// Texts as views: of all batches together they may have more bytes than plain ones can.
+fn as_view(column: &ArrayRef) -> Result<ArrayRef> {
+    let view = match column.data_type() {
+        DataType::Utf8 => DataType::Utf8View,
+        DataType::Binary => DataType::BinaryView,
+        _ => return Ok(Arc::clone(column)),
+    };
+    strict_cast(column, &view).map_err(unspilled)
+}
+
+fn damaged(cause: ArrowError) -> Error {
+    let message = "a temporary file is not as it was written: run it again";
+    Error::corrupt("optimize.spilled", message).because(cause)
+}
