@@ -19,7 +19,7 @@ use super::{
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField};
 use crate::codec::file_columns::{FileColumn, FileColumns, STATS};
 use crate::codec::filter_concat::{self, SelectedRows, filter_concat, nulls};
-use crate::codec::parquet_file::{FetchedBytes, RowGroupRequest, guarded};
+use crate::codec::parquet_file::{BatchSize, FetchedBytes, RowGroupRequest, guarded};
 use crate::codec::statistics::render_stats_as;
 use crate::error::{Error, Result};
 use crate::spec::arrow::strict_cast;
@@ -84,7 +84,7 @@ impl CheckpointFile {
         request: RowGroupRequest,
         fetched: &FetchedBytes,
     ) -> Result<GuardedReader> {
-        let reader = || request.reader(&self.arrow, fetched, BATCH_ROWS, &PAGES);
+        let reader = || request.reader(&self.arrow, fetched, BatchSize::Rows(BATCH_ROWS), &PAGES);
         guarded(CODE, reader).map(GuardedReader)
     }
 }

@@ -16,7 +16,7 @@ use super::batch_plan::plan;
 use super::fetched::FetchedBytes;
 use super::known_dictionaries;
 use super::leaves::{leaf_types, with_leaf_types};
-use super::pages::{LeafPages, PageRules, check_pages};
+use super::pages::{PageRules, check_pages};
 use crate::error::{Error, Result};
 
 /// What it costs a column to begin or end a run of rows, and to decode a row that a mask then drops,
@@ -24,6 +24,15 @@ use crate::error::{Error, Result};
 /// them dropped, were decoded in 1.02 x the time of all by a mask, in 1.09 x run by run.
 const PER_RUN: usize = 400;
 const PER_DROPPED_ROW: usize = 40;
+
+/// How large the batches of a reader are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BatchSize {
+    /// So many rows.
+    Rows(usize),
+    /// At most so many, and fewer where they decode to more than a batch may have.
+    Bounded(usize),
+}
 
 /// Some rows of some leaves of a row group: which bytes they lie in, and how they are decoded.
 pub struct RowGroupRequest {
@@ -91,7 +100,8 @@ impl RowGroupRequest {
         self.selection.as_ref().map_or(all, RowSelection::row_count)
     }
 
-    /// Checks the pages, and begins to decode them, `batch_rows` rows at a time.
+    /// Checks the pages, and begins to decode them. In bounded batches some texts may come as views, whose
+    /// words many rows share.
     ///
     /// # Errors
     ///
@@ -100,25 +110,17 @@ impl RowGroupRequest {
         self,
         file: &ArrowReaderMetadata,
         fetched: &FetchedBytes,
-        batch_rows: usize,
+        size: BatchSize,
         rules: &PageRules,
     ) -> Result<ParquetRecordBatchReader> {
-        self.check(file, fetched, rules)?;
-        self.build(file, fetched, batch_rows, rules)
-    }
-
-    /// As [`RowGroupRequest::reader`], in batches of at most `batch_rows` rows and of bounded size. Some
-    /// texts may come as views, whose words many rows share.
-    pub(crate) fn bounded_reader(
-        self,
-        file: &ArrowReaderMetadata,
-        fetched: &FetchedBytes,
-        batch_rows: usize,
-        rules: &PageRules,
-    ) -> Result<ParquetRecordBatchReader> {
-        let pages = self.check(file, fetched, rules)?;
-        let Some(group) = file.metadata().row_groups().get(self.row_group) else {
-            return self.build(file, fetched, batch_rows, rules);
+        let metadata = file.metadata();
+        let columns = columns_of(metadata, self.row_group);
+        let pages = check_pages(columns, &self.ranges, fetched, rules)?;
+        let (group, batch_rows) = match (size, metadata.row_groups().get(self.row_group)) {
+            (BatchSize::Bounded(rows), Some(group)) => (group, rows),
+            (BatchSize::Rows(rows) | BatchSize::Bounded(rows), _) => {
+                return self.build(file, fetched, rows, rules);
+            }
         };
         let types = leaf_types(file.schema());
         let selection = self.selection.as_ref();
@@ -143,16 +145,6 @@ impl RowGroupRequest {
             plan.dictionaries,
         )
         .map_err(|cause| Error::corrupt(rules.code, rules.message).because(cause))
-    }
-
-    fn check(
-        &self,
-        file: &ArrowReaderMetadata,
-        fetched: &FetchedBytes,
-        rules: &PageRules,
-    ) -> Result<Vec<LeafPages>> {
-        let columns = columns_of(file.metadata(), self.row_group);
-        check_pages(columns, &self.ranges, fetched, rules)
     }
 
     fn build(

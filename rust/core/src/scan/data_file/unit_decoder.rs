@@ -9,7 +9,7 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection};
 
 use super::open::{OpenFile, Unit};
 use super::views;
-use crate::codec::parquet_file::{FetchedBytes, PageRules, RowGroupRequest};
+use crate::codec::parquet_file::{BatchSize, FetchedBytes, PageRules, RowGroupRequest};
 use crate::error::Result;
 use crate::spec::arrow::cut;
 use crate::storage::{Storage, fetch};
@@ -47,7 +47,12 @@ impl UnitDecoder {
         let request =
             RowGroupRequest::new(metadata, unit.row_group, file.leaves.clone(), selection);
         fetch(storage, &file.path, &request, fetched)?;
-        let reader = request.bounded_reader(&file.arrow, fetched, file.batch_rows, &PAGES)?;
+        let reader = request.reader(
+            &file.arrow,
+            fetched,
+            BatchSize::Bounded(file.batch_rows),
+            &PAGES,
+        )?;
         let schema = reader.schema();
         let mut fields = schema.fields().iter();
         Ok(Self {
