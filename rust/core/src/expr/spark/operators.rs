@@ -66,18 +66,19 @@ impl Printer {
                 expr,
                 pattern,
                 escape_char,
-            } => {
-                let name = format!("{} LIKE ", not(negated));
-                self.like(expr, &name, pattern, *any, escape_char.as_deref())
             }
-            Expr::ILike {
+            | Expr::ILike {
                 negated,
                 any,
                 expr,
                 pattern,
                 escape_char,
             } => {
-                let name = format!("{} ILIKE ", not(negated));
+                let operator = match root {
+                    Expr::Like { .. } => "LIKE",
+                    _ => "ILIKE",
+                };
+                let name = format!("{} {operator} ", not(negated));
                 self.like(expr, &name, pattern, *any, escape_char.as_deref())
             }
             Expr::RLike {
