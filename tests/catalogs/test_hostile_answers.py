@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.answers import Answer, Answering, Servers
 
 import deltareplay as dr
 from deltareplay.catalogs import UnityCatalog
 
 TOKEN = "tok-SECRET-123"
 NESTED = b'{"metadata":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
-
-#: A status, headers and a body, or the pieces of one.
-Answer = tuple[int, dict[str, str], Any]
 
 
 def answer(metadata: dict[str, Any] | None = None, **more: Any) -> Answer:
@@ -88,42 +84,10 @@ ANSWERS: dict[str, tuple[Answer | Callable[[str], Answer], str]] = {
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Answer | Callable[[str], Answer]], str]]:
-    servers: list[ThreadingHTTPServer] = []
-
-    def start(given: Answer | Callable[[str], Answer]) -> str:
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, *_: Any) -> None:
-                pass
-
-            def do_GET(self) -> None:
-                self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                status, headers, body = given(self.path) if callable(given) else given
-                try:
-                    self.send_response(status)
-                    for key, value in headers.items():
-                        self.send_header(key, value)
-                    size = len(body) if isinstance(body, bytes) else 1000
-                    self.send_header("Content-Length", str(size))
-                    self.end_headers()
-                    for piece in [body] if isinstance(body, bytes) else body():
-                        self.wfile.write(piece)
-                        self.wfile.flush()
-                except OSError:
-                    pass  # the client has gone, as it should
-
-            do_POST = do_GET
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}"
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+def serve() -> Iterator[Callable[[Answering], str]]:
+    servers = Servers()
+    yield servers.start
+    servers.stop()
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
+from support.answers import Answer, Servers
 
 import deltareplay as dr
 
@@ -17,34 +15,17 @@ FAST = {"allow_http": "true", "max_retries": "0", "retry_timeout": "1s", "timeou
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[Ask], str]]:
-    servers: list[ThreadingHTTPServer] = []
+    servers = Servers()
 
-    def start(answer: Ask) -> str:
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, *_: Any) -> None:
-                pass
+    def start(ask: Ask) -> str:
+        def answer(path: str) -> Answer:
+            status, location = ask(path)
+            return status, {"Location": location} if location else {}, b""
 
-            def _any(self) -> None:
-                self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                status, location = answer(self.path)
-                self.send_response(status)
-                if location:
-                    self.send_header("Location", location)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            do_GET = do_HEAD = do_PUT = do_PROPFIND = _any
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}"
+        return servers.start(answer)
 
     yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    servers.stop()
 
 
 def tables(address: str) -> dict[str, dr.Table]:

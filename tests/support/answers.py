@@ -1,0 +1,59 @@
+"""Servers on this machine that answer every request as a test wants."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+#: A status, headers and a body, or what makes the pieces of one.
+Answer = tuple[int, dict[str, str], bytes | Callable[[], Iterator[bytes]]]
+
+#: An answer, or what makes one of the path of a request.
+Answering = Answer | Callable[[str], Answer]
+
+
+class Servers:
+    """Starts servers, and stops them all."""
+
+    def __init__(self) -> None:
+        self._running: list[ThreadingHTTPServer] = []
+
+    def start(self, answering: Answering) -> str:
+        """Start a server; returns its address."""
+        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(answering))
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self._running.append(server)
+        return f"http://127.0.0.1:{server.server_port}"
+
+    def stop(self) -> None:
+        for server in self._running:
+            server.shutdown()
+            server.server_close()
+
+
+def _handler(answering: Answering) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+        def _any(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, headers, body = answering(self.path) if callable(answering) else answering
+            with contextlib.suppress(OSError):  # the client has gone, as it should
+                self.send_response(status)
+                for key, value in headers.items():
+                    self.send_header(key, value)
+                size = len(body) if isinstance(body, bytes) else 1000
+                self.send_header("Content-Length", str(size))
+                self.end_headers()
+                for piece in [body] if isinstance(body, bytes) else body():
+                    self.wfile.write(piece)
+                    self.wfile.flush()
+
+        do_GET = do_HEAD = do_POST = do_PUT = do_PROPFIND = _any
+
+    return Handler
