@@ -466,7 +466,7 @@ fn open_file(
 ) -> Result<(OpenFile, Control)> {
     let open = |length| {
         let footer = read_footer(storage, path, length, CheckpointFile::FOOTER)?;
-        CheckpointFile::new(footer, length)
+        CheckpointFile::new(footer.metadata, length)
     };
     let file = match size.map(open) {
         Some(Ok(file)) => file,

@@ -18,7 +18,8 @@ pub(super) fn pass_over(
     let broken = error.kind() == ErrorKind::Corrupt
         && !["path.", "log."]
             .iter()
-            .any(|group| error.code().starts_with(group));
+            .any(|group| error.code().starts_with(group))
+        || error.code() == "data.encrypted";
     if !broken && error.code() != "storage.not_found" {
         return None;
     }

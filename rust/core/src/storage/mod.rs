@@ -41,7 +41,7 @@ pub use local::LocalStorage;
 pub(crate) use location::URI_PATH;
 pub use location::{Location, StoreKind};
 pub use object::ObjectStorage;
-pub(crate) use parquet::{fetch, read_footer};
+pub(crate) use parquet::{Footer, fetch, read_footer};
 pub use resolve::PathResolver;
 pub use scratch::Scratch;
 pub use temporary::TemporaryFile;

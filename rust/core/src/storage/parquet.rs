@@ -6,23 +6,34 @@ use super::Storage;
 use crate::codec::parquet_file::{FetchedBytes, FooterDecoder, FooterRules, RowGroupRequest};
 use crate::error::Result;
 
+/// A footer that was read and checked.
+pub(crate) struct Footer {
+    /// What it says.
+    pub(crate) metadata: ParquetMetaData,
+    /// Whether pages of columns are encrypted.
+    pub(crate) has_encrypted_columns: bool,
+}
+
 /// Fetches, decodes and checks the footer of a file of `length` bytes.
 ///
 /// # Errors
 ///
-/// Corrupt, with the rules' code: it does not decode, or contradicts the file's length. Errors of the
-/// storage.
+/// Corrupt, with the rules' code: it does not decode, or contradicts the file's length. Unsupported:
+/// `data.encrypted`. Errors of the storage.
 pub(crate) fn read_footer(
     storage: &dyn Storage,
     path: &str,
     length: u64,
     rules: FooterRules,
-) -> Result<ParquetMetaData> {
+) -> Result<Footer> {
     let mut decoder = FooterDecoder::new(length, rules)?;
     loop {
         let bytes = storage.read_ranges(path, decoder.missing())?;
-        if let Some(footer) = decoder.push(bytes)? {
-            return Ok(footer);
+        if let Some(metadata) = decoder.push(bytes)? {
+            return Ok(Footer {
+                metadata,
+                has_encrypted_columns: decoder.has_encrypted_columns(),
+            });
         }
     }
 }

@@ -141,8 +141,10 @@ const ROW_GROUP: Type = Struct(&[
     (7, I16),
 ]);
 
+const CIPHER: Type = Struct(&[(1, Binary), (2, Binary), (3, Bool)]);
+
 /// `FileMetaData`
-pub(super) const FILE: [(i16, Type); 7] = [
+pub(super) const FILE: [(i16, Type); 9] = [
     (1, I32),
     (2, List(&SCHEMA_ELEMENT)),
     (3, I64),
@@ -150,6 +152,8 @@ pub(super) const FILE: [(i16, Type); 7] = [
     (5, KEY_VALUES),
     (6, Binary),
     (7, List(&Struct(&[(1, EMPTY), (2, EMPTY)]))),
+    (8, Struct(&[(1, CIPHER), (2, CIPHER)])),
+    (9, Binary),
 ];
 
 const DATA_PAGE: Type = Struct(&[(1, I32), (2, I32), (3, I32), (4, I32), (5, STATISTICS)]);

@@ -33,6 +33,7 @@ pub use fetched::FetchedBytes;
 pub(crate) use leaves::with_leaf_types;
 pub(crate) use legacy_calendar::{LegacyCalendar, LegacyColumns};
 pub(crate) use pages::{MOST_CHECKPOINT_PAGE, PageRules};
+pub(crate) use row_group::BatchSize;
 pub use row_group::RowGroupRequest;
 pub(crate) use write::{codec, writer_options};
 
@@ -59,6 +60,7 @@ pub struct FooterDecoder {
     length: u64,
     rules: FooterRules,
     missing: Vec<Range<u64>>,
+    encrypted_columns: bool,
 }
 
 impl FooterDecoder {
@@ -83,6 +85,7 @@ impl FooterDecoder {
             length,
             rules,
             missing: vec![tail],
+            encrypted_columns: false,
         })
     }
 
@@ -91,11 +94,17 @@ impl FooterDecoder {
         &self.missing
     }
 
+    /// Whether the footer says that columns are encrypted; it is whole itself.
+    pub fn has_encrypted_columns(&self) -> bool {
+        self.encrypted_columns
+    }
+
     /// Takes the bytes of the missing ranges; gives the footer once nothing is missing.
     ///
     /// # Errors
     ///
-    /// Corrupt, with the rules' code: it does not decode, or contradicts the file's length.
+    /// Corrupt, with the rules' code: it does not decode, or contradicts the file's length. Unsupported:
+    /// `data.encrypted`.
     pub fn push(&mut self, bytes: Vec<Bytes>) -> Result<Option<ParquetMetaData>> {
         let metadata = guarded(self.rules.code, || self.decode(bytes))?;
         if let Some(metadata) = &metadata {
@@ -106,7 +115,7 @@ impl FooterDecoder {
 
     fn decode(&mut self, bytes: Vec<Bytes>) -> Result<Option<ParquetMetaData>> {
         let fetched = std::mem::take(&mut self.missing);
-        check_cost(&fetched, &bytes, self.length, &self.rules)?;
+        self.encrypted_columns |= check_cost(&fetched, &bytes, self.length, &self.rules)?;
         let broken = |cause| self.rules.broken(cause);
         self.decoder.push_ranges(fetched, bytes).map_err(broken)?;
         let missing = match self.decoder.try_decode().map_err(broken)? {
@@ -145,32 +154,47 @@ pub(crate) fn guarded<T>(code: &'static str, decode: impl FnOnce() -> Result<T>)
     })
 }
 
-/// The footer itself, in whichever of the pieces it is whole: walked before anything believes it.
+/// What comes of encrypted columns: there are no keys here.
+pub(crate) fn encrypted(what: &str) -> Error {
+    let message = format!(
+        "{what} encrypted, which is not supported: read it with an engine that has the keys, and write it anew"
+    );
+    Error::unsupported("data.encrypted", message)
+}
+
+/// The footer itself, in whichever of the pieces it is whole: walked before anything believes it. Gives
+/// whether it says that columns are encrypted.
 fn check_cost(
     ranges: &[Range<u64>],
     pieces: &[Bytes],
     length: u64,
     rules: &FooterRules,
-) -> Result<()> {
+) -> Result<bool> {
     // length of the footer and magic stand after it
     let end = length.saturating_sub(8);
+    let mut encrypted_columns = false;
     for (range, piece) in ranges.iter().zip(pieces) {
         let footer = if range.end == length {
             let Some((body, trailer)) = piece.split_last_chunk::<8>() else {
                 continue;
             };
-            let [a, b, c, d, ..] = *trailer;
+            let [a, b, c, d, magic @ ..] = *trailer;
+            if magic == *b"PARE" {
+                return Err(encrypted("the Parquet file is"));
+            }
             let size = u32::from_le_bytes([a, b, c, d]) as usize;
             body.len().checked_sub(size).and_then(|at| body.get(at..))
         } else {
             (range.end == end).then_some(&piece[..])
         };
-        if footer.is_some_and(|footer| !thrift::is_bounded(footer)) {
+        let Some(footer) = footer else { continue };
+        let Some(walked) = thrift::walked_footer(footer) else {
             let message = "the Parquet footer claims more than its bytes hold";
             return Err(Error::corrupt(rules.code, message));
-        }
+        };
+        encrypted_columns |= walked.encrypted_columns;
     }
-    Ok(())
+    Ok(encrypted_columns)
 }
 
 /// Claims of the footer against the length of the file.

@@ -28,12 +28,24 @@ enum OpenValue {
     Map(u8, u8, u64, bool),
 }
 
-/// Whether the bytes begin with a footer that can be walked in as many steps as it has bytes, and whose
-/// schema is a tree of the elements that it has.
-pub(super) fn is_bounded(bytes: &[u8]) -> bool {
+/// What a look at a footer shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WalkedFooter {
+    /// It names an algorithm of encryption: pages of columns are encrypted.
+    pub(super) encrypted_columns: bool,
+}
+
+/// Looks at a footer that can be walked in as many steps as it has bytes, and whose schema is a tree of the
+/// elements that it has; `None` for any other bytes.
+pub(super) fn walked_footer(bytes: &[u8]) -> Option<WalkedFooter> {
+    let mut encrypted_columns = false;
     // groups: how many elements come after each, and how many children it claims
     let mut groups: Vec<(u64, u64)> = Vec::new();
-    let walked = walk(bytes, &FILE, &mut |open, number| {
+    walk(bytes, &FILE, &mut |open, number| {
+        let Some(number) = number else {
+            encrypted_columns |= matches!(open, [OpenValue::Struct(_, 8), _]);
+            return Some(());
+        };
         let [
             OpenValue::Struct(_, 2),
             OpenValue::List(.., after),
@@ -49,8 +61,8 @@ pub(super) fn is_bounded(bytes: &[u8]) -> bool {
             _ => groups.push((*after, children)),
         }
         Some(())
-    });
-    walked.is_some() && is_flat(&groups)
+    })?;
+    is_flat(&groups).then_some(WalkedFooter { encrypted_columns })
 }
 
 /// Whether no group lies too deep.
@@ -120,6 +132,9 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     let mut header = PageHeader::default();
     let mut values = [None; 3];
     header.length = walk(bytes, &PAGE, &mut |open, number| {
+        let Some(number) = number else {
+            return Some(());
+        };
         match open {
             [OpenValue::Struct(_, 1)] => header.kind = number,
             [OpenValue::Struct(_, 2)] => header.uncompressed = number,
@@ -144,11 +159,12 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     Some(header)
 }
 
-/// Walks a struct, shows its integers and booleans, and gives its length.
+/// Walks a struct, shows its integers and booleans, and that another value has been opened, and gives its
+/// length.
 fn walk(
     bytes: &[u8],
     fields: Fields,
-    seen: &mut dyn FnMut(&[OpenValue], i64) -> Option<()>,
+    seen: &mut dyn FnMut(&[OpenValue], Option<i64>) -> Option<()>,
 ) -> Option<usize> {
     let mut rest = bytes;
     let mut open = vec![OpenValue::Struct(fields, 0)];
@@ -171,7 +187,7 @@ fn walk(
                     return None;
                 }
                 if matches!(of, 1 | 2) {
-                    seen(&open, i64::from(of == 1))?; // a boolean is its type
+                    seen(&open, Some(i64::from(of == 1)))?; // a boolean is its type
                     continue;
                 }
                 (of, known)
@@ -199,9 +215,10 @@ fn walk(
             if matches!(known, Some(Type::I32)) {
                 i32::try_from(number).ok()?;
             }
-            seen(&open, number)?;
+            seen(&open, Some(number))?;
         } else if let Some(inner) = value(of, known, &mut rest)? {
             open.push(inner);
+            seen(&open, None)?;
         }
         if open.len() > MAX_DEPTH {
             return None;

@@ -10,7 +10,7 @@ use super::DataFile;
 use super::file_schema::int96_in_micros;
 use crate::codec::parquet_file::{FooterRules, MOST_BATCH_BYTES, width};
 use crate::error::{Error, ErrorKind, Result};
-use crate::storage::{Storage, read_footer};
+use crate::storage::{Footer, Storage, read_footer};
 
 /// Constants take next to no space in Parquet: a million rows may be some dozen bytes.
 const RULES: FooterRules = FooterRules {
@@ -30,15 +30,11 @@ const FEW_BATCH_ROWS: u64 = 1024;
 const MOST_BATCH_ROWS: u64 = 64 * 1024;
 
 /// The footer, with the page index where `pages` are of use, and the length of the file.
-pub(super) fn footer(
-    storage: &dyn Storage,
-    file: &DataFile,
-    pages: bool,
-) -> Result<(ParquetMetaData, u64)> {
+pub(super) fn footer(storage: &dyn Storage, file: &DataFile, pages: bool) -> Result<(Footer, u64)> {
     let read = |length: u64| {
         let footer = |rules| {
-            let metadata = read_footer(storage, &file.path, length, rules)?;
-            Ok((metadata, length))
+            let footer = read_footer(storage, &file.path, length, rules)?;
+            Ok((footer, length))
         };
         if !pages {
             return footer(RULES);

@@ -19,6 +19,7 @@ use super::plan::{OutputColumn, ReadPlan};
 use super::prune::{Described, Known};
 use super::shape::Part;
 use crate::codec::deletion_vector::DeletionVector;
+use crate::codec::parquet_file::encrypted;
 use crate::error::{Error, Result};
 use crate::expr::{BoundColumn, BoundPredicate};
 use crate::spec::schema::PrimitiveType;
@@ -31,6 +32,7 @@ pub struct OpenFile {
     pub(super) log_path: String,
     pub(super) length: u64,
     pub(super) arrow: ArrowReaderMetadata,
+    has_encrypted_columns: bool,
     /// The leaves that are decoded.
     pub(super) leaves: Vec<usize>,
     /// Where each column of the plan comes from; those that are not in a file are `Missing`.
@@ -70,7 +72,8 @@ impl ReadPlan {
     /// # Errors
     ///
     /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.footer`,
-    /// `data.type`, `data.ambiguous`, `dv.beyond_file`, `partition_value.parse`. Storage errors.
+    /// `data.type`, `data.ambiguous`, `dv.beyond_file`, `partition_value.parse`. Unsupported:
+    /// `data.encrypted`. Storage errors.
     pub fn open_file(&self, storage: &dyn Storage, file: &DataFile) -> Result<OpenFile> {
         OpenFile::new(self, storage, file)
     }
@@ -87,13 +90,20 @@ impl OpenFile {
     }
 
     fn open(plan: &ReadPlan, storage: &dyn Storage, file: &DataFile) -> Result<Self> {
-        let (metadata, length) = footer(storage, file, plan.filters_data())?;
-        let arrow = arrow_metadata(Arc::new(metadata)).map_err(|cause| {
+        let (footer, length) = footer(storage, file, plan.filters_data())?;
+        let has_encrypted_columns = footer.has_encrypted_columns;
+        let arrow = arrow_metadata(Arc::new(footer.metadata)).map_err(|cause| {
             let message = "the Parquet schema has no counterpart in Arrow";
             Error::corrupt("data.footer", message).because(cause)
         })?;
         let schema = FileSchema::new(arrow.schema(), arrow.metadata().file_metadata())?;
-        let whole = |plan: &ReadPlan| Self::of(plan, file, &schema, &arrow, length);
+        let whole = |plan: &ReadPlan| {
+            let opened = Self::of(plan, file, &schema, &arrow, length)?;
+            Ok::<_, Error>(Self {
+                has_encrypted_columns,
+                ..opened
+            })
+        };
         if let Some(steps) = plan.steps() {
             let (filter_pass, mut rest) = (whole(&steps.filter_pass)?, whole(&steps.rest)?);
             if !filter_pass.leaves.is_empty() && filter_pass.bytes() <= rest.bytes() {
@@ -162,6 +172,7 @@ impl OpenFile {
             row_groups,
             first_rows,
             arrow: arrow.clone(),
+            has_encrypted_columns: false,
         })
     }
 
@@ -234,6 +245,12 @@ impl OpenFile {
     }
 
     pub(super) fn blame(&self, error: Error) -> Error {
+        let error = match error.code() {
+            "data.pages" if self.has_encrypted_columns => {
+                encrypted("a column of the Parquet file is").because(error)
+            }
+            _ => error,
+        };
         blame(error, &self.log_path)
     }
 

@@ -67,7 +67,7 @@ impl FooterStatistics {
     pub fn read(&self, source: &Source, path: &str, size: u64) -> Result<String> {
         let stored = source.resolver.resolve("", path)?;
         let footer = read_footer(&*source.storage, &stored, size, RULES);
-        self.of(&footer.map_err(|error| error.at_path(path))?)
+        self.of(&footer.map_err(|error| error.at_path(path))?.metadata)
     }
 
     fn of(&self, footer: &ParquetMetaData) -> Result<String> {

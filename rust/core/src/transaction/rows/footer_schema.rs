@@ -28,7 +28,7 @@ const SPARK: &str = "org.apache.spark.sql.parquet.row.metadata";
 pub fn footer_schema(source: &Source, path: &str, size: u64) -> Result<StructType> {
     let stored = source.resolver.resolve("", path)?;
     read_footer(&*source.storage, &stored, size, RULES)
-        .and_then(|footer| schema(&footer))
+        .and_then(|footer| schema(&footer.metadata))
         .map_err(|error| error.at_path(&*stored))
 }
 

@@ -5,6 +5,20 @@ fn is_walked(bytes: &[u8]) -> bool {
     walk(bytes, &[], &mut |_, _| Some(())).is_some()
 }
 
+fn is_footer(bytes: &[u8]) -> bool {
+    walked_footer(bytes).is_some()
+}
+
+#[test]
+fn encryption_of_columns_is_seen() {
+    let found = |bytes: &[u8]| walked_footer(bytes).unwrap().encrypted_columns;
+    assert!(!found(b"\x15\x02\x00"));
+    // field 8, AES_GCM_V1 with the unique part of a file
+    assert!(found(b"\x15\x02\x7c\x1c\x28\x02ab\x00\x00\x00"));
+    // text of an algorithm
+    assert!(!is_footer(b"\x15\x02\x78\x02ab\x00"));
+}
+
 #[test]
 fn what_takes_its_bytes_is_walked() {
     for sound in [
@@ -81,7 +95,7 @@ fn children_of_a_schema_are_there_and_not_too_deep() {
         &[2, 1, -1, 1, -1],
         &[3, -1, 2, -1, -1, -1],
     ] {
-        assert!(is_bounded(&schema(sound)), "{sound:?}");
+        assert!(is_footer(&schema(sound)), "{sound:?}");
     }
     for lie in [
         &[1][..],
@@ -89,32 +103,32 @@ fn children_of_a_schema_are_there_and_not_too_deep() {
         &[1 << 30, -1],
         &[1, i64::from(i32::MAX)],
     ] {
-        assert!(!is_bounded(&schema(lie)), "{lie:?}");
+        assert!(!is_footer(&schema(lie)), "{lie:?}");
     }
     let chain = |depth: usize| [vec![1; depth], vec![-1]].concat();
-    assert!(is_bounded(&schema(&chain(MAX_SCHEMA_DEPTH))));
-    assert!(!is_bounded(&schema(&chain(MAX_SCHEMA_DEPTH + 1))));
+    assert!(is_footer(&schema(&chain(MAX_SCHEMA_DEPTH))));
+    assert!(!is_footer(&schema(&chain(MAX_SCHEMA_DEPTH + 1))));
     // as many groups side by side
     let wide = [vec![5_000], [1, -1].repeat(5_000)].concat();
-    assert!(is_bounded(&schema(&wide)));
+    assert!(is_footer(&schema(&wide)));
     let mixed = [vec![2, -1], chain(MAX_SCHEMA_DEPTH - 1)].concat();
-    assert!(is_bounded(&schema(&mixed)));
+    assert!(is_footer(&schema(&mixed)));
     let mixed = [vec![2, -1], chain(MAX_SCHEMA_DEPTH)].concat();
-    assert!(!is_bounded(&schema(&mixed)));
+    assert!(!is_footer(&schema(&mixed)));
 }
 
 #[test]
 fn known_fields_are_of_their_types() {
     // the children as a byte, which a decoder that trusts the field reads as a number of five
-    assert!(!is_bounded(
+    assert!(!is_footer(
         b"\x15\x02\x19\x1c\x48\x01a\x13\xff\xf5\xff\xff\x07\x00\x00"
     ));
-    assert!(!is_bounded(b"\x15\x02\x16\x02\x00")); // the schema as a number
-    assert!(!is_bounded(b"\x15\x02\x19\x25\x02\x02\x00")); // a schema of numbers
-    assert!(!is_bounded(b"\x16\x02\x00")); // the format as a long number
-    assert!(is_bounded(b"\x15\x02\x00"));
+    assert!(!is_footer(b"\x15\x02\x16\x02\x00")); // the schema as a number
+    assert!(!is_footer(b"\x15\x02\x19\x25\x02\x02\x00")); // a schema of numbers
+    assert!(!is_footer(b"\x16\x02\x00")); // the format as a long number
+    assert!(is_footer(b"\x15\x02\x00"));
     // a field that nobody knows is anything
-    assert!(is_bounded(b"\x05\xc8\x01\x02\x00"));
+    assert!(is_footer(b"\x05\xc8\x01\x02\x00"));
 }
 
 #[test]
