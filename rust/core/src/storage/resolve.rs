@@ -32,8 +32,8 @@ impl PathResolver {
     /// A relative path counts from `directory` (empty for the table root, `_delta_log/_sidecars` for
     /// sidecars); the result is relative to the table root. An absolute path or URI must lie on the
     /// table's own store, below its root, and becomes relative to it; below an allowed root the
-    /// result is absolute within that store and begins with `/`. `.` and empty parts vanish; `..` is
-    /// refused even where it would stay inside. Data lies outside of the logs of tables: without a
+    /// result is absolute within that store and begins with `/`. `.` and empty parts vanish, and `..`
+    /// takes the part before it along, whatever that is on disk: other engines compare paths so, too. Data lies outside of the logs of tables: without a
     /// `directory`, no part of a path may be `_delta_log`.
     ///
     /// # Errors
@@ -66,6 +66,8 @@ impl PathResolver {
             return self.absolute(&self.root, &path, encoded).map(Cow::Owned);
         }
         if let Some((scheme, rest)) = split_scheme(encoded) {
+            let climbed = climbed(rest).ok_or_else(|| escapes(encoded))?;
+            let rest = &*climbed;
             let place = Location::parse_uri(&scheme, rest, encoded).map_err(|cause| {
                 let text = decode(rest).unwrap_or_default();
                 if text.split('/').any(|part| part == "..") {
@@ -159,28 +161,51 @@ fn without_climbing(path: &str) -> Cow<'_, str> {
     Cow::Owned(parts.join("/"))
 }
 
-/// Decoded once, without a slash at either end, without `.` and empty parts; borrowed where the path
+/// What follows the scheme of a URI, with each `..` and the part before it gone; `None` above its root.
+fn climbed(rest: &str) -> Option<Cow<'_, str>> {
+    if !rest.contains("..") {
+        return Some(Cow::Borrowed(rest));
+    }
+    let after_slashes = rest.strip_prefix("//").unwrap_or_default();
+    let authority = match after_slashes.find('/') {
+        Some(slash) => rest.len() - after_slashes.len() + slash,
+        None if rest.starts_with("//") => rest.len(),
+        None => 0,
+    };
+    let (authority, path) = rest.split_at_checked(authority)?;
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        match part {
+            ".." => drop(parts.pop()?),
+            "." => {}
+            part => parts.push(part),
+        }
+    }
+    let slash = if path.starts_with('/') { "/" } else { "" };
+    Some(Cow::Owned(format!("{authority}{slash}{}", parts.join("/"))))
+}
+
+/// Decoded once, without a slash at either end, without `.`, `..` and empty parts; borrowed where the path
 /// is so already, which is nearly always.
 fn normal<'p>(encoded: &'p str, shown: &str) -> Result<Cow<'p, str>> {
     let decoded = decode(encoded).ok_or_else(|| encoding(shown))?;
     if decoded.contains('\0') {
         return Err(encoding(shown));
     }
-    let mut plain = true;
-    for part in decoded.split('/') {
-        match part {
-            ".." => return Err(escapes(shown)),
-            "" | "." => plain = false,
-            _ => {}
-        }
-    }
-    if plain {
+    if !decoded
+        .split('/')
+        .any(|part| matches!(part, "" | "." | ".."))
+    {
         return Ok(decoded);
     }
-    let parts: Vec<&str> = decoded
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != ".")
-        .collect();
+    let mut parts: Vec<&str> = Vec::new();
+    for part in decoded.split('/') {
+        match part {
+            ".." => drop(parts.pop().ok_or_else(|| escapes(shown))?),
+            "" | "." => {}
+            part => parts.push(part),
+        }
+    }
     Ok(Cow::Owned(parts.join("/")))
 }
 
