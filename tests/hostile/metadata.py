@@ -182,8 +182,7 @@ for _name, (_mode, _fields, _rows) in MAPPED.items():
 @case(
     "schema",
     "a partition column that is none",
-    snapshot=1,
-    rows=GOOD,
+    snapshot=Refused(FIRST),
     verify=("transaction.partition_columns",),
     found=FIRST,
     start=False,

@@ -77,7 +77,19 @@ impl TableDefinition {
         warnings: &mut Vec<LogWarning>,
     ) -> Result<Self> {
         source.admit(&protocol)?;
+        if protocol.has_idle_lists() {
+            warnings.push(LogWarning {
+                code: "protocol.empty_lists",
+                path: None,
+                version: None,
+                message: "the protocol action has an empty list of features beside a version that knows no such \
+                          lists: it was taken as absent, and other engines may refuse the table"
+                    .to_owned(),
+            });
+        }
+        let protocol = protocol.without_idle_lists();
         let schema = StructType::parse(&metadata.schema_string)?;
+        metadata.check_partition_columns(&schema)?;
         let (properties, problems) = TableProperties::new(&metadata, &protocol)?;
         warnings.extend(problems.into_iter().map(|problem| LogWarning {
             code: "properties.invalid",

@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::error::{Error, Result};
+use crate::spec::json::clipped;
+use crate::spec::schema::StructType;
+
 /// `metaData`: identity, schema and properties of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -30,6 +34,32 @@ pub struct Metadata {
     pub created_time: Option<i64>,
     /// Table properties.
     pub configuration: BTreeMap<String, String>,
+}
+
+impl Metadata {
+    /// Each partition column is a column of the schema, by its very name.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `transaction.partition_columns`.
+    pub fn check_partition_columns(&self, schema: &StructType) -> Result<()> {
+        for column in &self.partition_columns {
+            let name = clipped(column);
+            let message = match schema.field(column) {
+                Some(field) if field.name == *column => continue,
+                Some(field) => format!(
+                    "partitionColumns of the metadata name {name}, which the schema spells {}: names differ in \
+                     case, and engines read such a table differently",
+                    clipped(&field.name)
+                ),
+                None => format!(
+                    "partitionColumns of the metadata name {name}, which is not in the schema"
+                ),
+            };
+            return Err(Error::corrupt("transaction.partition_columns", message));
+        }
+        Ok(())
+    }
 }
 
 /// `format`: how data files are encoded.

@@ -151,10 +151,9 @@ impl Protocol {
     /// repetition do not matter.
     pub fn is_equivalent(&self, other: &Self) -> bool {
         let sets = |protocol: &Self| {
-            [&protocol.reader_features, &protocol.writer_features].map(|list| {
-                list.as_ref()
-                    .map(|list| list.iter().cloned().collect::<HashSet<_>>())
-            })
+            let protocol = protocol.clone().without_idle_lists();
+            [protocol.reader_features, protocol.writer_features]
+                .map(|list| list.map(HashSet::<String>::from_iter))
         };
         self.min_reader_version == other.min_reader_version
             && self.min_writer_version == other.min_writer_version
@@ -182,7 +181,34 @@ impl Protocol {
         Err(Error::unsupported("protocol.reader_features", message))
     }
 
-    /// Versions and feature lists fit together. Versions above those known here are not checked.
+    /// Whether an empty feature list stands beside a version that has none; some writers leave it there.
+    pub fn has_idle_lists(&self) -> bool {
+        let idle = |list: &Option<Vec<String>>, version: i32, most: i32| {
+            version < most && list.as_ref().is_some_and(Vec::is_empty)
+        };
+        idle(
+            &self.reader_features,
+            self.min_reader_version,
+            MAX_READER_VERSION,
+        ) || idle(
+            &self.writer_features,
+            self.min_writer_version,
+            MAX_WRITER_VERSION,
+        )
+    }
+
+    /// The same with such lists absent.
+    pub fn without_idle_lists(mut self) -> Self {
+        if self.min_reader_version < MAX_READER_VERSION {
+            self.reader_features.take_if(|list| list.is_empty());
+        }
+        if self.min_writer_version < MAX_WRITER_VERSION {
+            self.writer_features.take_if(|list| list.is_empty());
+        }
+        self
+    }
+
+    /// Versions and feature lists fit together, but for empty ones that say nothing. Versions above those known here are not checked.
     ///
     /// # Errors
     ///
@@ -205,15 +231,23 @@ impl Protocol {
         if reader > MAX_READER_VERSION || writer > MAX_WRITER_VERSION {
             return None;
         }
-        if self.reader_features.is_some() != (reader == MAX_READER_VERSION) {
-            return Some(format!(
-                "readerFeatures belongs to reader version 3 alone, found version {reader}"
-            ));
-        }
-        if self.writer_features.is_some() != (writer == MAX_WRITER_VERSION) {
-            return Some(format!(
-                "writerFeatures belongs to writer version 7 alone, found version {writer}"
-            ));
+        for (list, kind, version, most) in [
+            (&self.reader_features, "reader", reader, MAX_READER_VERSION),
+            (&self.writer_features, "writer", writer, MAX_WRITER_VERSION),
+        ] {
+            match list {
+                None if version == most => {
+                    return Some(format!(
+                        "{kind} version {most} needs {kind}Features, which are absent"
+                    ));
+                }
+                Some(list) if version < most && !list.is_empty() => {
+                    return Some(format!(
+                        "{kind}Features belong to {kind} version {most} alone, found version {version}"
+                    ));
+                }
+                _ => {}
+            }
         }
         if reader == MAX_READER_VERSION && writer != MAX_WRITER_VERSION {
             return Some(format!(

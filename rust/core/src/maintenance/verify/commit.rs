@@ -99,6 +99,10 @@ fn definition(
     if let Err(error) = protocol.check_well_formed() {
         findings.add(Severity::Error, error.code(), place, error.message());
     }
+    if protocol.has_idle_lists() {
+        let message = "the protocol action has an empty list of features beside a version that knows no such lists";
+        findings.add(Severity::Warning, "protocol.empty_lists", place, message);
+    }
     for obstacle in protocol.why_not_readable() {
         let message = format!("this build cannot read the version: {obstacle}");
         findings.add(Severity::Info, "protocol.reader_features", place, message);
@@ -130,16 +134,8 @@ fn definition(
     for fault in mapping::faults(&schema, metadata, protocol)? {
         findings.add(Severity::Error, "schema.column_mapping", place, fault);
     }
-    for column in &metadata.partition_columns {
-        if schema.field(column).is_none() {
-            let message = format!("the partition column {column:?} is not in the schema");
-            findings.add(
-                Severity::Error,
-                "transaction.partition_columns",
-                place,
-                message,
-            );
-        }
+    if let Err(error) = metadata.check_partition_columns(&schema) {
+        findings.add(Severity::Error, error.code(), place, error.message());
     }
     let called = Protocol::automatically_enabled_features(metadata, None);
     for feature in findings.unless_interrupted(called)?.unwrap_or_default() {

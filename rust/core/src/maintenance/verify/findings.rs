@@ -199,6 +199,9 @@ fn remedy(code: &str, path: &str) -> &'static str {
         _ if code.starts_with("dv.") => {
             "restore the file of the deletion vector; without it deleted rows look like live ones"
         }
+        "protocol.malformed" | "protocol.empty_lists" => {
+            "commit a protocol that is whole, with the client that wrote this one"
+        }
         _ if code.starts_with("protocol.") => {
             "read and write the table with a client that knows the feature"
         }

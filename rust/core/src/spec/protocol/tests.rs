@@ -253,13 +253,12 @@ fn contradictions_are_corrupt() {
             ..old(3, 6)
         },
         Protocol {
-            reader_features: names(&[]),
-            writer_features: names(&[]),
-            ..old(2, 7)
+            writer_features: names(&["appendOnly"]),
+            ..old(1, 6)
         },
         Protocol {
-            writer_features: names(&[]),
-            ..old(1, 6)
+            reader_features: names(&["columnMapping"]),
+            ..old(2, 5)
         },
         listed(&["deletionVectors"], &[]),
         listed(&["unknown"], &[]),
@@ -281,6 +280,40 @@ fn contradictions_are_corrupt() {
             "{protocol:?}"
         );
     }
+}
+
+/// Older releases of deltalake write such lists (delta-io/delta-rs issue 3354).
+#[test]
+fn empty_lists_beside_versions_without_lists_are_absent() {
+    for (protocol, same) in [
+        (
+            Protocol {
+                reader_features: names(&[]),
+                writer_features: names(&[]),
+                ..old(1, 2)
+            },
+            old(1, 2),
+        ),
+        (
+            Protocol {
+                reader_features: names(&[]),
+                writer_features: names(&["appendOnly"]),
+                ..old(2, 7)
+            },
+            Protocol {
+                writer_features: names(&["appendOnly"]),
+                ..old(2, 7)
+            },
+        ),
+    ] {
+        protocol.check_writable().unwrap();
+        assert!(protocol.has_idle_lists() && !same.has_idle_lists());
+        assert!(protocol.is_equivalent(&same));
+        assert_eq!(protocol.without_idle_lists(), same);
+    }
+    let whole = listed(&[], &[]);
+    assert!(!whole.has_idle_lists());
+    assert_eq!(whole.clone().without_idle_lists(), whole);
 }
 
 #[test]

@@ -1,0 +1,98 @@
+"""Protocols and metadata that contradict themselves, as other writers have left them in logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import data, logs
+
+import deltareplay as dr
+
+SCHEMA = logs.schema(id="long", BIRTH="integer")
+
+
+def table_of(path: Path, protocol: dict[str, Any], partition_columns: list[str]) -> dr.Table:
+    log = logs.LogBuilder(path)
+    values = dict.fromkeys(partition_columns, "1")
+    add = data.write(path, "f.parquet", {"id": [0]}, partition_values=values)
+    action = {"protocol": protocol}
+    log.create(SCHEMA, add, protocol_action=action, partition_columns=partition_columns)
+    return dr.Table(log.uri)
+
+
+@pytest.mark.parametrize(
+    ("versions", "lists"),
+    [
+        # deltalake 0.25 logs these when it restores (delta-io/delta-rs issue 3354)
+        ((1, 2), ["readerFeatures", "writerFeatures"]),
+        ((1, 7), ["readerFeatures", "writerFeatures"]),
+        ((2, 5), ["writerFeatures"]),
+    ],
+    ids=str,
+)
+def test_empty_lists_beside_old_versions_are_absent(
+    tmp_path: Path, versions: tuple[int, int], lists: list[str]
+) -> None:
+    protocol = dict(zip(("minReaderVersion", "minWriterVersion"), versions, strict=True))
+    table = table_of(tmp_path / "t", {**protocol, **{name: [] for name in lists}}, ["BIRTH"])
+    snapshot = table.snapshot()
+    found = snapshot.protocol
+    assert (found.min_reader_version, found.min_writer_version) == versions
+    assert found.reader_features is None
+    assert found.writer_features == ([] if versions[1] == 7 else None)
+    assert [warning.code for warning in snapshot.warnings] == ["protocol.empty_lists"]
+    table.append({"id": [1], "BIRTH": [2]})
+    table.checkpoint()
+    assert dr.Table(table.uri).snapshot().scan().count() == 2
+    verified = dr.Table(table.uri).verify()
+    assert verified.ok
+    assert "protocol.empty_lists" in {finding.code for finding in verified.findings}
+    with pytest.raises(dr.CorruptTableError, match="empty list"):
+        dr.Table(table.uri).snapshot(0, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "message"),
+    [
+        ({"minReaderVersion": 3, "minWriterVersion": 7}, "needs readerFeatures, which are absent"),
+        (
+            {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": []},
+            "needs writerFeatures, which are absent",
+        ),
+        (
+            {"minReaderVersion": 1, "minWriterVersion": 2, "readerFeatures": ["deletionVectors"]},
+            "readerFeatures belong to reader version 3 alone, found version 1",
+        ),
+    ],
+    ids=["no lists", "half a list", "a list too many"],
+)
+def test_other_contradictions_are_refused(
+    tmp_path: Path, protocol: dict[str, Any], message: str
+) -> None:
+    table = table_of(tmp_path / "t", protocol, [])
+    with pytest.raises(dr.CorruptTableError, match=message) as caught:
+        table.snapshot()
+    assert caught.value.code == "protocol.malformed"
+    [finding] = [one for one in table.verify().findings if one.code == "protocol.malformed"]
+    assert "knows the feature" not in str(finding)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        # ClickHouse/ClickHouse issue 114462; delta-spark and deltalake refuse both
+        ("birth", '"birth", which the schema spells "BIRTH"'),
+        ("p", '"p", which is not in the schema'),
+    ],
+)
+def test_partition_columns_are_columns_of_the_schema(
+    tmp_path: Path, column: str, message: str
+) -> None:
+    table = table_of(tmp_path / "t", {"minReaderVersion": 1, "minWriterVersion": 2}, [column])
+    with pytest.raises(dr.CorruptTableError, match=message) as caught:
+        table.snapshot()
+    assert caught.value.code == "transaction.partition_columns"
+    assert caught.value.path == "_delta_log/00000000000000000000.json"
+    assert "transaction.partition_columns" in {one.code for one in table.verify().findings}
