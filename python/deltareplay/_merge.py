@@ -15,6 +15,9 @@ from deltareplay._written import Written, columns_for, options, written
 if TYPE_CHECKING:
     from deltareplay._snapshot import Snapshot
 
+#: Conditions of one word; a column of such a name is passed in a list.
+_CONSTANTS = ("true", "false", "null")
+
 #: When, which action, on which condition, with which columns.
 _Clause = tuple[str, str, str | None, Sequence[tuple[str, str]] | None]
 
@@ -212,8 +215,8 @@ class Merging(TableLocation):
             source: As ``data`` in ``append``.
             on: Which rows match: one or several names of columns that both sides have; a dict from
                 names in the source to names in the table; or any SQL condition, such as
-                ``"target.id = source.id"``. Equalities between the sides, by ``=`` or ``<=>``, make
-                it fast; without one, every row is compared with every other.
+                ``"target.id = source.id"`` or ``"false"``. Equalities between the sides, by ``=``
+                or ``<=>``, make it fast; without one, every row is compared with every other.
             source_alias: The name of the source in expressions.
             target_alias: The name of the table in expressions.
             schema_mode: ``"merge"`` adds columns, and fields of structs, that only the source has:
@@ -251,7 +254,7 @@ def _condition(
     on: str | Sequence[str] | Mapping[str, str], source_alias: str, target_alias: str
 ) -> str:
     """``on`` as an SQL condition."""
-    if isinstance(on, str) and not on.replace("_", "a").isalnum():
+    if isinstance(on, str) and (on.lower() in _CONSTANTS or not on.replace("_", "a").isalnum()):
         return on
     pairs = on if isinstance(on, Mapping) else {name: name for name in names("on", on)}
     sides = (

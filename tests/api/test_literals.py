@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pyarrow as pa
 import pytest
 
@@ -89,6 +90,35 @@ def test_null_and_lists() -> None:
     assert dr.lit(None) == "NULL"
     assert dr.lit((1, "a'", None)) == r"(1, 'a\'', NULL)"
     assert dr.lit({2}) == "(2)"
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns"])
+def test_moments_of_numpy(tmp_path: Path, unit: str) -> None:
+    moment = numpy.datetime64("1970-01-01", unit)  # pandas has ns, and numpy's item() a number then
+    types = {"at": pa.timestamp("us", "UTC"), "n": pa.timestamp("us"), "d": pa.date32()}
+    table = dr.create_table(tmp_path / "t", pa.schema({"id": pa.int64(), **types}))
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    naive = epoch.replace(tzinfo=None)
+    later = epoch + datetime.timedelta(days=400)
+    table.append([{"id": 1, "at": epoch, "n": naive, "d": epoch.date()}, {"id": 2, "at": later}])
+    for column in types:
+        for filter in ([(column, "=", moment)], [(column, "in", [moment])]):
+            found = table.snapshot().scan(filter=filter).to_arrow()["id"].to_pylist()
+            assert found == [1], (column, filter)
+    table.update("id = 2", {"n": moment, "at": moment, "d": dr.lit(moment)})
+    [row] = table.snapshot().scan(filter="id = 2").to_arrow().to_pylist()
+    assert (row["at"], row["n"], row["d"]) == (epoch, naive, epoch.date())
+
+
+def test_moments_of_numpy_that_no_table_has() -> None:
+    for moment in (
+        numpy.datetime64("2026-01-01T00:00:00.000000001", "ns"),
+        numpy.datetime64(2**62, "D"),
+    ):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            dr.lit(moment)
+        assert caught.value.code == "filter.literal"
+    assert dr.lit(numpy.datetime64("NaT", "ns")) == "NULL"
 
 
 @pytest.mark.parametrize("value", [[], (), Decimal("1e40"), 2**130])

@@ -134,6 +134,18 @@ def test_conditions_of_the_join(on: str, expected: int, tmp_path: Path) -> None:
     assert done.metrics["numTargetRowsUpdated"] == updated == expected
 
 
+@pytest.mark.parametrize(("on", "matches"), [("false", 0), ("NULL", 0), ("True", 1)])
+def test_constants_as_conditions(tmp_path: Path, on: str, matches: int) -> None:
+    """As in delta-spark, where ``ON false`` replaces rows in one commit."""
+    table = dr.create_table(tmp_path / "t", SCHEMA)
+    table.append([{"id": 0, "v": 0, "p": "a"}])
+    merge = table.merge([{"id": 1, "v": 1, "p": "b"}], on)
+    merge.when_matched_delete().when_not_matched_insert_all().execute()
+    assert values(table) == ({} if matches else {0: 0, 1: 1})
+    with pytest.raises(dr.InvalidArgumentError, match="false"):
+        table.merge([{"id": 1}], ["false"]).when_matched_delete().execute()
+
+
 def test_other_names(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {}, [])
     source = pa.table({"key": [2], "n": [20]})

@@ -132,13 +132,46 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
         return Ok(Literal::List(values.collect::<PyResult<_>>()?));
     }
     if class.module()? == "numpy" && depth < 2 {
-        return literal(&value.call_method0("item")?, 2); // a scalar of numpy's
+        return numpy_scalar(value);
     }
     Err(PyTypeError::new_err(format!(
         "a value in a filter is None, bool, int, float, Decimal, str, bytes, date, datetime or a list \
          of those, not {}",
         class.name()?
     )))
+}
+
+/// A value of numpy's, as the value of Python that it stands for.
+fn numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
+    let kind: String = value.getattr("dtype")?.getattr("kind")?.extract()?;
+    if kind != "M" || value.ne(value)? {
+        return literal(&value.call_method0("item")?, 2); // NaT, which differs from itself, is None
+    }
+    let dtype = value.getattr("dtype")?;
+    let days = value.call_method1("astype", ("datetime64[D]",))?;
+    if dtype.eq(days.getattr("dtype")?)? || is_coarser_than_days(&dtype.str()?.to_string()) {
+        let day: i64 = days.call_method1("astype", ("int64",))?.extract()?;
+        return i32::try_from(day).map(Literal::Date).map_err(|_| {
+            let message = format!("{value} is a date that tables cannot have");
+            invalid(value.py(), "filter.literal", &message)
+        });
+    }
+    let micros = value.call_method1("astype", ("datetime64[us]",))?;
+    if !micros.eq(value)? {
+        let message = format!(
+            "{value} is no whole number of microseconds, which timestamps of a table have: round it first"
+        );
+        return Err(invalid(value.py(), "filter.literal", &message));
+    }
+    let micros: i64 = micros.call_method1("astype", ("int64",))?.extract()?;
+    Ok(Literal::TimestampNtz(micros))
+}
+
+/// Whether the unit of a `datetime64` is a year, a month or a week.
+fn is_coarser_than_days(dtype: &str) -> bool {
+    ["[Y]", "[M]", "[W]"]
+        .iter()
+        .any(|unit| dtype.ends_with(unit))
 }
 
 /// The SQL text of a value.
