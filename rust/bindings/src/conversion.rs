@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use deltareplay_core::codec::action_json::metadata_from_json;
-use deltareplay_core::error::Result;
+use deltareplay_core::error::{Error, Result};
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::storage::FileMeta;
@@ -49,7 +49,8 @@ impl Conversion {
     ) -> PyResult<Self> {
         detached(py, || {
             Ok(Self(core::Conversion {
-                partition_schema: StructType::parse(partition_schema)?,
+                partition_schema: StructType::parse(partition_schema)
+                    .map_err(Error::of_argument)?,
                 properties,
                 statistics,
             }))

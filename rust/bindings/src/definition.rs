@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use deltareplay_core::codec::action_json::metadata_from_json;
+use deltareplay_core::error::Error;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::table::TableDefinition;
 use deltareplay_core::transaction::alter::replaced;
@@ -24,7 +25,7 @@ pub(crate) fn new_table(
 ) -> PyResult<(String, Versions)> {
     detached(py, || {
         let definition = TableDefinition {
-            schema: StructType::parse(schema_string)?,
+            schema: StructType::parse(schema_string).map_err(Error::of_argument)?,
             partition_columns,
             properties,
             ..TableDefinition::default()
@@ -45,7 +46,10 @@ pub(crate) fn with_columns(
     detached(py, || {
         let old = metadata_from_json(metadata)?;
         let known = StructType::parse(&old.schema_string)?;
-        let new = merged(&known, &StructType::parse(schema_string)?)?;
+        let new = merged(
+            &known,
+            &StructType::parse(schema_string).map_err(Error::of_argument)?,
+        )?;
         if new == known {
             return Ok(None);
         }
@@ -63,7 +67,7 @@ pub(crate) fn overwritten_metadata(
 ) -> PyResult<String> {
     detached(py, || {
         let old = metadata_from_json(metadata)?;
-        let schema = StructType::parse(schema_string)?;
+        let schema = StructType::parse(schema_string).map_err(Error::of_argument)?;
         let new = replaced::overwritten_metadata(&old, &schema, partition_columns)?;
         Ok(json!(new).to_string())
     })

@@ -139,6 +139,15 @@ impl Error {
         self
     }
 
+    /// The same where a caller has passed what is wrong, and no table has it: corrupt becomes invalid.
+    #[must_use]
+    pub fn of_argument(mut self) -> Self {
+        if self.0.kind == ErrorKind::Corrupt {
+            self.0.kind = ErrorKind::InvalidArgument;
+        }
+        self
+    }
+
     /// Keeps the error that led to this one.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {

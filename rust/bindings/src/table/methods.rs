@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use deltareplay_core::changes::ChangeOptions;
 use deltareplay_core::derived::checkpoint::CheckpointLayout;
-use deltareplay_core::error::Result;
+use deltareplay_core::error::{Error, Result};
 use deltareplay_core::scan::Bitmaps;
 use deltareplay_core::spec::DeletionVectorDescriptor;
 use deltareplay_core::spec::schema::StructType;
@@ -191,7 +191,7 @@ impl Table {
         let mode: CreateMode = variant_named(mode).unwrap_or_default();
         detached(py, || {
             let definition = TableDefinition {
-                schema: StructType::parse(schema_string)?,
+                schema: StructType::parse(schema_string).map_err(Error::of_argument)?,
                 partition_columns: partition_columns.unwrap_or_default(),
                 clustering_columns: clustering_columns.unwrap_or_default(),
                 properties,
@@ -224,7 +224,7 @@ impl Table {
         let mode: CreateMode = variant_named(mode).unwrap_or_default();
         let made = detached(py, || {
             let definition = TableDefinition {
-                schema: StructType::parse(schema_string)?,
+                schema: StructType::parse(schema_string).map_err(Error::of_argument)?,
                 partition_columns: partition_columns.unwrap_or_default(),
                 clustering_columns: clustering_columns.unwrap_or_default(),
                 properties,
