@@ -143,14 +143,31 @@ pub(crate) fn delete_files(py: Python<'_>, table: &Table, paths: Vec<String>) ->
     detached(py, || vacuum::delete_files(table.0.source(), &paths))
 }
 
-/// Records that a full vacuum is done, and deletes directories that are empty; returns how many.
+/// The last commit whose removed files a full vacuum deletes, for `finish_vacuum`.
 #[pyfunction]
+pub(crate) fn covered_by_vacuum(
+    py: Python<'_>,
+    table: &Table,
+    snapshot: &Snapshot,
+    cutoff: i64,
+) -> PyResult<Option<u64>> {
+    detached(py, || {
+        vacuum::covered(table.0.source(), snapshot.state(), cutoff)
+    })
+}
+
+/// Records how far a full vacuum went, and deletes directories that are empty; returns how many.
+#[pyfunction]
+#[pyo3(signature = (table, covered, directories))]
 pub(crate) fn finish_vacuum(
     py: Python<'_>,
     table: &Table,
+    covered: Option<u64>,
     directories: Vec<String>,
 ) -> PyResult<usize> {
-    detached(py, || vacuum::finish(table.0.source(), &directories))
+    detached(py, || {
+        vacuum::finish(table.0.source(), covered, &directories)
+    })
 }
 
 /// What is wrong with the log, as JSON; the files that it names; since when others are orphans.

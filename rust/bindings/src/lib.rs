@@ -55,9 +55,9 @@ mod _native {
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]
     use super::executors::{
-        delete_files, finish_vacuum, listing_parts, named_files, old_directories, old_files,
-        orphan_findings, removed_files, vacuum_period, verify_files, verify_log, verify_split,
-        visible_names,
+        covered_by_vacuum, delete_files, finish_vacuum, listing_parts, named_files,
+        old_directories, old_files, orphan_findings, removed_files, vacuum_period, verify_files,
+        verify_log, verify_split, visible_names,
     };
     #[pymodule_export]
     use super::filter::{

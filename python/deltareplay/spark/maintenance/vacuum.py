@@ -104,13 +104,14 @@ def vacuum(
             if error.code != "storage.full":
                 raise
             is_late = True  # deleting makes space for it
+    covered = _native.covered_by_vacuum(of._native, snapshot._native, cutoff)
     # files that go make their directories young
     directories = _native.old_directories(
         of._native, _native.visible_names(snapshot._native), cutoff
     )
     try:
         _delete(spark, of, paths)
-        vacuumed = _native.finish_vacuum(of._native, directories)
+        vacuumed = _native.finish_vacuum(of._native, covered, directories)
     except DeltaReplayError:
         if log:
             _end(of, "FAILED", 0, 0)

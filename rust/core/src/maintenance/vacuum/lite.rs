@@ -26,16 +26,31 @@ const INFO: &str = "_delta_log/_last_vacuum_info";
 const MOST_INFO_BYTES: u64 = 1 << 20;
 const LATEST: &str = "latestCommitVersionOutsideOfRetentionWindow";
 
+/// The commits up to a snapshot, and the last of them from before the cutoff: a vacuum that has deleted what
+/// they removed need not look at them again.
+fn commits(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<(LogListing, Option<u64>)> {
+    let mut listing = LogListing::read(&*source.storage, 0)?;
+    listing
+        .commits
+        .retain(|commit| commit.version <= snapshot.version());
+    let times = monotonised(&listing.commits);
+    let old = times.iter().rev().find(|(_, time)| *time <= cutoff);
+    let end = old.map(|(version, _)| *version);
+    Ok((listing, end))
+}
+
+/// The last commit from before the cutoff, which a full vacuum of this snapshot covers.
+pub(super) fn covered(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<Option<u64>> {
+    commits(source, snapshot, cutoff).map(|(_, end)| end)
+}
+
 /// Files that commits from before the cutoff removed, and the last of these commits.
 pub(super) fn candidates(
     source: &Source,
     snapshot: &Snapshot,
     cutoff: i64,
 ) -> Result<(BTreeSet<String>, Option<u64>)> {
-    let mut listing = LogListing::read(&*source.storage, 0)?;
-    listing
-        .commits
-        .retain(|commit| commit.version <= snapshot.version());
+    let (listing, end) = commits(source, snapshot, cutoff)?;
     let earliest = listing.commits.first().map_or(0, |commit| commit.version);
     let done = last(source)?;
     let reached = done.is_some_and(|done| done.saturating_add(1) >= earliest);
@@ -46,9 +61,7 @@ pub(super) fn candidates(
         );
         return Err(Error::invalid("vacuum.lite", message));
     }
-    let times = monotonised(&listing.commits);
-    let old = times.iter().rev().find(|(_, time)| *time <= cutoff);
-    let Some(end) = old.map(|(version, _)| *version) else {
+    let Some(end) = end else {
         return Ok((BTreeSet::new(), done));
     };
     let begin = done.map_or(earliest, |done| done.saturating_add(1).max(earliest));
@@ -180,13 +193,12 @@ fn last(source: &Source) -> Result<Option<u64>> {
     Ok(info.and_then(|info| info.get(LATEST).and_then(Value::as_u64)))
 }
 
-/// Records how far a vacuum went; a full one records nothing about the log.
-pub(super) fn note(source: &Source, searched: Option<u64>, lite: bool) -> Result<()> {
-    let info = match searched {
-        Some(version) => json!({ LATEST: version }),
-        None if lite => return Ok(()),
-        None => json!({}),
+/// Records how far a vacuum went.
+pub(super) fn note(source: &Source, searched: Option<u64>) -> Result<()> {
+    let Some(version) = searched else {
+        return Ok(());
     };
+    let info = json!({ LATEST: version });
     match source.storage.put(INFO, info.to_string().as_bytes()) {
         // the next one searches the same commits again
         Err(error) if is_full(&error) => Ok(()),

@@ -55,7 +55,7 @@ pub struct Vacuum {
     /// Directories that are as old, innermost first: files that go make them young.
     #[serde(skip)]
     pub(crate) directories: Vec<String>,
-    /// How far the log was searched.
+    /// The last commit whose removed files are gone afterwards.
     #[serde(skip)]
     pub(crate) searched: Option<u64>,
 }
@@ -124,6 +124,7 @@ pub fn plan(
         named.retain(|path| !protected.contains(path));
         lite::stored(source, &visible, named, cutoff)?
     } else {
+        report.searched = lite::covered(source, snapshot, cutoff)?;
         report.directories = old_directories(source, &visible, cutoff)?;
         let mut files = old_files(source, &visible, "", cutoff)?;
         files.retain(|file| !protected.contains(&file.path));
@@ -136,8 +137,8 @@ pub fn plan(
     Ok(report)
 }
 
-/// Deletes what a plan found, and notes how far a lite one went. A full one also removes directories
-/// that were older than the cutoff and have nothing left in them; gives how many.
+/// Deletes what a plan found, and notes how far it went. A full one also removes directories that were older
+/// than the cutoff and have nothing left in them; gives how many.
 ///
 /// # Errors
 ///
@@ -145,7 +146,7 @@ pub fn plan(
 pub fn delete(source: &Source, report: &Vacuum) -> Result<usize> {
     let paths: Vec<&str> = report.files.iter().map(String::as_str).collect();
     delete_all(&*source.storage, &paths)?;
-    lite::note(source, report.searched, report.lite)?;
+    lite::note(source, report.searched)?;
     delete_directories(source, &report.directories)
 }
 
@@ -159,13 +160,22 @@ pub fn delete_files(source: &Source, paths: &[String]) -> Result<()> {
     delete_all(&*source.storage, &paths)
 }
 
-/// Notes that a full vacuum is done, and deletes directories that have nothing left in them; how many.
+/// The last commit whose removed files a full vacuum deletes, for [`finish`]; asked for before it deletes.
 ///
 /// # Errors
 ///
 /// Storage.
-pub fn finish(source: &Source, directories: &[String]) -> Result<usize> {
-    lite::note(source, None, false)?;
+pub fn covered(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<Option<u64>> {
+    lite::covered(source, snapshot, cutoff)
+}
+
+/// Notes how far a full vacuum went, and deletes directories that have nothing left in them; how many.
+///
+/// # Errors
+///
+/// Storage.
+pub fn finish(source: &Source, covered: Option<u64>, directories: &[String]) -> Result<usize> {
+    lite::note(source, covered)?;
     delete_directories(source, directories)
 }
 
