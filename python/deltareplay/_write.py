@@ -202,7 +202,7 @@ class _FirstRows:
             transaction.set_protocol(self.protocol)
             if txn is not None:
                 transaction.set_transaction(*txn)
-            transaction._native.add(adds)
+            transaction._native.add_written(adds)
             version = transaction.commit()
         except CommitStateUnknownError:
             raise

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
+from deltareplay import _native
 
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
 
@@ -55,6 +56,43 @@ def test_files_that_a_vacuum_took_are_not_committed(tmp_path: Path, verb: str) -
     assert table.snapshot().version == 1
     assert table.snapshot().scan().to_arrow().num_rows == 1
     assert len(list((tmp_path / "t").glob("*.parquet"))) == 1, "nothing of the write stays"
+
+
+def test_first_rows_that_a_vacuum_took_are_not_committed(tmp_path: Path) -> None:
+    """The files of a new table are there before its log."""
+    root = tmp_path / "t"
+    retention = {"delta.deletedFileRetentionDuration": "interval 1 seconds"}
+
+    def pause() -> None:
+        time.sleep(2.5)
+        next(root.glob("*.parquet")).unlink()  # whatever vacuums a directory without a log
+
+    with pytest.raises(dr.StorageError) as caught:
+        dr.write(root, rows(pause), properties=retention, target_file_size=100_000)
+    assert caught.value.code == "rows.vacuumed"
+    assert not dr.is_table(root)
+    assert not list(root.glob("*.parquet")), "nothing of the write stays"
+
+
+@pytest.mark.parametrize("is_reused", [False, True], ids=["copied", "there before"])
+def test_copies_that_a_vacuum_took_are_not_committed(tmp_path: Path, is_reused: bool) -> None:
+    retention = {"delta.deletedFileRetentionDuration": "interval 1 seconds"}
+    source = dr.create_table(tmp_path / "s", SCHEMA, properties=retention)
+    source.append({"id": [1], "s": ["a"]})
+    target = dr.create_table(tmp_path / "t", SCHEMA, properties=retention)
+    native = _native.Table(str(target.uri))
+    if is_reused:
+        [file] = (tmp_path / "s").glob("*.parquet")
+        (tmp_path / "t" / file.name).write_bytes(file.read_bytes())
+    snapshot = source.snapshot()
+    planned = _native.Cloning(source._native, snapshot._native, native, False, True, {})
+    planned.copy()
+    time.sleep(2.5)
+    assert len(target.vacuum(dry_run=False, log=False).files) == 1
+    with pytest.raises(dr.StorageError) as caught:
+        planned.commit(True)
+    assert caught.value.code == "rows.vacuumed"
+    assert target.snapshot().version == 0
 
 
 def test_a_pause_without_a_vacuum_does_no_harm(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use crate::batches::{BatchIterator, stream};
 use crate::deletion_vector::fields;
 use crate::gate::detached;
-use crate::table::Table;
+use crate::transaction::Transaction;
 
 /// A descriptor: storage type, path or text, offset, size, cardinality.
 pub(crate) type Descriptor = (String, String, Option<i32>, i32, i64);
@@ -39,14 +39,15 @@ impl MarkedRows {
         BatchIterator::new(Bitmaps::schema(), Box::new(self.0.bitmaps(chunk_bits)))
     }
 
-    /// Writes deletion vectors for these files, each with the vector that it has; their descriptors.
+    /// Writes deletion vectors for these files, each with the vector that it has, for a transaction; their
+    /// descriptors.
     fn write_vectors<'py>(
         &self,
         py: Python<'py>,
-        table: &Table,
+        transaction: &Transaction,
         files: Vec<(i32, Option<Descriptor>)>,
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let written = detached(py, || {
+        let written = transaction.with(py, |staged| {
             let files = files.into_iter().map(|(file, old)| {
                 let old = old.map(|(kind, place, offset, size, rows)| {
                     DeletionVectorDescriptor::new(&kind, place, offset, size, rows)
@@ -54,7 +55,9 @@ impl MarkedRows {
                 Ok((file, old.transpose()?))
             });
             let files = files.collect::<Result<Vec<_>>>()?;
-            write_vectors(table.0.source(), &self.0, &files, true)
+            let (vectors, written) = write_vectors(transaction.source(), &self.0, &files, true)?;
+            staged.expect(written);
+            Ok(vectors)
         })?;
         written.iter().map(|one| fields(py, one)).collect()
     }

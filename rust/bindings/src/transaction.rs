@@ -7,6 +7,7 @@ use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_schema::Schema;
 use deltareplay_core::codec::action_json::metadata_from_json;
 use deltareplay_core::error::{Error, Result};
+use deltareplay_core::replay::Source;
 use deltareplay_core::spec::DeletionVectorDescriptor;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::table::Table;
@@ -40,12 +41,16 @@ impl Transaction {
         }
     }
 
+    pub(crate) fn source(&self) -> &Source {
+        self.table.source()
+    }
+
     fn take(&self) -> Result<core::Transaction> {
         let mut staged = self.staged.lock().unwrap_or_else(PoisonError::into_inner);
         staged.take().ok_or_else(finished)
     }
 
-    fn with<T: Send>(
+    pub(crate) fn with<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&mut core::Transaction) -> Result<T> + Send,
@@ -120,6 +125,11 @@ impl Transaction {
         })
     }
 
+    /// Stages `add` bodies, a JSON array, of files that were written for this commit.
+    fn add_written(&self, py: Python<'_>, json: &str) -> PyResult<()> {
+        self.with(py, |staged| staged.add_written(parse_actions("add", json)?))
+    }
+
     /// Notes files that were written for this commit: encoded paths, bytes, and when, in milliseconds.
     fn expect(&self, py: Python<'_>, files: Vec<(String, u64, i64)>) -> PyResult<()> {
         let resolver = &self.table.source().resolver;
@@ -127,7 +137,7 @@ impl Transaction {
             let path = resolver.resolve("", &path)?.into_owned();
             Ok(StagedFile {
                 path,
-                size,
+                size: Some(size),
                 written,
             })
         });

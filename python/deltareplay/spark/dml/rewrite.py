@@ -116,8 +116,7 @@ class Rewrite:
             self._write(rows)
         if vectors:
             files = self._candidates.chosen(vectors)
-            table = self._candidates.snapshot._table
-            self._transaction.update_vectors(marked.write_vectors(table._native, files))
+            self._transaction.update_vectors(marked.write_vectors(self._transaction, files))
             self._transaction.read_files(_texts(files["path"]))
             had = sum(one is not None for one in files["deletionVector"].to_pylist())
             self.metrics["vectors_updated"] = had

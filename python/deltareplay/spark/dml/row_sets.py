@@ -20,6 +20,7 @@ from deltareplay.spark.syntax import names
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from deltareplay._transaction import Transaction
 
 _WORDS = pa.schema([("file", pa.int32()), ("word", pa.int64()), ("bits", pa.int64())])
 
@@ -86,12 +87,12 @@ class Marked:
         return vectors.joined(rows, bitmaps, hidden_columns.FILE, bits, how)
 
     def write_vectors(
-        self, table: _native.Table, files: pa.Table
+        self, transaction: Transaction, files: pa.Table
     ) -> Mapping[str, Mapping[str, Any]]:
         """Writes deletion vectors, united with those that the files have.
 
         Args:
-            table: The table.
+            transaction: The transaction that is to commit them.
             files: The files, as ``Candidates`` has them.
 
         Returns:
@@ -99,7 +100,9 @@ class Marked:
         """
         numbers: list[Any] = files[hidden_columns.FILE].to_pylist()
         old = [one and vectors.descriptor(one) for one in files["deletionVector"].to_pylist()]
-        written = self._native.write_vectors(table, list(zip(numbers, old, strict=True)))
+        written = self._native.write_vectors(
+            transaction._native, list(zip(numbers, old, strict=True))
+        )
         paths: list[Any] = files["path"].to_pylist()
         return dict(zip(paths, written, strict=True))
 

@@ -161,10 +161,8 @@ class Sink:
         if txn is not None and transaction.set_transaction(*txn):
             return transaction.commit()
         adds = f"[{','.join(one.adds[1:-1] for one in written if one.adds != '[]')}]"
-        transaction._native.add(adds)
+        transaction._native.add_written(adds)
         files = json.loads(adds)
-        written_files = [(add["path"], add["size"], add["modificationTime"]) for add in files]
-        transaction._native.expect(written_files)
         removed = None
         if self.overwrite and snapshot is not None:
             removed = self._removed(transaction, snapshot, files)

@@ -21,6 +21,7 @@ use crate::replay::{FileActionKey, Source};
 use crate::snapshot::Snapshot;
 use crate::spec::DeletionVectorDescriptor;
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
+use crate::spec::schema::StructType;
 use crate::storage::now;
 
 pub mod actions;
@@ -300,6 +301,19 @@ impl Transaction {
         self.adds.extend(files);
     }
 
+    /// Stages files to add that were written for this commit.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: a path that leads out of the table.
+    pub fn add_written(&mut self, files: Vec<AddFile>) -> Result<()> {
+        for file in &files {
+            self.staged_files.push(StagedFile::of(&self.source, file)?);
+        }
+        self.adds.extend(files);
+        Ok(())
+    }
+
     /// Notes files that were written for this commit: old ones are looked at again before it is made.
     pub fn expect(&mut self, files: impl IntoIterator<Item = StagedFile>) {
         self.staged_files.extend(files);
@@ -388,9 +402,10 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// As [`Protocol::upgrade_for`]; Unsupported: `protocol.writer_features`, and `alter.row_tracking` for
+    /// As [`Protocol::upgrade_for`]; Invalid argument: the schema; Unsupported: `protocol.writer_features`, and `alter.row_tracking` for
     /// a table whose files have no row ids yet.
     pub fn set_metadata(&mut self, mut metadata: Metadata) -> Result<()> {
+        StructType::parse(&metadata.schema_string).map_err(Error::of_argument)?;
         let Some(old) = self.new_protocol().cloned() else {
             self.metadata = Some(alter::without_consumed(metadata));
             return Ok(());
@@ -446,9 +461,9 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Unsupported: `protocol.writer_features`; Corrupt: `protocol.malformed`.
+    /// Unsupported: `protocol.writer_features`; Invalid argument: `protocol.malformed`.
     pub fn set_protocol(&mut self, protocol: Protocol) -> Result<()> {
-        protocol.check_writable()?;
+        protocol.check_writable().map_err(Error::of_argument)?;
         self.protocol = Some(protocol);
         Ok(())
     }

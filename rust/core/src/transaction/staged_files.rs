@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use super::Transaction;
+use super::{AddFile, Transaction};
 use crate::error::{Error, Result};
+use crate::replay::Source;
 use crate::spec::properties::TableProperties;
 use crate::storage::{now, pool};
 
@@ -16,10 +17,25 @@ const AN_HOUR: i64 = 60 * 60 * 1000;
 pub struct StagedFile {
     /// As the storage takes it.
     pub path: String,
-    /// Bytes.
-    pub size: u64,
+    /// Bytes, where they are known.
+    pub size: Option<u64>,
     /// When it was written: milliseconds since the epoch.
     pub written: i64,
+}
+
+impl StagedFile {
+    /// A data file of which the log will say when it was written.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: a path that leads out of the table.
+    pub fn of(source: &Source, file: &AddFile) -> Result<Self> {
+        Ok(Self {
+            path: source.resolver.resolve("", &file.path)?.into_owned(),
+            size: u64::try_from(file.size).ok(),
+            written: file.modification_time,
+        })
+    }
 }
 
 impl Transaction {
@@ -32,11 +48,15 @@ impl Transaction {
         if self.staged_files.is_empty() {
             return Ok(());
         }
-        let (metadata, protocol) = self.effective()?;
-        let retention = TableProperties::new(metadata, protocol)?
-            .0
-            .deleted_file_retention;
-        let young = now().saturating_sub((retention / 2).min(AN_HOUR));
+        let retention = |(metadata, protocol)| {
+            let (properties, _) = TableProperties::new(metadata, protocol)?;
+            Ok::<_, Error>(properties.deleted_file_retention)
+        };
+        let mut shortest = retention(self.effective()?)?;
+        if let Some(base) = &self.base {
+            shortest = shortest.min(retention((&base.metadata, &base.protocol))?);
+        }
+        let young = now().saturating_sub((shortest / 2).min(AN_HOUR));
         let old = self
             .staged_files
             .iter()
@@ -47,7 +67,7 @@ impl Transaction {
         }
         let storage = Arc::clone(&self.source.storage);
         pool::on_all(old, move |file| match storage.head(&file.path) {
-            Ok(stored) if stored.size == file.size => Ok(()),
+            Ok(stored) if file.size.is_none_or(|size| size == stored.size) => Ok(()),
             Err(error) if error.code() != "storage.not_found" => Err(error),
             _ => Err(vacuumed(file)),
         })

@@ -13,13 +13,15 @@ use crate::replay::Source;
 use crate::scan::deletion_vectors::load;
 use crate::scan::marked_rows::MarkedRows;
 use crate::spec::DeletionVectorDescriptor;
+use crate::transaction::StagedFile;
 
 /// Vectors that are loaded together.
 const WINDOW: usize = 256;
 /// A file of vectors gets no more of them once it has this many bytes.
 const FILE_BYTES: usize = 2 << 20;
 
-/// Writes vectors for the marked rows of these files; their files go away again if anything fails.
+/// Writes vectors for the marked rows of these files; their files go away again if anything fails. Gives those,
+/// too, which a transaction is to expect.
 ///
 /// # Errors
 ///
@@ -30,7 +32,7 @@ pub fn write_vectors(
     marked: &MarkedRows,
     files: &[(i32, Option<DeletionVectorDescriptor>)],
     durable: bool,
-) -> Result<Vec<DeletionVectorDescriptor>> {
+) -> Result<(Vec<DeletionVectorDescriptor>, Vec<StagedFile>)> {
     let mut written = WrittenFiles::new(source);
     let mut descriptors = Vec::with_capacity(files.len());
     let mut container = new_file();
@@ -55,8 +57,9 @@ pub fn write_vectors(
         }
     }
     put(&mut written, container, durable)?;
+    let staged = written.files().to_vec();
     written.keep();
-    Ok(descriptors)
+    Ok((descriptors, staged))
 }
 
 fn new_file() -> FileBuilder {

@@ -82,7 +82,7 @@ impl WrittenFiles {
         // an error may come too late for the file: it is known before it is tried
         self.files.push(StagedFile {
             path: path.clone(),
-            size: bytes.len() as u64,
+            size: Some(bytes.len() as u64),
             written: now(),
         });
         let made = if durable {
@@ -111,12 +111,7 @@ impl WrittenFiles {
     pub fn adopted(source: &Source, adds: Vec<AddFile>) -> Result<Self> {
         let mut adopted = Self::new(source);
         for file in &adds {
-            let path = source.resolver.resolve("", &file.path)?;
-            adopted.files.push(StagedFile {
-                path: path.into_owned(),
-                size: u64::try_from(file.size).unwrap_or(0),
-                written: file.modification_time,
-            });
+            adopted.files.push(StagedFile::of(source, file)?);
             adopted.bytes += u64::try_from(file.size).unwrap_or(0);
             adopted.rows += file.num_records().map_or(0, i64::unsigned_abs);
         }
