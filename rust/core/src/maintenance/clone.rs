@@ -7,18 +7,19 @@
 //!
 //! Not part of the protocol; operation, metrics and rules as in the reference implementation.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, json};
 
-use crate::codec::deletion_vector::{VectorLocation, as_relative, fnv, vector_location};
+use crate::codec::deletion_vector::{VectorLocation, as_relative, hash_of_name, vector_location};
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::log::path::LOG_DIRECTORY;
-use crate::maintenance::vacuum::Visible;
+use crate::maintenance::vacuum::{Visible, named_by};
 use crate::replay::{FileActionKey, Source};
 use crate::snapshot::Snapshot;
 use crate::spec::{DeletionVectorDescriptor, DeletionVectorStorage};
+use crate::storage::FileMeta;
 use crate::storage::interrupt;
 use crate::storage::now;
 use crate::storage::pool;
@@ -27,7 +28,9 @@ use crate::transaction::alter::cloned::cloned_metadata;
 use crate::transaction::alter::clustering::CLUSTERING;
 use crate::transaction::random::{new_id, now_after};
 use crate::transaction::rows::encoded;
-use crate::transaction::{AddFile, CommitDescription, RemoveFile, Transaction, TransactionOptions};
+use crate::transaction::{
+    AddFile, CommitDescription, RemoveFile, StagedFile, Transaction, TransactionOptions,
+};
 
 /// What leads from the target to the clone.
 #[derive(Debug, Default)]
@@ -36,6 +39,8 @@ pub struct ClonePlan {
     pub copies: Vec<FileCopy>,
     adds: Vec<AddFile>,
     removes: Vec<RemoveFile>,
+    /// The copies, and files of earlier copies that no version names: a vacuum may take them meanwhile.
+    unnamed: Vec<StagedFile>,
     metrics: BTreeMap<String, String>,
 }
 
@@ -61,10 +66,13 @@ pub fn plan(
     shallow: bool,
 ) -> Result<ClonePlan> {
     check_places(of.source, target, shallow)?;
+    let started = now();
+    let mut live = HashSet::new();
     let mut known: HashMap<FileActionKey, AddFile> = HashMap::new();
     if let Some(there) = there {
         for rows in there.file_batches(target, FileColumns::all(), None)? {
             let rows = rows?;
+            named_by(target, &rows, &mut live)?;
             for (row, key) in target.keys.of_batch(&rows)?.into_iter().enumerate() {
                 known.insert(key, AddFile::of_row(&rows, row)?);
             }
@@ -98,7 +106,16 @@ pub fn plan(
         plan.removes.push(file.removed(now, true));
     }
     plan.removes.sort_by(|one, other| one.path.cmp(&other.path));
+    let reused = copies.reused.into_values();
+    plan.unnamed
+        .extend(reused.filter(|file| !live.contains(&file.path)));
     plan.copies = copies.needed.into_values().collect();
+    plan.unnamed
+        .extend(plan.copies.iter().map(|copy| StagedFile {
+            path: copy.to.clone(),
+            size: copy.size,
+            written: started,
+        }));
     let copied: u64 = plan.copies.iter().filter_map(|copy| copy.size).sum();
     let data_files = plan
         .copies
@@ -168,6 +185,7 @@ pub fn transaction(
     )?;
     transaction.remove(plan.removes);
     transaction.add(plan.adds);
+    transaction.expect(plan.unnamed);
     Ok(transaction)
 }
 
@@ -209,8 +227,10 @@ struct Copies<'a> {
     target: &'a Source,
     shallow: bool,
     visible: Visible,
-    /// Files of the target's directory, with their bytes.
-    there: HashMap<String, u64>,
+    /// Files of the target's directory.
+    there: HashMap<String, FileMeta>,
+    /// Those that are taken as copies of files of the source.
+    reused: BTreeMap<String, StagedFile>,
     needed: BTreeMap<String, FileCopy>,
 }
 
@@ -221,7 +241,7 @@ impl<'a> Copies<'a> {
             let files = target
                 .storage
                 .list_below("", &|path| path != LOG_DIRECTORY)?;
-            there.extend(files.into_iter().map(|file| (file.path, file.size)));
+            there.extend(files.into_iter().map(|file| (file.path.clone(), file)));
         }
         Ok(Self {
             source: of.source,
@@ -229,6 +249,7 @@ impl<'a> Copies<'a> {
             shallow,
             visible: Visible::of(of.snapshot)?,
             there,
+            reused: BTreeMap::new(),
             needed: BTreeMap::new(),
         })
     }
@@ -301,7 +322,7 @@ impl<'a> Copies<'a> {
             let place = self.source.resolver.root().uri_of(from);
             format!("{place} {} {modified}", size.unwrap_or_default())
         };
-        let named = format!("{above}{:032x}-{name}", fnv(&origin));
+        let named = format!("{above}{:032x}-{name}", hash_of_name(&origin));
         if self.need(from, &named, size) {
             return named;
         }
@@ -316,7 +337,16 @@ impl<'a> Copies<'a> {
             return needed.from == from;
         }
         if let Some(there) = self.there.get(to) {
-            return size.is_none_or(|size| size == *there);
+            if size.is_some_and(|size| size != there.size) {
+                return false;
+            }
+            let file = StagedFile {
+                path: to.to_owned(),
+                size: Some(there.size),
+                written: there.modification_time,
+            };
+            self.reused.insert(file.path.clone(), file);
+            return true;
         }
         let (ours, theirs) = (self.source.resolver.root(), self.target.resolver.root());
         let within_store = ours.same_store(theirs).then(|| ours.within_store(from));

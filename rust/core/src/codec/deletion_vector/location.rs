@@ -2,6 +2,7 @@
 //!
 //! Protocol: "Derived Fields".
 
+use ring::digest::{SHA256, digest};
 use uuid::Uuid;
 
 use super::base85;
@@ -41,20 +42,18 @@ pub fn as_relative(path: &str) -> (String, String) {
     let name = path.rsplit('/').next().unwrap_or_default();
     let id = name.strip_prefix("deletion_vector_");
     let id = id.and_then(|id| Uuid::try_parse(id.strip_suffix(".bin")?).ok());
-    let id = id.unwrap_or_else(|| Uuid::from_u128(fnv(path)));
+    let id = id.unwrap_or_else(|| Uuid::from_u128(hash_of_name(path)));
     (
         format!("deletion_vector_{id}.bin"),
         base85::encode(id.as_bytes()),
     )
 }
 
-/// FNV-1a: the same number for the same text, always.
-pub fn fnv(text: &str) -> u128 {
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013B;
-    const START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    text.bytes().fold(START, |sum, byte| {
-        (sum ^ u128::from(byte)).wrapping_mul(PRIME)
-    })
+/// Half of SHA-256: the same number for the same text, always, and nobody can make another text of it.
+pub fn hash_of_name(text: &str) -> u128 {
+    let hash = digest(&SHA256, text.as_bytes());
+    let half = hash.as_ref().first_chunk::<16>();
+    half.map_or(0, |half| u128::from_be_bytes(*half))
 }
 
 /// `prefix/deletion_vector_<uuid>.bin`: the prefix is what stands before the last 20 characters.

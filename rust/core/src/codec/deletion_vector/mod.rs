@@ -26,7 +26,7 @@ mod set;
 pub use columns::Descriptors;
 pub use file::FileBuilder;
 pub(crate) use file::check_version;
-pub use location::{VectorLocation, as_relative, fnv, vector_location};
+pub use location::{VectorLocation, as_relative, hash_of_name, vector_location};
 
 use container::{Container, ContainerRows};
 

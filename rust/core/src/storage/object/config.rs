@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3CopyIfNotExists};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
@@ -114,9 +114,8 @@ impl Settings {
                     .with_url(url)
                     .with_http_connector(SameOrigin)
                     .with_retry(retries);
-                self.apply(builder, AmazonS3Builder::with_config)
-                    .build()
-                    .map(paged)
+                let builder = self.apply(builder, AmazonS3Builder::with_config);
+                copying_on_condition(builder, location).build().map(paged)
             }
             StoreKind::Azure => {
                 let builder = MicrosoftAzureBuilder::from_env()
@@ -186,6 +185,18 @@ impl Settings {
         }
         Cow::Owned(text.split(' ').map(bare).collect::<Vec<_>>().join(" "))
     }
+}
+
+/// A bucket of Amazon's makes a copy in parts, of which the last request has the condition that no other file
+/// is there. Other stores with this interface say by `aws_copy_if_not_exists` how they do it.
+fn copying_on_condition(builder: AmazonS3Builder, location: &Location) -> AmazonS3Builder {
+    let is_set = |key| builder.get_config_value(&key).is_some();
+    let is_known = is_set(AmazonS3ConfigKey::CopyIfNotExists);
+    let elsewhere = is_set(AmazonS3ConfigKey::Endpoint) || location.scheme() == "https";
+    if is_known || elsewhere {
+        return builder;
+    }
+    builder.with_copy_if_not_exists(S3CopyIfNotExists::Multipart)
 }
 
 /// A word without the user, the password and the query of a URL in it.
