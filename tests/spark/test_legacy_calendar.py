@@ -1,0 +1,187 @@
+"""Tables of delta-spark in Spark's legacy calendar, changed here and read by delta-spark.
+
+What rows say before and after is delta-spark's word; which rows change is counted by hand.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from spark.conftest import SESSION
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(SESSION != "delta-spark", reason="delta-spark writes and reads the tables"),
+]
+
+#: Moments of a clock in the session's zone: the first day, the ends of the Julian calendar and of
+#: local mean time in Los Angeles, and days on which both calendars agree.
+MOMENTS = [
+    "0001-01-01 00:00:00",
+    "1582-10-04 23:59:59.999999",
+    "1582-10-15 00:00:00",
+    "1883-11-18 11:59:59",
+    "1883-11-18 12:30:00",
+    "1899-12-31 23:59:59",
+    "2024-05-17 12:00:00",
+]
+
+Row = tuple[int, str, str, int, str]
+
+
+def frame(spark: Any, moments: list[str], first: int = 0) -> Any:
+    """Rows with ids from ``first``."""
+    rows = [
+        f"SELECT {first + number} AS id, DATE '{moment[:10]}' AS d, TIMESTAMP '{moment}' AS t, "
+        f"NAMED_STRUCT('d', DATE '{moment[:10]}') AS s"
+        for number, moment in enumerate(moments)
+    ]
+    return spark.sql(" UNION ALL ".join(rows)).coalesce(1)
+
+
+def by_delta_spark(spark: Any, path: Path) -> list[Row]:
+    columns = ["id", "string(d)", "string(t)", "unix_micros(t)", "string(s.d)"]
+    rows = spark.read.format("delta").load(str(path)).selectExpr(*columns).collect()
+    return sorted(tuple(row) for row in rows)
+
+
+def by_core(path: Path) -> list[tuple[int, str, int]]:
+    found = dr.Table(path).snapshot().scan().to_arrow().to_pydict()
+    epoch = dr.Table(path).snapshot().scan().to_arrow()["t"].cast("int64").to_pylist()
+    days = [day.isoformat() for day in found["d"]]
+    return sorted(zip(found["id"], days, epoch, strict=True))
+
+
+@pytest.fixture(params=["UTC", "America/Los_Angeles"])
+def zone(spark: Any, request: pytest.FixtureRequest) -> Iterator[str]:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", request.param)
+    yield request.param
+    spark.conf.set("spark.sql.session.timeZone", before)
+
+
+@pytest.fixture(params=["TIMESTAMP_MICROS", "INT96"])
+def legacy(
+    spark: Any, zone: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A table of two files with the marks, and its checkpoint with struct statistics alone."""
+    path: Path = tmp_path_factory.mktemp("legacy") / "t"
+    settings = {
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+        "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+        "spark.sql.parquet.outputTimestampType": request.param,
+    }
+    properties = {
+        "delta.checkpoint.writeStatsAsJson": "false",
+        "delta.checkpoint.writeStatsAsStruct": "true",
+        "delta.checkpointInterval": "1",
+    }
+    before = {key: spark.conf.get(key) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        said = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+        spark.sql(
+            f"CREATE TABLE delta.`{path}` (id INT, d DATE, t TIMESTAMP, s STRUCT<d: DATE>) "
+            f"USING delta TBLPROPERTIES ({said})"
+        )
+        for first, some in ((0, MOMENTS[:4]), (4, MOMENTS[4:])):
+            rows = frame(spark, some, first)
+            rows.write.format("delta").mode("append").save(str(path))
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
+    marks = [pq.read_metadata(file).metadata or {} for file in path.glob("*.parquet")]
+    assert len(marks) == 2
+    assert all(b"org.apache.spark.legacyDateTime" in mark for mark in marks), "they are marked"
+    return path
+
+
+def test_files_and_struct_statistics(spark: Any, legacy: Path) -> None:
+    rows = by_delta_spark(spark, legacy)
+    assert [row[1] for row in rows] == [moment[:10] for moment in MOMENTS]
+    assert by_core(legacy) == [(id, day, micros) for id, day, _, micros, _ in rows]
+    snapshot = dr.Table(legacy).snapshot()
+    for id, day, _, micros, _ in rows:
+        moment = f"timestamp_micros({micros})"
+        for condition in (f"d = DATE '{day}'", f"t = {moment}", f"s.d = DATE '{day}'"):
+            found = snapshot.scan(filter=condition).to_arrow()["id"].to_pylist()
+            same = [row[0] for row in rows if row[1] == day or row[0] == id]
+            assert id in found, condition
+            assert set(found) <= set(same), condition
+
+
+def changed_by_core(spark: Any, path: Path, statement: str, source: Any) -> None:
+    table = dr.Table(path)
+    if statement == "update":
+        table.update({"id": "id + 100"}, "d = DATE '0001-01-01'")
+    elif statement == "delete":
+        table.delete("d = DATE '1582-10-04'")
+    elif statement == "merge":
+        merge = table.merge(source.toArrow(), "target.d = source.d AND target.t = source.t")
+        merge.when_matched_update({"id": "source.id"}).when_not_matched_insert_all().execute()
+    elif statement == "optimize":
+        table.optimize()
+    else:
+        table.optimize(z_order_by=["d", "t"])
+
+
+def changed_by_spark(spark: Any, path: Path, statement: str, source: Any) -> None:
+    if statement == "update":
+        dr_spark.update(spark, path, "d = DATE '0001-01-01'", {"id": "id + 100"})
+    elif statement == "delete":
+        dr_spark.delete(spark, path, "d = DATE '1582-10-04'")
+    elif statement == "merge":
+        merge = dr_spark.merge(spark, path, source, "target.d = source.d AND target.t = source.t")
+        merge.when_matched_update({"id": "source.id"}).when_not_matched_insert_all().execute()
+    elif statement == "optimize":
+        dr_spark.optimize(spark, path)
+    else:
+        dr_spark.optimize(spark, path, z_order_by=["d", "t"])
+
+
+WAYS: dict[str, Callable[[Any, Path, str, Any], None]] = {
+    "core": changed_by_core,
+    "executors": changed_by_spark,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_rewritten_is_what_it_was(
+    spark: Any, legacy: Path, tmp_path: Path, way: str
+) -> None:
+    path = tmp_path / "t"
+    shutil.copytree(legacy, path)
+    rows = {row[0]: row for row in by_delta_spark(spark, path)}
+    # matches 1582-10-15 and brings 1883-11-17, which the table lacks
+    source = frame(spark, [MOMENTS[2], "1883-11-17 00:00:00"], 200)
+    new = tuple(
+        source.selectExpr(
+            "id", "string(d)", "string(t)", "unix_micros(t)", "string(s.d)"
+        ).collect()[1]
+    )
+
+    for statement in ("update", "delete", "merge", "optimize", "order"):
+        WAYS[way](spark, path, statement, source)
+        if statement == "update":
+            rows[100] = (100, *rows.pop(0)[1:])
+        elif statement == "delete":
+            del rows[1]
+        elif statement == "merge":
+            rows[200] = (200, *rows.pop(2)[1:])
+            rows[201] = new
+        wanted = sorted(rows.values())
+        assert by_delta_spark(spark, path) == wanted, statement
+        assert by_core(path) == [(id, day, micros) for id, day, _, micros, _ in wanted], statement
+    found = dr.Table(path).snapshot().scan(filter="d <= DATE '1582-10-15'").to_arrow()
+    assert sorted(found["id"].to_pylist()) == [100, 200]
+    legacy_days = spark.read.format("delta").load(str(path)).where("d <= DATE '1582-10-15'")
+    assert sorted(row.id for row in legacy_days.collect()) == [100, 200]
