@@ -35,7 +35,7 @@ mod tuples;
 pub(crate) use bind::closest_columns;
 pub(crate) use equalities::{Equality, Side, equalities};
 pub(crate) use evaluate::nested;
-pub(crate) use functions::{cast_value, common_type};
+pub(crate) use functions::{TOO_LARGE, cast_value, common_type};
 
 pub use bound_column::BoundColumn;
 pub use bound_formula::BoundFormula;

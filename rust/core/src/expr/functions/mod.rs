@@ -133,6 +133,18 @@ pub(super) fn unsupported(what: &str) -> Error {
     Error::invalid("formula.unsupported", message)
 }
 
+/// The code of values that are too large together: fewer rows at a time have smaller ones.
+pub(crate) const TOO_LARGE: &str = "formula.too_large";
+
+/// An array of texts has 2 GiB of them at most.
+fn too_large() -> Error {
+    let message = "the values of an expression have more than 2 GiB of text for the rows of one batch: make them shorter";
+    Error::invalid(TOO_LARGE, message)
+}
+
 fn failed(cause: ArrowError) -> Error {
+    if let ArrowError::OffsetOverflowError(_) = cause {
+        return too_large();
+    }
     Error::invalid("formula.value", "a value cannot be computed").because(cause)
 }

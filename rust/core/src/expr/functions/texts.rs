@@ -2,23 +2,38 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Int32Array, StringArray};
 use arrow_schema::DataType;
 
 use super::cast::cast_value;
-use super::mistyped;
+use super::{mistyped, too_large};
 use crate::error::Result;
+
+/// An array of texts.
+///
+/// # Errors
+///
+/// Invalid argument: `formula.too_large`.
+fn array(texts: impl Iterator<Item = Option<String>>) -> Result<ArrayRef> {
+    let mut array = StringBuilder::new();
+    for text in texts {
+        let added = text.as_ref().map_or(0, String::len);
+        if array.values_slice().len() + added > i32::MAX as usize {
+            return Err(too_large());
+        }
+        array.append_option(text);
+    }
+    Ok(Arc::new(array.finish()))
+}
 
 /// Texts, each of them changed.
 pub(super) fn changed(values: &ArrayRef, change: impl Fn(&str) -> String) -> Result<ArrayRef> {
     let texts = cast_value(values, &DataType::Utf8)?;
-    let changed = texts
-        .as_string::<i32>()
-        .iter()
-        .map(|text| text.map(&change));
-    Ok(Arc::new(changed.collect::<StringArray>()))
+    let texts = texts.as_string::<i32>().iter();
+    array(texts.map(|text| text.map(&change)))
 }
 
 /// The number of letters.
@@ -48,7 +63,7 @@ pub(super) fn joined(values: &[ArrayRef]) -> Result<ArrayRef> {
         }
         Some(text)
     });
-    Ok(Arc::new(joined.collect::<StringArray>()))
+    array(joined)
 }
 
 /// `substring(text, from)` or `substring(text, from, length)`: letters counted from 1, or from the end if

@@ -27,7 +27,7 @@ use crate::codec::deletion_vector::{DeletionVector, FileBuilder};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
-use crate::expr::BoundPredicate;
+use crate::expr::{BoundPredicate, TOO_LARGE};
 use crate::replay::{FileFilter, Source};
 use crate::scan::data_file::{Extras, ReadPlan, TableLayout};
 use crate::snapshot::Snapshot;
@@ -216,7 +216,18 @@ impl Changer {
         rows: &RecordBatch,
         planner: &mut dyn RowPlanner,
     ) -> Result<Vec<u64>> {
-        let plan = planner.plan(rows)?;
+        let plan = match planner.plan(rows) {
+            Err(error)
+                if error.code() == TOO_LARGE && rows.num_rows() > 1 && planner.may_repeat() =>
+            {
+                let half = rows.num_rows() / 2;
+                let mut removed = self.change_rows(&rows.slice(0, half), planner)?;
+                let rest = rows.slice(half, rows.num_rows() - half);
+                removed.extend(self.change_rows(&rest, planner)?);
+                return Ok(removed);
+            }
+            plan => plan?,
+        };
         let positions: &Int64Array = rows.typed("_row_index")?;
         let rows_of_plan = plan.removed.iter().zip(positions);
         let removed = rows_of_plan.filter_map(|(is_removed, position)| {

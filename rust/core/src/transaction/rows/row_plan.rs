@@ -24,6 +24,12 @@ pub trait RowPlanner {
         usize::MAX
     }
 
+    /// Whether a plan that failed leaves nothing behind: then it is made of fewer rows where the values of all
+    /// are too large together.
+    fn may_repeat(&self) -> bool {
+        false
+    }
+
     /// What happens to these rows, which have at least those columns first, and others after them.
     ///
     /// # Errors

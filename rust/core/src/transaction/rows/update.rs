@@ -289,6 +289,10 @@ impl RowPlanner for Updated {
         Some(fields.map(|field| field.name.clone()).collect())
     }
 
+    fn may_repeat(&self) -> bool {
+        true
+    }
+
     fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan> {
         let count = u32::try_from(rows.num_rows()).unwrap_or(u32::MAX);
         let places: Vec<usize> = (0..self.width).collect();
