@@ -112,7 +112,7 @@ def _flag(argument: str, value: Any) -> bool:
 def _text(argument: str, value: Any) -> str:
     if isinstance(value, str):
         return value
-    raise _wrong(argument, "a text", value)
+    raise _wrong(argument, "a string", value)
 
 
 def _moment(argument: str, value: Any) -> datetime.datetime | str:
@@ -186,10 +186,9 @@ def _by_column(argument: str, value: Any) -> Mapping[str, Any]:
 def _wrong(
     argument: str, expected: str, value: Any, *, what: str | None = None
 ) -> InvalidArgumentError:
-    received = f"{what} is of type" if what else "not"
-    joint = "; " if what else ", "
+    received = f"; {what} is of type" if what else " but got"
     return InvalidArgumentError(
-        f"{argument} takes {expected}{joint}{received} {type(value).__name__}", code="argument.type"
+        f"{argument} needs to be {expected}{received} {type(value).__name__}", code="argument.type"
     )
 
 

@@ -33,6 +33,6 @@ def filter_at(filter: str, moment: datetime.datetime) -> str:
     """
     if not isinstance(moment, datetime.datetime):
         raise InvalidArgumentError(
-            f"moment takes a datetime, not {type(moment).__name__}", code="argument.type"
+            f"moment needs to be a datetime but got {type(moment).__name__}", code="argument.type"
         )
     return _native.filter_at(filter, moment)

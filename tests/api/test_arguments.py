@@ -95,7 +95,7 @@ def test_another_type_is_told_by_the_arguments_name(orders: dr.Table, case: str)
     with pytest.raises(dr.InvalidArgumentError) as caught:
         call(orders)
     assert caught.value.code == "argument.type"
-    assert argument in str(caught.value).split(" takes ")[0]
+    assert argument in str(caught.value).split(" needs to be ")[0]
     assert orders.snapshot().version == 1, "nothing was written"
 
 

@@ -170,7 +170,7 @@ def test_numbers_out_of_range(
 def test_things_of_other_types(table: dr.Table) -> None:
     with pytest.raises(TypeError, match="Snapshot, not int"):
         table.snapshot().diff(1)  # type: ignore[arg-type]
-    with pytest.raises(dr.InvalidArgumentError, match="timedelta, not int"):
+    with pytest.raises(dr.InvalidArgumentError, match="timedelta but got int"):
         table.vacuum(7)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         _ = "1" in dr.DeletionVector.from_rows([1])  # type: ignore[operator]

@@ -198,9 +198,9 @@ def test_refuses_columns_that_are_not_there(table: dr.Table, columns: list[str])
 
 @pytest.mark.parametrize("columns", [b"path", 5, [1]])
 def test_columns_are_a_sequence_of_text(table: dr.Table, columns: Any) -> None:
-    with pytest.raises(dr.InvalidArgumentError, match="columns takes a name"):
+    with pytest.raises(dr.InvalidArgumentError, match="columns needs to be a name"):
         table.snapshot().files(columns=columns)
-    with pytest.raises(dr.InvalidArgumentError, match="columns takes a name"):
+    with pytest.raises(dr.InvalidArgumentError, match="columns needs to be a name"):
         table.snapshot().file_batches(columns=columns)
 
 

@@ -114,7 +114,7 @@ def test_a_type_error_keeps_the_secret() -> None:
 
 @pytest.mark.parametrize("roots", [b"/data", [1], 5])
 def test_allowed_roots_are_a_sequence_of_text(tmp_path: Path, roots: Any) -> None:
-    with pytest.raises(dr.InvalidArgumentError, match="allowed_roots takes a"):
+    with pytest.raises(dr.InvalidArgumentError, match="allowed_roots needs to be a"):
         dr.Table(tmp_path, allowed_roots=roots)
 
 

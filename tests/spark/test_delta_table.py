@@ -284,7 +284,7 @@ def test_a_time_is_in_the_zone_of_the_session(overwritten: tuple[DeltaTable, dat
 
 
 def test_restoring_checks_types(table: DeltaTable) -> None:
-    with pytest.raises(ValueError, match="timestamp needs to be a string, not int"):
+    with pytest.raises(ValueError, match="timestamp needs to be a string but got int"):
         table.restoreToTimestamp(12342323232)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="version needs to be an int, not str"):
+    with pytest.raises(ValueError, match="version needs to be an int but got str"):
         table.restoreToVersion("0")  # type: ignore[arg-type]

@@ -39,7 +39,7 @@ pub(crate) fn texts(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Op
     let found: PyResult<Vec<String>> = value.extract();
     found.map(Some).map_err(|_| {
         PyTypeError::new_err(format!(
-            "{name} takes a sequence of str, not {}",
+            "{name} needs to be a sequence of strings but got {}",
             value
                 .get_type()
                 .name()
@@ -147,7 +147,7 @@ pub(crate) fn milliseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
         return Ok(microseconds(moment)?.div_euclid(1000));
     }
     Err(PyTypeError::new_err(format!(
-        "timestamp takes a datetime or ISO 8601 text, not {}",
+        "timestamp needs to be a datetime or ISO 8601 text but got {}",
         moment.get_type().name()?
     )))
 }

@@ -46,8 +46,8 @@ pub(crate) fn predicate(
 
 fn wrong(value: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     Ok(PyTypeError::new_err(format!(
-        "filter takes SQL text, a list of (column, operator, value) tuples, or a list of such lists, \
-         not {}",
+        "filter needs to be SQL text, a list of (column, operator, value) tuples, or a list of such lists, \
+         but got {}",
         value.get_type().name()?
     )))
 }

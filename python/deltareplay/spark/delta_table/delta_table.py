@@ -556,5 +556,5 @@ def _check_type(value: object, kind: type, argument: str, wanted: str) -> None:
     """A wrong type is a ``ValueError`` in delta-spark."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise InvalidArgumentError(
-            f"{argument} needs to be {wanted}, not {type(value).__name__}", code="argument.type"
+            f"{argument} needs to be {wanted} but got {type(value).__name__}", code="argument.type"
         )

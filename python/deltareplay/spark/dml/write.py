@@ -244,8 +244,8 @@ def _session(df: DataFrame) -> SparkSession:
     spark: SparkSession | None = getattr(df, "sparkSession", None)
     if spark is None:
         raise InvalidArgumentError(
-            f"df takes a Spark DataFrame, not {type(df)}: pass other rows to Table.append, or to "
-            "spark.createDataFrame first",
+            f"df needs to be a Spark DataFrame but got {type(df).__name__}: pass other rows to "
+            "Table.append, or to spark.createDataFrame first",
             code="argument.type",
         )
     session.check_writing(spark, "writing")
