@@ -195,7 +195,8 @@ def test_rows_are_changed_in_little_memory(tmp_path: Path) -> None:
         dictionary(table)
         said, peak = run(table, code)
         assert said == 2
-        assert peak < 2 * MOST_MIB, code
+        # an order is sampled, spilled and sorted by each core
+        assert peak < (2 * MOST_MIB if "optimize" not in code else 3 * MOST_MIB), code
         said, _ = run(table, "read(table.snapshot().scan(['s']).to_batches(), 's')")
         assert said[:2] == [left, left * WORD], code
 

@@ -23,7 +23,7 @@ use crate::transaction::rows::table_layout;
 const ROWS: u64 = 128 << 10;
 const ROWS_OF_PART: u64 = 64;
 /// Bytes of a sample, so that fewer rows with long texts are taken.
-const BYTES: u64 = 256 << 20;
+const BYTES: u64 = 64 << 20;
 /// Files, and row groups of all of them, that are looked into.
 const PLACES: usize = 256;
 /// Bytes of data files that make one part of an order.

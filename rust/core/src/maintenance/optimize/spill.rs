@@ -28,7 +28,7 @@ const STEP: usize = 64 << 10;
 /// Decoded bytes that a piece may be ahead by.
 const AHEAD: usize = 16 << 20;
 /// Decoded bytes that are divided among the parts at a time.
-const RUN_BYTES: usize = 128 << 20;
+const RUN_BYTES: usize = 48 << 20;
 /// Bytes that are written at a time.
 const STEP_BYTES: u64 = 64 << 20;
 
