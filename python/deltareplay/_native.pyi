@@ -34,6 +34,7 @@ __all__ = [
     "Transaction",
     "__version__",
     "automatically_enabled_features",
+    "checked_property",
     "cleanup_log",
     "clock_times",
     "copy_files",
@@ -85,6 +86,7 @@ __all__ = [
     "visible_names",
     "why_not_readable",
     "why_not_writable",
+    "widens",
     "with_columns",
     "with_moments",
     "write_ordered",
@@ -545,7 +547,9 @@ def with_moments(
 def new_table(
     schema_string: str, partition_columns: Sequence[str], properties: Mapping[str, str]
 ) -> tuple[str, _Protocol]: ...
-def with_columns(metadata: str, schema_string: str) -> str | None: ...
+def checked_property(key: str, value: str) -> str: ...
+def widens(old: str, new: str) -> bool: ...
+def with_columns(metadata: str, columns: str, types: str | None = None) -> str | None: ...
 def overwritten_metadata(
     metadata: str, schema_string: str, partition_columns: Sequence[str]
 ) -> str: ...

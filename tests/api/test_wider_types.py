@@ -1,7 +1,8 @@
 """Rows of wider types than the table's: widened with the feature, refused without it.
 
-The changes of types are those that delta-spark 4.4 makes by itself (``mergeSchema``): integers up
-to ``BIGINT``, ``FLOAT`` to ``DOUBLE``, decimals; not integers to ``DOUBLE`` or to decimals.
+The changes of types are those that delta-spark calls ``same_family_type``: integers up to
+``BIGINT``, ``FLOAT`` to ``DOUBLE``, decimals; not integers to ``DOUBLE`` or to decimals, which
+pandas makes of integers with nulls. (By Spark, all are made: ``test_type_widening.py``.)
 """
 
 from __future__ import annotations

@@ -10,10 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from spark.support.beside import both
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 from deltareplay.spark import DeltaTable
+from deltareplay.spark.statements import create_forms, create_table
 
 pytestmark = pytest.mark.spark
 
@@ -83,3 +85,91 @@ def test_an_insert_gives_a_column_its_type(spark: Any, tmp_path: Path) -> None:
     query = "SELECT 3 AS id, 'x' AS v"
     dr_spark.sql(spark, f"INSERT WITH SCHEMA EVOLUTION INTO delta.`{path}` BY NAME {query}")
     assert rows(spark, path) == [(1, None), (2, None), (3, "x")]
+
+
+#: Rows that make a new table, and those that cannot.
+NEW = [
+    "SELECT 1 AS k, NULL AS n",
+    "SELECT 1 AS k, NULL AS n, named_struct('a', 1, 'b', NULL) AS s",
+]
+REFUSED = [
+    "SELECT NULL AS n",
+    "SELECT 1 AS k, array() AS a",
+    "SELECT 1 AS k, map() AS a",
+    "SELECT 1 AS k, array(NULL) AS a",
+    "SELECT 1 AS k, named_struct('a', array(NULL)) AS s",
+    "SELECT 1 AS k, named_struct('b', NULL) AS s",
+    "SELECT 1 AS k, array(named_struct('a', 1, 'b', NULL)) AS s",
+    "SELECT 1 AS k, map('x', named_struct('a', 1, 'b', NULL)) AS s",
+]
+
+
+def created(spark: Any, how: str, query: str) -> Any:
+    """What makes a table of a query."""
+
+    def act(path: Path) -> None:
+        rows = spark.sql(query)
+        if how == "delta":
+            rows.write.format("delta").save(str(path))
+        elif how == "function":
+            dr_spark.write(rows, path)
+        elif how == "delta sql":
+            spark.sql(f"CREATE TABLE delta.`{path}` USING delta AS {query}")
+        elif how == "sql":
+            text = f"CREATE TABLE delta.`{path}` USING delta AS {query}"
+            create_table.run(spark, create_forms.parse(text))
+        else:
+            dr_spark.register(spark)
+            rows.write.format("deltareplay").mode("append").save(str(path))
+
+    return act
+
+
+@pytest.mark.parametrize("how", ["function", "format", "sql"])
+@pytest.mark.parametrize("query", NEW + REFUSED)
+def test_new_tables(spark: Any, tmp_path: Path, query: str, how: str) -> None:
+    theirs = created(spark, "delta sql" if how == "sql" else "delta", query)
+
+    def ours(path: Path) -> None:
+        if query not in REFUSED:
+            created(spark, how, query)(path)
+            return
+        with pytest.raises(Exception, match="nothing but nulls") as caught:
+            created(spark, how, query)(path)
+        assert not dr.is_table(path)
+        raise caught.value
+
+    both(spark, tmp_path, None, theirs, ours)
+    if query in NEW:
+        ours_read = dr_spark.read(spark, tmp_path / "ours")
+        assert ours_read.columns == spark.sql(query).columns
+        assert ours_read.where("n IS NULL").count() == 1
+
+
+def test_a_partition_column_has_a_type(spark: Any, tmp_path: Path) -> None:
+    rows = spark.sql("SELECT 1 AS k, NULL AS n")
+    with pytest.raises(dr.InvalidArgumentError, match="the partition column n") as caught:
+        dr_spark.write(rows, tmp_path / "t", partition_columns=["n"])
+    assert caught.value.code == "write.columns"
+
+
+@pytest.mark.parametrize("how", ["function", "format"])
+@pytest.mark.parametrize("value", ["'x'", "NULL", "array(NULL)", "array(1)"])
+def test_later_rows(spark: Any, tmp_path: Path, value: str, how: str) -> None:
+    base = tmp_path / "base"
+    created(spark, "delta", NEW[0])(base)
+    rows = spark.sql(f"SELECT 2 AS k, {value} AS n")
+
+    def append(name: str) -> Any:
+        def act(path: Path) -> None:
+            if name == "function":
+                dr_spark.write(rows, path, schema_mode="merge")
+                return
+            writer = rows.write.format(name).mode("append").option("mergeSchema", "true")
+            writer.save(str(path))
+
+        return act
+
+    dr_spark.register(spark)
+    ours = append("function" if how == "function" else "deltareplay")
+    both(spark, tmp_path, base, append("delta"), ours)

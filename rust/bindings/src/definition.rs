@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use deltareplay_core::codec::action_json::metadata_from_json;
 use deltareplay_core::error::Error;
-use deltareplay_core::spec::schema::StructType;
-use deltareplay_core::table::TableDefinition;
+use deltareplay_core::spec::property_rules;
+use deltareplay_core::spec::schema::{PrimitiveType, StructType};
+use deltareplay_core::table::{TableDefinition, merged_metadata};
+use deltareplay_core::transaction::alter::first_actions;
 use deltareplay_core::transaction::alter::replaced;
-use deltareplay_core::transaction::alter::{first_actions, with_schema};
-use deltareplay_core::transaction::rows::merged;
+use deltareplay_core::transaction::rows::Widened;
 use pyo3::prelude::*;
 
 use crate::gate::detached;
@@ -35,25 +36,23 @@ pub(crate) fn new_table(
     })
 }
 
-/// The body of a `metaData` with columns, and fields of structs, that only other rows have; None if there
-/// are none.
+/// The body of a `metaData` with columns, and fields of structs, that only other rows have, and with wider
+/// types where the table widens them; None if nothing changes. `types` are the columns whose types count, by
+/// default all.
 #[pyfunction]
+#[pyo3(signature = (metadata, columns, types=None))]
 pub(crate) fn with_columns(
     py: Python<'_>,
     metadata: &str,
-    schema_string: &str,
+    columns: &str,
+    types: Option<&str>,
 ) -> PyResult<Option<String>> {
     detached(py, || {
         let old = metadata_from_json(metadata)?;
-        let known = StructType::parse(&old.schema_string)?;
-        let new = merged(
-            &known,
-            &StructType::parse(schema_string).map_err(Error::of_argument)?,
-        )?;
-        if new == known {
-            return Ok(None);
-        }
-        Ok(Some(json!(with_schema(&old, &new)?).to_string()))
+        let types = StructType::parse(types.unwrap_or(columns)).map_err(Error::of_argument)?;
+        let columns = StructType::parse(columns).map_err(Error::of_argument)?;
+        let new = merged_metadata(&old, &columns, &types, Widened::All)?;
+        Ok(new.map(|new| json!(new).to_string()))
     })
 }
 
@@ -71,4 +70,17 @@ pub(crate) fn overwritten_metadata(
         let new = replaced::overwritten_metadata(&old, &schema, partition_columns)?;
         Ok(json!(new).to_string())
     })
+}
+
+/// The name of a table property in its own case, which a user may set to this value.
+#[pyfunction]
+pub(crate) fn checked_property(py: Python<'_>, key: &str, value: &str) -> PyResult<String> {
+    detached(py, || property_rules::checked_property(key, value))
+}
+
+/// Whether columns of a primitive type may get another type, both by their names in schemas.
+#[pyfunction]
+pub(crate) fn widens(old: &str, new: &str) -> bool {
+    let types = (PrimitiveType::from_name(old), PrimitiveType::from_name(new));
+    matches!(types, (Some(old), Some(new)) if old.widens_to(&new))
 }

@@ -50,7 +50,9 @@ mod _native {
     #[pymodule_export]
     use super::conversion::Conversion;
     #[pymodule_export]
-    use super::definition::{new_table, overwritten_metadata, with_columns};
+    use super::definition::{
+        checked_property, new_table, overwritten_metadata, widens, with_columns,
+    };
     #[pymodule_export]
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]

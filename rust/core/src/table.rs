@@ -42,7 +42,7 @@ pub use commit::Committed;
 pub use create::{CreateMode, TableDefinition};
 pub use overwrite::Replaced;
 pub use stage_rows::StagedRows;
-pub use write::{RowSource, RowsOptions, RowsWritten, SchemaMode};
+pub use write::{RowSource, RowsOptions, RowsWritten, SchemaMode, merged_metadata};
 
 pub use crate::log::actions::ActionBatches;
 pub use crate::snapshot::Snapshot;

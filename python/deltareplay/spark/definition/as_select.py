@@ -10,6 +10,7 @@ from deltareplay._protocol import Protocol
 from deltareplay._transaction import Transaction
 from deltareplay.spark.query import queries
 from deltareplay.spark.schema.fields import fields_of, struct
+from deltareplay.spark.session import settings as delta_settings
 from deltareplay.spark.writing import commit as added_rows
 from deltareplay.spark.writing.table_rows import Outgoing
 from deltareplay.spark.writing.target_table import TargetTable, new_field, partitions_among
@@ -67,11 +68,13 @@ def create(
     metadata = Metadata._of_json(body)
     # read after the transaction began: what another writer commits in between is a conflict
     old = place.table.snapshot() if place.table._native.exists() else None
-    described = Transaction._description_of()
+    text = delta_settings.user_metadata(spark)
+    described = Transaction._description_of(user_metadata=text)
     described["parameters"] = json.loads(parameters)
     transaction = Transaction._begun(place.table, old, native, described)
     target = TargetTable(place.table, None, metadata, Protocol(*facts))
     target.check_features()
+    target.refuse_void()
     removed = {}
     if mode in ("replace", "or_replace"):
         native.read(None)  # what it replaces, if only that there is nothing

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.dml.merge.determinism import at
 from deltareplay.spark.scan import hidden_columns as names
-from deltareplay.spark.schema.fields import Json, fields_of, spark_type, struct_type
+from deltareplay.spark.schema.fields import Json, fields_of, nullable, spark_type, struct_type
+from deltareplay.spark.schema.fitting import fits
 from deltareplay.spark.syntax.tokens import tokens
 from deltareplay.spark.writing import log_expressions
-from deltareplay.spark.writing.table_rows import fits
-from deltareplay.spark.writing.target_table import nullable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

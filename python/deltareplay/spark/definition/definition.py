@@ -13,7 +13,9 @@ from deltareplay.spark.catalog import lookup as identifiers
 from deltareplay.spark.catalog import registration as catalog
 from deltareplay.spark.definition import as_select
 from deltareplay.spark.schema.fields import Json, struct
+from deltareplay.spark.session import settings as delta_settings
 from deltareplay.spark.syntax import names
+from deltareplay.spark.writing import default_properties
 from deltareplay.spark.writing.target_table import refuse_collation
 
 if TYPE_CHECKING:
@@ -176,6 +178,9 @@ def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
 
 
 def _created(spark: SparkSession, place: Place, asked: Definition) -> Table:
+    properties = default_properties.merged(
+        delta_settings.default_properties(spark), asked.properties
+    )
     if asked.query is not None:
         as_select.create(
             spark,
@@ -183,13 +188,13 @@ def _created(spark: SparkSession, place: Place, asked: Definition) -> Table:
             asked.query,
             partition_by=asked.partition_by,
             cluster_by=asked.cluster_by,
-            properties=asked.properties,
+            properties=properties,
             comment=asked.comment,
             mode=_MODES[asked.mode],
         )
         return place.table
     columns = struct(asked.columns)
-    wanted = place.properties(columns, asked.partition_by, asked.properties)
+    wanted = place.properties(columns, asked.partition_by, properties)
     place.table._native.create(
         columns,
         asked.partition_by,

@@ -97,7 +97,12 @@ class Assignments:
         return Assignments(
             {
                 path: assigned(
-                    self.values[path], found, _field(path, fields), partial=partial, evolve=evolve
+                    rows.sparkSession,
+                    self.values[path],
+                    found,
+                    _field(path, fields),
+                    partial=partial,
+                    evolve=evolve,
                 )
                 for path, found in zip(paths, types, strict=True)
             }

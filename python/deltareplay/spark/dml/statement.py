@@ -15,6 +15,7 @@ from deltareplay.spark.scan.candidates import Candidates
 from deltareplay.spark.scan.skipping import target_filter
 from deltareplay.spark.schema.fields import Json, struct_type
 from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import settings as delta_settings
 from deltareplay.spark.writing.target_table import TargetTable
 
 if TYPE_CHECKING:
@@ -89,7 +90,8 @@ class Statement:
         self, operation: str, parameters: Mapping[str, Any], user_metadata: str | None
     ) -> Transaction:
         """The transaction, which has read nothing yet."""
-        return self.target.begin(self.snapshot, operation, parameters, user_metadata)
+        text = delta_settings.user_metadata(self.spark) if user_metadata is None else user_metadata
+        return self.target.begin(self.snapshot, operation, parameters, text)
 
     def candidates(self, filter: Filter | None) -> Candidates:
         """The files that a filter leaves."""

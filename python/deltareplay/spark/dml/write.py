@@ -22,6 +22,7 @@ from deltareplay.spark.scan.skipping import own_filter
 from deltareplay.spark.session import capabilities as session
 from deltareplay.spark.session import settings as delta_settings
 from deltareplay.spark.writing import commit as added_rows
+from deltareplay.spark.writing import default_properties
 from deltareplay.spark.writing.table_rows import Outgoing
 from deltareplay.spark.writing.target_table import TargetTable
 
@@ -167,7 +168,10 @@ def written(
     place = place_of(table) if name is None else Place(catalog.new_table(spark, name))
     if matching is None and not place.table._native.exists():
         snapshot = None
-        target = TargetTable.new(place, df.schema, partition_columns or (), properties or {})
+        given = default_properties.merged(
+            delta_settings.default_properties(spark), properties or {}
+        )
+        target = TargetTable.new(place, df.schema, partition_columns or (), given)
     elif mode == "ignore":
         return WrittenVersion(None, {})
     elif mode == "error":
@@ -187,7 +191,8 @@ def written(
     parameters = _parameters(mode, where, partition_overwrite, target)
     if matching is not None:
         parameters |= matching.parameters
-    transaction = target.begin(snapshot, "WRITE", parameters, user_metadata)
+    text = delta_settings.user_metadata(spark) if user_metadata is None else user_metadata
+    transaction = target.begin(snapshot, "WRITE", parameters, text)
     if txn is not None and transaction.set_transaction(*txn):
         return WrittenVersion(transaction.commit(), {})
     if matching is not None and snapshot is not None:

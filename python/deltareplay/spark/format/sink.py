@@ -20,6 +20,7 @@ from deltareplay.exceptions import (
 )
 from deltareplay.spark.dml import overwrite as replaced
 from deltareplay.spark.format import sink_options
+from deltareplay.spark.writing import default_properties
 from deltareplay.spark.writing import table_rows as outgoing
 from deltareplay.spark.writing.target_table import TargetTable
 
@@ -87,9 +88,8 @@ class Sink:
         asked = sink_options.parse(options, overwrite)
         table = asked.table()
         if not table._native.exists():
-            target = TargetTable.new(
-                Place(table), schema, asked.partition_by or (), asked.properties
-            )
+            properties = default_properties.merged(asked.default_properties, asked.properties)
+            target = TargetTable.new(Place(table), schema, asked.partition_by or (), properties)
         else:
             target = TargetTable.of(table.snapshot())
         partition_by = asked.partition_by

@@ -44,6 +44,7 @@ class SinkOptions:
         merge_schema: Whether columns that the table lacks are added.
         overwrite_schema: Whether the columns of the rows replace those of the table.
         properties: Properties of a new table.
+        default_properties: Settings of the session that say more of these.
         replace_where: Which rows are replaced.
         dynamic: Whether the partitions of the new rows are replaced.
         txn_app_id: The application of an idempotent write.
@@ -58,6 +59,7 @@ class SinkOptions:
     merge_schema: bool
     overwrite_schema: bool
     properties: dict[str, str]
+    default_properties: dict[str, str]
     replace_where: str | None
     dynamic: bool
     txn_app_id: str | None
@@ -150,6 +152,7 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
         properties={
             name: value for name, value in options.items() if name.lower().startswith(_PROPERTY)
         },
+        default_properties=known.get("properties", {}),
         replace_where=where,
         dynamic=overwrite and mode == "dynamic",
         txn_app_id=given.get("txnappid"),

@@ -14,6 +14,8 @@ from deltareplay.spark.catalog.table_argument import TableLike, table_of
 from deltareplay.spark.executors import run as on_executors
 from deltareplay.spark.schema.fields import struct
 from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import settings as delta_settings
+from deltareplay.spark.writing import default_properties
 from deltareplay.spark.writing.target_table import new_field
 
 if TYPE_CHECKING:
@@ -64,7 +66,8 @@ def convert(
     of = table_of(table)
     if of._native.exists():
         return of
-    facts = (_partition_schema(partition_schema), dict(properties or {}), statistics)
+    given = default_properties.merged(delta_settings.default_properties(spark), properties or {})
+    facts = (_partition_schema(partition_schema), given, statistics)
     conversion = _native.Conversion(*facts)
     files = conversion.files(of._native)
     parts = [files[at : at + FILES_PER_TASK] for at in range(0, len(files), FILES_PER_TASK)]

@@ -35,11 +35,11 @@ class Constant:
     values: pa.ChunkedArray[Any]
 
     @classmethod
-    def of(cls, name: str, type_: Any, values: Any) -> Constant:
+    def of(cls, name: str, type_: Any, values: Any, *, nullable: bool = True) -> Constant:
         """By the name and the JSON of the type."""
         if isinstance(values, pa.Array):
             values = pa.chunked_array([values])
-        return cls(field(name, type_), values)
+        return cls({**field(name, type_), "nullable": nullable}, values)
 
     @property
     def name(self) -> str:

@@ -62,7 +62,7 @@ def _shown(column: Column) -> SparkColumn:
     from pyspark.sql import functions as sf
 
     if column.is_void:
-        return sf.lit(None).alias(column.name)
+        return sf.lit(None).alias(column.name, metadata=column.metadata)
     found = sf.col(names.quoted(column.physical))
     if column.is_renamed_inside:
         # by position: values do not change, fields get the names of the table

@@ -130,14 +130,18 @@ def rows_of(
         with_file_path=wanted.file_path,
         with_row_index=wanted.row_index,
     )
-    every = _chosen(columns_of(snapshot), columns)
+    every = _chosen(spark, columns_of(snapshot, as_defined=True), columns)
     check_types(spark, every)
     listed = scan.files(listed_columns(every, wanted))
     return frame(spark, snapshot, listed, every, wanted, root)
 
 
-def _chosen(every: list[Column], columns: Sequence[str] | None) -> list[Column]:
-    """Void columns are returned if they are named; delta-spark never returns them."""
+def _chosen(
+    spark: SparkSession, every: list[Column], columns: Sequence[str] | None
+) -> list[Column]:
+    """Void columns are returned from Spark 4.1 on, as by delta-spark, and if they are named."""
+    if session.version(spark) >= (4, 1):
+        return every
     named = {name.lower() for name in columns or ()}
     return [one for one in every if not one.is_void or one.name.lower() in named]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.schema.fields import Json, field, fields_of, spark_type
+from deltareplay.spark.schema.fields import Json, field, fields_of, nullable, spark_type
 from deltareplay.spark.syntax.names import quoted
 
 if TYPE_CHECKING:
@@ -74,17 +74,24 @@ def arranged(
 
 
 def evolved(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
-    """Rows of a table whose structs get more fields; they are null there."""
+    """Rows of a table whose structs get more fields, which are null there, or whose types widen."""
     from pyspark.sql import functions as sf
 
     known = {one["name"]: one for one in fields_of(rows.schema)}
     changed = {}
     for one in fields:
         found = known.get(one["name"])
-        if found is not None and _names(found["type"]) != _names(one["type"]):
-            column = sf.col(quoted(one["name"]))
-            changed[one["name"]] = arranged(column, found, one, code="write.columns", partial=True)
+        if found is not None and nullable(found["type"]) != nullable(one["type"]):
+            changed[one["name"]] = widened(sf.col(quoted(one["name"])), found, one)
     return rows.withColumns(changed) if changed else rows
+
+
+def widened(value: Column, found: Json, wanted: Json) -> Column:
+    """A value of a column before it got more fields or wider types."""
+    value = arranged(value, found, wanted, code="statement.column", partial=True)
+    if nullable(found["type"]) == nullable(wanted["type"]):
+        return value
+    return value.cast(spark_type(nullable(wanted["type"])))
 
 
 def arranged_type(found: Any, wanted: Any) -> Any:

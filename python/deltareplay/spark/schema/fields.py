@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ class Column:
         metadata: What Spark gets to know of it, e.g. a comment.
         is_partition: Whether the value comes from the log.
         is_widened: Whether files may hold a narrower type.
+        nullable: Whether Spark takes it that values may be null.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Column:
     metadata: Json
     is_partition: bool
     is_widened: bool = False
+    nullable: bool = True
 
     @property
     def is_void(self) -> bool:
@@ -56,7 +58,8 @@ class Column:
 
     def physical_field(self) -> Json:
         """The field as a data file has it, for ``StructType.fromJson``."""
-        return field(self.physical, self.physical_type, self.metadata)
+        made = field(self.physical, self.physical_type, self.metadata)
+        return {**made, "nullable": self.nullable}
 
 
 def field(name: str, type_: Any, metadata: Json | None = None) -> Json:
@@ -108,8 +111,13 @@ def stored(type_: Any) -> Any:
     return {key: one if key == "metadata" else stored(one) for key, one in type_.items()}
 
 
-def columns_of(snapshot: Snapshot) -> list[Column]:
-    """The columns of a snapshot, in order; all may be null, as in all that Spark reads from files.
+def columns_of(snapshot: Snapshot, *, as_defined: bool = False) -> list[Column]:
+    """The columns of a version, in order.
+
+    Args:
+        snapshot: The version.
+        as_defined: Whether columns and fields that must not be null are not nullable for Spark,
+            either. Statements, which check that, take all as nullable.
 
     Raises:
         UnsupportedFeatureError: A type that Spark cannot hold.
@@ -117,6 +125,7 @@ def columns_of(snapshot: Snapshot) -> list[Column]:
     mode = snapshot.properties.get("delta.columnMapping.mode", "none").lower()
     mapped = mode in ("name", "id")
     partitions = {name.lower() for name in snapshot.partition_columns}
+    typed = _Types(as_defined=as_defined)
     found = []
     for one in stored(json.loads(snapshot.schema_json))["fields"]:
         metadata = one.get("metadata") or {}
@@ -125,11 +134,12 @@ def columns_of(snapshot: Snapshot) -> list[Column]:
             Column(
                 name=one["name"],
                 physical=physical or one["name"],
-                logical_type=_type(one["type"], "none", one["name"]),
-                physical_type=_type(one["type"], mode if mapped else "none", one["name"]),
+                logical_type=typed.of(one["type"], "none", one["name"]),
+                physical_type=typed.of(one["type"], mode if mapped else "none", one["name"]),
                 metadata=_metadata(metadata, mode),
                 is_partition=one["name"].lower() in partitions,
                 is_widened="delta.typeChanges" in json.dumps(one),
+                nullable=typed.nullable(one.get("nullable")),
             )
         )
     return found
@@ -177,40 +187,85 @@ def names(type_: Any) -> Any:
     return kind, names(type_["keyType"]), names(type_["valueType"])
 
 
-def _type(type_: Any, mode: str, at: str) -> Any:
-    """A type with logical names (mode none) or physical ones; all nullable, nothing void."""
+@dataclass(frozen=True)
+class _Types:
+    """Types of columns, of which nothing is void.
+
+    Attributes:
+        as_defined: Whether parts that must not be null are not nullable.
+    """
+
+    as_defined: bool
+
+    def nullable(self, defined: Any) -> bool:
+        """Whether a part may be null, of which the table says whether it may."""
+        return not (self.as_defined and defined is False)
+
+    def of(self, type_: Any, mode: str, at: str) -> Any:
+        """A type with logical names (mode none) or physical ones."""
+        if isinstance(type_, str):
+            if type_.startswith(("geometry", "geography")):
+                return "binary"  # WKB: Spark's own types of shapes are not read from Parquet
+            if type_.startswith(("timestamp_nanos", "timestampNanos")):
+                raise UnsupportedFeatureError(
+                    f"Spark has no type for the column {at}, which is {type_}: "
+                    "leave it out with columns=",
+                    code="spark.type",
+                )
+            return type_
+        kind = type_["type"]
+        if kind == "struct":
+            fields = []
+            for one in type_["fields"]:
+                if one["type"] == "void":
+                    continue
+                metadata = one.get("metadata") or {}
+                name = metadata.get("delta.columnMapping.physicalName") if mode != "none" else None
+                inner = self.of(one["type"], mode, f"{at}.{one['name']}")
+                made = field(name or one["name"], inner, _metadata(metadata, mode))
+                fields.append({**made, "nullable": self.nullable(one.get("nullable"))})
+            return {"type": "struct", "fields": fields}
+        if kind == "array":
+            element = self.of(type_["elementType"], mode, f"{at}.element")
+            contains = self.nullable(type_.get("containsNull"))
+            return {"type": "array", "elementType": element, "containsNull": contains}
+        if kind == "map":
+            return {
+                "type": "map",
+                "keyType": self.of(type_["keyType"], mode, f"{at}.key"),
+                "valueType": self.of(type_["valueType"], mode, f"{at}.value"),
+                "valueContainsNull": self.nullable(type_.get("valueContainsNull")),
+            }
+        return kind
+
+
+def _plain_field(given: Json) -> Json:
+    return field(given["name"], nullable(given["type"]))
+
+
+def nullable(type_: Any, with_field: Callable[[Json], Json] = _plain_field) -> Any:
+    """Return a type with all parts nullable.
+
+    Args:
+        type_: The type.
+        with_field: What becomes of the fields of structs; by default they lose their metadata.
+
+    >>> nullable({"type": "array", "elementType": "long", "containsNull": False})
+    {'type': 'array', 'elementType': 'long', 'containsNull': True}
+    """
     if isinstance(type_, str):
-        if type_.startswith(("geometry", "geography")):
-            return "binary"  # WKB: Spark's own types of shapes are not read from Parquet
-        if type_.startswith(("timestamp_nanos", "timestampNanos")):
-            raise UnsupportedFeatureError(
-                f"Spark has no type for the column {at}, which is {type_}: "
-                "leave it out with columns=",
-                code="spark.type",
-            )
         return type_
-    kind = type_["type"]
-    if kind == "struct":
-        fields = []
-        for one in type_["fields"]:
-            if one["type"] == "void":
-                continue
-            metadata = one.get("metadata") or {}
-            name = metadata.get("delta.columnMapping.physicalName") if mode != "none" else None
-            inner = _type(one["type"], mode, f"{at}.{one['name']}")
-            fields.append(field(name or one["name"], inner, _metadata(metadata, mode)))
-        return {"type": "struct", "fields": fields}
-    if kind == "array":
-        element = _type(type_["elementType"], mode, f"{at}.element")
+    if type_["type"] == "struct":
+        return {"type": "struct", "fields": [with_field(part) for part in type_["fields"]]}
+    if type_["type"] == "array":
+        element = nullable(type_["elementType"], with_field)
         return {"type": "array", "elementType": element, "containsNull": True}
-    if kind == "map":
-        return {
-            "type": "map",
-            "keyType": _type(type_["keyType"], mode, f"{at}.key"),
-            "valueType": _type(type_["valueType"], mode, f"{at}.value"),
-            "valueContainsNull": True,
-        }
-    return kind
+    return {
+        "type": "map",
+        "keyType": nullable(type_["keyType"], with_field),
+        "valueType": nullable(type_["valueType"], with_field),
+        "valueContainsNull": True,
+    }
 
 
 def spark_type(type_: Any) -> Any:

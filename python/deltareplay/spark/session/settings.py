@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from deltareplay.exceptions import InvalidArgumentError
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+#: How settings begin that give new tables their properties.
+DEFAULT_PROPERTY = "spark.databricks.delta.properties.defaults."
+
+STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
 
 
 def merges_schemas(spark: SparkSession) -> bool:
@@ -19,6 +27,17 @@ def user_metadata(spark: SparkSession) -> str | None:
     return text
 
 
+def default_properties(spark: SparkSession) -> dict[str, str]:
+    """Return what the session says of the properties of new tables, by the names of settings."""
+    every: Any = spark.conf.getAll
+    return {name: value for name, value in every.items() if name.startswith(DEFAULT_PROPERTY)}
+
+
+def store_assignment(spark: SparkSession) -> str:
+    """Return the policy by which values are stored in columns of other types, in capitals."""
+    return str(spark.conf.get(STORE_ASSIGNMENT, "ANSI")).upper()
+
+
 def of_writes(spark: SparkSession) -> dict[str, Any]:
     """The settings that options of a write stand for, by the names of these options."""
     known: dict[str, Any] = {}
@@ -27,7 +46,31 @@ def of_writes(spark: SparkSession) -> dict[str, Any]:
     text = user_metadata(spark)
     if text is not None:
         known["userMetadata"] = text
+    properties = default_properties(spark)
+    if properties:
+        known["properties"] = properties
     return known
+
+
+def optimizes_writes(spark: SparkSession) -> bool | None:
+    """Return whether rows are shuffled before they are written; None leaves it to the table.
+
+    Raises:
+        InvalidArgumentError: ``spark.setting``: the setting is neither true nor false.
+    """
+    name = "spark.databricks.delta.optimizeWrite.enabled"
+    value = spark.conf.get(name, None)
+    if value is None or value.strip().lower() in ("true", "false"):
+        return None if value is None else value.strip().lower() == "true"
+    raise InvalidArgumentError(
+        f"{name} is {value!r}: set it to true or false", code="spark.setting"
+    )
+
+
+def compacts(spark: SparkSession) -> bool | None:
+    """Return whether small files are packed after a write; None leaves it to the table."""
+    value = spark.conf.get("spark.databricks.delta.autoCompact.enabled", None)
+    return None if value is None else value.strip().lower() != "false"
 
 
 def checks_retention(spark: SparkSession) -> bool:

@@ -11,7 +11,6 @@ from deltareplay.spark.dml.assignments import default_of, is_default
 from deltareplay.spark.dml.replace_where import Matching
 from deltareplay.spark.dml.write import write, written
 from deltareplay.spark.query import queries
-from deltareplay.spark.schema.alignment import WRITING
 from deltareplay.spark.schema.fields import fields_of, spark_type
 from deltareplay.spark.session import capabilities as session
 from deltareplay.spark.session import settings as delta_settings
@@ -19,11 +18,12 @@ from deltareplay.spark.statements.before_statements import Before
 from deltareplay.spark.syntax.names import path_of, quoted
 from deltareplay.spark.syntax.parser import QUERY, Name, Reader
 from deltareplay.spark.writing import log_expressions
-from deltareplay.spark.writing.table_rows import assigned
+from deltareplay.spark.writing.by_place import is_compatible, placed
+from deltareplay.spark.writing.conversion import converted
 from deltareplay.spark.writing.target_table import TargetTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from deltareplay._snapshot import Snapshot
     from deltareplay._table import Table
@@ -190,8 +190,6 @@ def run(spark: SparkSession, table: Table, asked: Insert, before: Before) -> Non
         InvalidArgumentError: ``write.columns``, when the query has more or fewer columns; or as by
             ``write``.
     """
-    from pyspark.sql import functions as sf
-
     snapshot = table.snapshot()
     target = TargetTable.of(snapshot)
     if asked.using or asked.on is not None:
@@ -202,23 +200,22 @@ def run(spark: SparkSession, table: Table, asked: Insert, before: Before) -> Non
     wanted = [one for one in columns if asked.columns or one not in constants]
     query = before.query(_with_defaults(spark, asked, wanted, target))
     rows = queries.run(spark, query)
-    if not asked.by_name:
-        _check_count(rows, wanted)
-        rows = rows.toDF(*wanted)
+    evolves = asked.evolves or delta_settings.merges_schemas(spark)
+    rows = _paired(rows, wanted, asked, target, evolves=evolves)
     # a column twice is an error of ``write``
-    rows = rows.select("*", *(sf.expr(value).alias(key) for key, value in constants.items()))
+    rows = rows.select("*", *_values(rows, constants, target))
     where, dynamic = asked.where, False
     if asked.overwrites and where is None:
         by_query = len(target.partition_columns) > len(constants)
         dynamic = by_query and delta_settings.overwrites_partitions(spark)
         where = None if dynamic else _within(constants, target)
     write(
-        rows if asked.evolves else _cast(rows, target),
+        rows,
         snapshot,
         mode="overwrite" if asked.overwrites else "append",
         where=where,
         partition_overwrite="dynamic" if dynamic else "static",
-        schema_mode="merge" if asked.evolves else None,
+        schema_mode="merge" if evolves else None,
     )
 
 
@@ -241,8 +238,7 @@ def _replace(
             source = source.toDF(*columns)
 
     def shaped(rows: DataFrame) -> DataFrame:
-        named = rows if asked.by_name else rows.toDF(*columns)
-        return named if asked.evolves else _cast(named, target)
+        return _paired(rows, columns, asked, target, evolves=asked.evolves)
 
     matching = Matching(asked.using, asked.on, asked.alias, source, shaped)
     written(
@@ -308,6 +304,26 @@ def _constants(asked: Insert, target: TargetTable) -> dict[str, str]:
     return {own[name.lower()]: value for name, value in asked.constants.items()}
 
 
+def _values(rows: DataFrame, constants: dict[str, str], target: TargetTable) -> list[Column]:
+    """The values of the statement's partition columns, in their types."""
+    from pyspark.sql import functions as sf
+
+    types = {one["name"]: one["type"] for one in target.fields}
+    values = {name: sf.expr(value) for name, value in constants.items()}
+    shown = rows.select(*(value.alias(name) for name, value in values.items()))
+    return [
+        converted(
+            rows.sparkSession,
+            values[one["name"]],
+            one["type"],
+            types[one["name"]],
+            one["name"],
+            code="write.columns",
+        ).alias(one["name"])
+        for one in fields_of(shown.schema)
+    ]
+
+
 def _within(constants: dict[str, str], target: TargetTable) -> str | None:
     """Which rows are in the partition that a statement replaces; None for all."""
     types = {one["name"]: one["type"] for one in target.fields}
@@ -339,18 +355,47 @@ def _with_defaults(
             return f"VALUES {', '.join(rows)}{asked.query[reader.found[reader.at - 1].end :]}"
 
 
-def _cast(rows: DataFrame, target: TargetTable) -> DataFrame:
-    """The columns that the table has in its types, and others as they are."""
+def _paired(
+    rows: DataFrame, wanted: Sequence[str], asked: Insert, target: TargetTable, *, evolves: bool
+) -> DataFrame:
+    """The rows under the names of the table, in its types unless these get wider.
+
+    As delta-spark: rows that have the table's names and types already are stored by these names, at
+    any depth; the values of others, and the fields in them, are paired by their places. With a list
+    of columns, the fields of structs always are.
+    """
     from pyspark.sql import functions as sf
 
-    if len({name.lower() for name in rows.columns}) < len(rows.columns):
-        return rows  # which ``write`` refuses
+    spark, given = rows.sparkSession, fields_of(rows.schema)
+    by_place = not asked.by_name and asked.columns is None
+    more = 0 if asked.by_name else len(given) - len(wanted)
+    if more < 0 or (more > 0 and not (evolves and by_place)):
+        raise InvalidArgumentError(
+            f"the query has {len(given)} columns, and {len(wanted)} are to be written "
+            f"({', '.join(wanted)}): list columns after the table's name, or use BY NAME",
+            code="write.columns",
+        )
+    found = [one["name"] for one in given]
+    names = found if asked.by_name else [*wanted, *found[len(wanted) :]]
     known = {one["name"].lower(): one for one in target.fields}
-    columns = []
-    for found in fields_of(rows.schema):
-        value = sf.col(quoted(found["name"]))
-        wanted = known.get(found["name"].lower())
-        if wanted is not None and wanted["type"] != "void":
-            value = assigned(value, found, wanted, partial=False, evolve=WRITING)
-        columns.append(value.alias(found["name"]))
-    return rows.select(*columns)
+    own = [known.get(name.lower()) for name in (found if asked.by_name else names[: len(wanted)])]
+    widens = target.widens if evolves else _never
+    renamed = [{**one, "name": name} for one, name in zip(given, names, strict=True)]
+    compatible = (not by_place or found[: len(wanted)] == list(wanted)) and is_compatible(
+        [one for one in own if one is not None], renamed[: len(own)], widens
+    )
+    if compatible and asked.columns is None:
+        return rows.toDF(*names)
+    rows = rows.toDF(*(f"_{at}" for at in range(len(given))))
+    values = []
+    for at, (one, name) in enumerate(zip(given, names, strict=True)):
+        value, column = sf.col(f"_{at}"), own[at] if at < len(own) else None
+        if column is not None:
+            value = placed(spark, value, one, column, widens, only_structs=compatible)
+        values.append(value.alias(name))
+    return rows.select(*values)
+
+
+def _never(old: str, new: str) -> bool:  # noqa: ARG001
+    """No type gets wider."""
+    return False

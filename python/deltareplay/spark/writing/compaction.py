@@ -13,6 +13,7 @@ from deltareplay._warnings import warn
 from deltareplay._written import Written, options, written
 from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError
 from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.session import settings as delta_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +52,8 @@ class Rewritten:
             CommitConflictError: Another writer removed or changed a file that was rewritten.
         """
         added = self._ordered() if self._plan.is_ordered else self._packed()
-        asked = options(None, None, user_metadata, None, True, 60.0)
+        text = delta_settings.user_metadata(self._spark) if user_metadata is None else user_metadata
+        asked = options(None, None, text, None, True, 60.0)
         # if nothing is committed, the files go away
         return written(self._plan.commit(added, asked))
 
@@ -90,7 +92,7 @@ class Rewritten:
 
 
 def after_write(spark: SparkSession, target: TargetTable, version: int, added: pa.Table) -> None:
-    """Compacts small files after a write, where the table's properties ask for it.
+    """Compacts small files after a write, where the session or the table asks for it.
 
     What goes wrong is a warning: the write is committed.
 
@@ -101,10 +103,11 @@ def after_write(spark: SparkSession, target: TargetTable, version: int, added: p
         added: The columns of ``add`` of the files that it added.
     """
     wanted = {key.lower(): value.lower() for key, value in target.properties.items()}
-    if (
-        wanted.get("delta.autooptimize") != "true"
-        and wanted.get("delta.autooptimize.autocompact", "false") == "false"
-    ):
+    compacts = delta_settings.compacts(spark)
+    if compacts is None:
+        by_table = wanted.get("delta.autooptimize.autocompact", "false") != "false"
+        compacts = by_table or wanted.get("delta.autooptimize") == "true"
+    if not compacts:
         return
     table = target.table
     try:

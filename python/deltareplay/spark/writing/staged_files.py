@@ -16,6 +16,7 @@ from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError, St
 from deltareplay.spark.executors.task import SAFE
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import settings as delta_settings
 from deltareplay.spark.storage.staging_directory import Directory
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import constraints
@@ -134,7 +135,10 @@ class Staged:
         return files
 
     def _is_optimized(self) -> bool:
-        """Whether the table asks for rows to be shuffled before they are written."""
+        """Whether rows are shuffled before they are written: the session's word, or the table's."""
+        asked = delta_settings.optimizes_writes(self._spark)
+        if asked is not None:
+            return asked
         wanted = {key.lower(): value.lower() for key, value in self._target.properties.items()}
         return "true" in (
             wanted.get("delta.autooptimize"),

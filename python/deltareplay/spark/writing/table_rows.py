@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.alignment import WRITING, arranged, arranged_type, untyped
-from deltareplay.spark.schema.fields import Json, fields_of, spark_type
+from deltareplay.spark.schema.fields import Json, fields_of, nullable, spark_type
+from deltareplay.spark.schema.fitting import fits
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import (
     constraints,
@@ -18,21 +19,14 @@ from deltareplay.spark.writing import (
 from deltareplay.spark.writing import (
     identity_columns as identities,
 )
-from deltareplay.spark.writing.target_table import is_collated, nullable, refuse_collation
+from deltareplay.spark.writing.conversion import converted
+from deltareplay.spark.writing.target_table import is_collated, refuse_collation
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
     from deltareplay.spark.writing.target_table import TargetTable
-
-#: Types that hold every value of a type.
-_WIDER = {
-    "byte": ("short", "integer", "long"),
-    "short": ("integer", "long"),
-    "integer": ("long",),
-    "float": ("double",),
-}
 
 
 @dataclass(frozen=True)
@@ -259,61 +253,35 @@ def _check_fits(found: Json, wanted: Json) -> None:
 
 
 def assigned(
-    column: Column, found: Json, wanted: Json, *, partial: bool, evolve: str | None
+    spark: SparkSession,
+    column: Column,
+    found: Json,
+    wanted: Json,
+    *,
+    partial: bool,
+    evolve: str | None,
 ) -> Column:
     """A value as a statement stores it: cast, whatever its type; one that does not fit is an error.
 
     Args:
+        spark: The session.
         column: The value.
         found: The field of the value.
         wanted: The field of the table.
         partial: Whether fields of structs may be missing.
         evolve: How the statement lets the schema evolve; None if it has no such way.
+
+    Raises:
+        InvalidArgumentError: As by ``arranged`` and ``converted``.
     """
-    from pyspark.sql import functions as sf
-
     own, other = nullable(wanted["type"]), nullable(found["type"])
-    if own == other and not is_collated(found):
+    if is_collated(found):
+        column = column.cast(spark_type(other))
+    if own == other:
         return column
-    column = arranged(
-        column, found, wanted, code="statement.column", partial=partial, evolve=evolve
-    )
-    other = arranged_type(other, own)
-    type_ = spark_type(own)
-    if fits(other, own):
-        return column.cast(type_)
-    value = column.try_cast(type_)
-    shown = sf.coalesce(column.try_cast("string"), sf.lit("a value"))
-    what = f" cannot be stored in {wanted['name']}, which is {type_.simpleString()}"
-    fails = constraints.failure(sf.concat(shown, sf.lit(what))).cast(type_)
-    return sf.when(column.isNull() | value.isNotNull(), value).otherwise(fails)
-
-
-def fits(found: Any, wanted: Any) -> bool:
-    """Whether every value of one type fits into another."""
-    if isinstance(found, str) or isinstance(wanted, str):
-        if not (isinstance(found, str) and isinstance(wanted, str)):
-            return bool(found == "void")
-        if found == "void" or found == wanted or wanted in _WIDER.get(found, ()):
-            return True
-        return _fits_decimal(found, wanted)
-    if found["type"] != wanted["type"]:
-        return False
-    if found["type"] == "struct":
-        ours, theirs = found["fields"], wanted["fields"]
-        return len(ours) == len(theirs) and all(
-            one["name"].lower() == other["name"].lower() and fits(one["type"], other["type"])
-            for one, other in zip(ours, theirs, strict=True)
-        )
-    inner = ("elementType",) if found["type"] == "array" else ("keyType", "valueType")
-    return all(fits(found[key], wanted[key]) for key in inner)
-
-
-def _fits_decimal(found: str, wanted: str) -> bool:
-    if not (found.startswith("decimal(") and wanted.startswith("decimal(")):
-        return False
-    (p, s), (q, t) = (map(int, one[8:-1].split(",")) for one in (found, wanted))
-    return t >= s and q - t >= p - s
+    code = "statement.column"
+    column = arranged(column, found, wanted, code=code, partial=partial, evolve=evolve)
+    return converted(spark, column, arranged_type(other, own), own, wanted["name"], code=code)
 
 
 def _text(column: Column, one: Json) -> Column:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from deltareplay._transaction import Transaction
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import table_of
 from deltareplay.spark.schema import column_metadata
-from deltareplay.spark.schema.fields import Json, field, fields_of, stored, struct
+from deltareplay.spark.schema.fields import Json, field, fields_of, nullable, stored, struct
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -67,17 +67,27 @@ class TargetTable:
         columns = struct([new_field(field) for field in fields_of(schema)])
         wanted = place.properties(columns, partitions, properties)
         metadata, facts = _native.new_table(columns, partitions, wanted)
-        return cls(place.table, None, Metadata._of_json(metadata), Protocol(*facts))
+        made = cls(place.table, None, Metadata._of_json(metadata), Protocol(*facts))
+        made.refuse_void()
+        return made
 
     def with_columns(self, schema: StructType) -> TargetTable:
-        """The table with those columns, and fields of structs, of some rows that it lacks."""
+        """The table with the columns, and fields of structs, of some rows that it lacks.
+
+        A table that widens types gets the wider ones of the rows.
+        """
         given = [new_field(field) for field in fields_of(schema)]
         found = _native.with_columns(self.metadata._json(), struct(given))
         if found is None:
             return self
-        metadata = Metadata._of_json(found)
+        return self._with_metadata(found)
+
+    def _with_metadata(self, body: str) -> TargetTable:
+        metadata = Metadata._of_json(body)
         protocol = self.protocol.upgrade_for(metadata)
-        return replace(self, metadata=metadata, protocol=protocol, adds_columns=True)
+        made = replace(self, metadata=metadata, protocol=protocol, adds_columns=True)
+        made.refuse_void()
+        return made
 
     def with_new_columns(
         self, schema: StructType, partition_by: Sequence[str] | None
@@ -98,9 +108,16 @@ class TargetTable:
         partitions = partitions_among(schema.fieldNames(), partitions)
         columns = struct([new_field(field) for field in fields_of(schema)])
         body = _native.overwritten_metadata(self.metadata._json(), columns, partitions)
-        metadata = Metadata._of_json(body)
-        protocol = self.protocol.upgrade_for(metadata)
-        return replace(self, metadata=metadata, protocol=protocol, adds_columns=True)
+        return self._with_metadata(body)
+
+    def widens(self, old: str, new: str) -> bool:
+        """Return whether a column of one primitive type gets another one from rows.
+
+        Args:
+            old: The name of the type in the schema of the table.
+            new: That of the rows.
+        """
+        return self._is_on("delta.enableTypeWidening") and _native.widens(old, new)
 
     @property
     def fields(self) -> list[Json]:
@@ -158,6 +175,23 @@ class TargetTable:
             self.protocol._facts(),
         )
 
+    def refuse_void(self) -> None:
+        """Refuse columns of nulls in places from which no file can leave them out, as delta-spark.
+
+        Raises:
+            InvalidArgumentError: ``write.columns``.
+        """
+        partitions = {name.lower() for name in self.partition_columns}
+        for column in self.fields:
+            name = column["name"]
+            if column["type"] == "void" and name.lower() in partitions:
+                raise _untyped(f"the partition column {name} has nothing but nulls", name)
+            where = _void_in(column["type"], name)
+            if where is not None:
+                raise _untyped(f"{where} has nothing but nulls", name)
+        if self.fields and not self.written_fields:
+            raise _untyped("all columns have nothing but nulls", self.fields[0]["name"])
+
     def check(self, partition_by: Sequence[str] | None) -> None:
         """Refuses features that a write by Spark cannot maintain.
 
@@ -181,14 +215,7 @@ class TargetTable:
         Raises:
             UnsupportedFeatureError: The table has such a feature.
         """
-        features = set(self.protocol.writer_features or ())
-        named = sorted(one for one in features if one.startswith(("iceberg", "materialize")))
-        if named:
-            raise UnsupportedFeatureError(
-                f"the table has {', '.join(named)}, which requires more in its files than "
-                "Spark writes: write it with Delta's own writer",
-                code="write.feature",
-            )
+        check_writable(self.protocol)
 
     def snapshot(self) -> Snapshot | None:
         """The version that the write starts from."""
@@ -224,6 +251,22 @@ class TargetTable:
         return transaction
 
 
+def check_writable(protocol: Protocol) -> None:
+    """Refuse a table with features that files written by Spark cannot have.
+
+    Raises:
+        UnsupportedFeatureError: ``write.feature``.
+    """
+    features = set(protocol.writer_features or ())
+    named = sorted(one for one in features if one.startswith(("iceberg", "materialize")))
+    if named:
+        raise UnsupportedFeatureError(
+            f"the table has {', '.join(named)}, which requires more in its files than "
+            "Spark writes: write it with Delta's own writer",
+            code="write.feature",
+        )
+
+
 def partitions_among(columns: Sequence[str], partition_by: Sequence[str]) -> list[str]:
     """The partition columns, as the columns are written.
 
@@ -242,6 +285,36 @@ def partitions_among(columns: Sequence[str], partition_by: Sequence[str]) -> lis
             code="transaction.partition_columns",
         )
     return [names[one.lower()] for one in partition_by]
+
+
+def _untyped(what: str, name: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{what}, and no type, so it cannot be written: give it one, such as by "
+        f"CAST({name} AS ...), or leave it out",
+        code="write.columns",
+    )
+
+
+def _void_in(type_: Any, at: str) -> str | None:
+    """The part of a column without a type that its files would have to have."""
+    if isinstance(type_, str):
+        return None
+    if type_["type"] == "struct":
+        fields = type_["fields"]
+        if fields and all(field["type"] == "void" for field in fields):
+            return at
+        parts = (_void_in(field["type"], f"{at}.{field['name']}") for field in fields)
+        return next((part for part in parts if part is not None), None)
+    return at if _has_void(type_) else None
+
+
+def _has_void(type_: Any) -> bool:
+    if isinstance(type_, str):
+        return type_ == "void"
+    if type_["type"] == "struct":
+        return any(_has_void(field["type"]) for field in type_["fields"])
+    keys = ("elementType", "keyType", "valueType")
+    return any(_has_void(type_[key]) for key in keys if key in type_)
 
 
 #: Keys of what Delta and Spark note of a column themselves; a new column has notes of its own.
@@ -319,32 +392,3 @@ def _collated(given: Json) -> str | None:
     names = (_collated(part) for part in parts)
     inner = next((name for name in names if name is not None), None)
     return None if inner is None else f"{given['name']}.{inner}".strip(".")
-
-
-def _plain_field(given: Json) -> Json:
-    return field(given["name"], nullable(given["type"]))
-
-
-def nullable(type_: Any, with_field: Callable[[Json], Json] = _plain_field) -> Any:
-    """Return a type with all parts nullable.
-
-    Args:
-        type_: The type.
-        with_field: What becomes of the fields of structs; by default they lose their metadata.
-
-    >>> nullable({"type": "array", "elementType": "long", "containsNull": False})
-    {'type': 'array', 'elementType': 'long', 'containsNull': True}
-    """
-    if isinstance(type_, str):
-        return type_
-    if type_["type"] == "struct":
-        return {"type": "struct", "fields": [with_field(part) for part in type_["fields"]]}
-    if type_["type"] == "array":
-        element = nullable(type_["elementType"], with_field)
-        return {"type": "array", "elementType": element, "containsNull": True}
-    return {
-        "type": "map",
-        "keyType": nullable(type_["keyType"], with_field),
-        "valueType": nullable(type_["valueType"], with_field),
-        "valueContainsNull": True,
-    }

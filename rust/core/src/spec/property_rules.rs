@@ -224,7 +224,11 @@ pub fn checked_properties<'a>(
 }
 
 /// The canonical key of a property that a user may set to this value.
-fn checked_property(key: &str, value: &str) -> Result<String> {
+///
+/// # Errors
+///
+/// Invalid argument: as [`checked_properties`].
+pub fn checked_property(key: &str, value: &str) -> Result<String> {
     if let Some(name) = feature_name(key) {
         let feature = known_feature(name)?;
         if !value.eq_ignore_ascii_case("supported") && !value.eq_ignore_ascii_case("enabled") {

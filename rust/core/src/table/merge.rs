@@ -17,7 +17,7 @@ use crate::spec::schema::StructType;
 use crate::transaction::Transaction;
 use crate::transaction::rows::{
     Changer, Clause, Counts, InsertClause, Intake, KeyRange, Merge, MergeDefinition, SourceRows,
-    Then, UnmatchedRows, When, WrittenFiles, joining, without_unused,
+    Then, UnmatchedRows, When, Widened, WrittenFiles, joining, without_unused,
 };
 
 /// Bytes of a source that are held in memory.
@@ -98,7 +98,8 @@ fn evolve(
     let (old, _) = transaction.effective()?;
     let schema = StructType::parse(&old.schema_string)?;
     let joining = joining(&schema, definition, source)?;
-    let Some(metadata) = merged_metadata(old, &joining.columns, &joining.types)? else {
+    let Some(metadata) = merged_metadata(old, &joining.columns, &joining.types, Widened::Alike)?
+    else {
         return Ok(false);
     };
     transaction.set_metadata(metadata)?;

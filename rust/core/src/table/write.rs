@@ -19,7 +19,8 @@ use crate::transaction::alter::replaced::overwritten_metadata;
 use crate::transaction::alter::widening::{TYPE_WIDENING, widen_column};
 use crate::transaction::alter::with_schema;
 use crate::transaction::rows::{
-    Counts, Intake, WriteOptions, WrittenFiles, merged, replaced_schema, widenings, with_marks,
+    Counts, Intake, Widened, WriteOptions, WrittenFiles, merged, replaced_schema, widenings,
+    with_marks,
 };
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions, check_metadata};
 
@@ -174,7 +175,7 @@ pub(super) fn set_schema(
         (SchemaMode::Fixed, None) => None,
         (SchemaMode::Merge, None) => {
             let given = StructType::from_arrow(&rows.schema())?;
-            merged_metadata(old, &given, &given)?
+            merged_metadata(old, &given, &given, Widened::Alike)?
         }
         (SchemaMode::Overwrite, partition_columns) => {
             let known = StructType::parse(&old.schema_string)?;
@@ -220,15 +221,16 @@ pub(super) fn set_schema(
 ///
 /// Invalid argument: `alter.column` for a wider type of a column that a constraint or a generated column
 /// speaks of.
-pub(super) fn merged_metadata(
+pub fn merged_metadata(
     old: &Metadata,
     columns: &StructType,
     types: &StructType,
+    widened: Widened,
 ) -> Result<Option<Metadata>> {
     let known = StructType::parse(&old.schema_string)?;
     let mut new = old.clone();
     if old.is_on(TYPE_WIDENING) {
-        for (path, to) in widenings(&known, types) {
+        for (path, to) in widenings(&known, types, widened) {
             new = widen_column(&new, &path, &to)?;
         }
     }

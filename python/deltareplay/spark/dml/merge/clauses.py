@@ -11,7 +11,7 @@ from deltareplay.spark.dml import change_data as feed
 from deltareplay.spark.dml.assignments import Assignments
 from deltareplay.spark.dml.statement import as_column, shown
 from deltareplay.spark.scan import hidden_columns
-from deltareplay.spark.schema.alignment import MERGING, arranged, is_struct, lacking
+from deltareplay.spark.schema.alignment import MERGING, is_struct, lacking, widened
 from deltareplay.spark.schema.fields import Json, spark_type
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import identity_columns as identities
@@ -102,12 +102,12 @@ class Sides:
         return joined.withColumns(columns)
 
     def old(self, one: Json) -> Column:
-        """A column before the merge, with the fields that it has after it."""
+        """A column before the merge, with the fields and the type that it has after it."""
         from pyspark.sql import functions as sf
 
         for known, copy in self.known:
             if known["name"] == one["name"]:
-                return arranged(sf.col(copy), known, one, code="statement.column", partial=True)
+                return widened(sf.col(copy), known, one)
         return sf.lit(None).cast(spark_type(one["type"]))
 
     def seen(self, rows: DataFrame, when: When) -> DataFrame:

@@ -5,8 +5,9 @@
 use super::PrimitiveType;
 
 impl PrimitiveType {
-    /// Whether a column of this type gets that other type when rows bring it along, as in delta-spark: not
-    /// every wider type is one that somebody meant.
+    /// Whether a column of this type gets that other type when rows of a program bring it along: not every
+    /// wider type is one that somebody meant, as pandas makes floats of integers with nulls. It is what
+    /// delta-spark calls `same_family_type`.
     pub(crate) fn evolves_to(&self, to: &Self) -> bool {
         use PrimitiveType as P;
         let alike = matches!(
@@ -21,7 +22,8 @@ impl PrimitiveType {
     }
 
     /// Whether every value of this type is one of that other type: the protocol's list.
-    pub(crate) fn widens_to(&self, to: &Self) -> bool {
+    #[must_use]
+    pub fn widens_to(&self, to: &Self) -> bool {
         use PrimitiveType as P;
         let whole = |precision: &u8, scale: &u8| precision.saturating_sub(*scale);
         match (self, to) {

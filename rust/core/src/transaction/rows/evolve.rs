@@ -7,59 +7,70 @@ use arrow_schema::Schema;
 use crate::error::Result;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
-/// The columns, and parts of columns, that another schema has of a wider type: the way to each, and the type.
-pub fn widenings(table: &StructType, given: &StructType) -> Vec<(Vec<String>, DataType)> {
-    let mut wider = Vec::new();
-    of_fields(table, given, &mut Vec::new(), &mut wider);
-    wider
+/// Which wider types columns get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Widened {
+    /// Those of the same kind of number.
+    Alike,
+    /// All that the protocol has.
+    All,
 }
 
-fn of_fields(
+/// The columns, and parts of columns, that another schema has of a wider type: the way to each, and the type.
+pub fn widenings(
     table: &StructType,
     given: &StructType,
-    path: &mut Vec<String>,
-    wider: &mut Vec<(Vec<String>, DataType)>,
-) {
-    for field in table.fields() {
-        if let Some(other) = given.field(&field.name) {
-            of_part(
-                &field.name,
-                (&field.data_type, &other.data_type),
-                path,
-                wider,
-            );
-        }
-    }
+    widened: Widened,
+) -> Vec<(Vec<String>, DataType)> {
+    let mut widenings = Widenings {
+        widened,
+        path: Vec::new(),
+        wider: Vec::new(),
+    };
+    widenings.of_fields(table, given);
+    widenings.wider
 }
 
-/// Recurses along the type, which has a bounded depth.
-fn of_part(
-    name: &str,
-    types: (&DataType, &DataType),
-    path: &mut Vec<String>,
-    wider: &mut Vec<(Vec<String>, DataType)>,
-) {
-    path.push(name.to_owned());
-    match types {
-        (DataType::Primitive(old), DataType::Primitive(new)) if old.evolves_to(new) => {
-            wider.push((path.clone(), types.1.clone()));
+struct Widenings {
+    widened: Widened,
+    path: Vec<String>,
+    wider: Vec<(Vec<String>, DataType)>,
+}
+
+impl Widenings {
+    fn of_fields(&mut self, table: &StructType, given: &StructType) {
+        for field in table.fields() {
+            if let Some(other) = given.field(&field.name) {
+                self.of_part(&field.name, (&field.data_type, &other.data_type));
+            }
         }
-        (DataType::Struct(old), DataType::Struct(new)) => of_fields(old, new, path, wider),
-        (DataType::Array(old), DataType::Array(new)) => {
-            of_part(
-                "element",
-                (&old.element_type, &new.element_type),
-                path,
-                wider,
-            );
-        }
-        (DataType::Map(old), DataType::Map(new)) => {
-            of_part("key", (&old.key_type, &new.key_type), path, wider);
-            of_part("value", (&old.value_type, &new.value_type), path, wider);
-        }
-        _ => {}
     }
-    path.pop();
+
+    /// Recurses along the type, which has a bounded depth.
+    fn of_part(&mut self, name: &str, types: (&DataType, &DataType)) {
+        self.path.push(name.to_owned());
+        match types {
+            (DataType::Primitive(old), DataType::Primitive(new)) => {
+                let widens = match self.widened {
+                    Widened::Alike => old.evolves_to(new),
+                    Widened::All => old.widens_to(new),
+                };
+                if widens {
+                    self.wider.push((self.path.clone(), types.1.clone()));
+                }
+            }
+            (DataType::Struct(old), DataType::Struct(new)) => self.of_fields(old, new),
+            (DataType::Array(old), DataType::Array(new)) => {
+                self.of_part("element", (&old.element_type, &new.element_type));
+            }
+            (DataType::Map(old), DataType::Map(new)) => {
+                self.of_part("key", (&old.key_type, &new.key_type));
+                self.of_part("value", (&old.value_type, &new.value_type));
+            }
+            _ => {}
+        }
+        self.path.pop();
+    }
 }
 
 /// The schema of the rows; columns that the table has in the same way stay as they are.

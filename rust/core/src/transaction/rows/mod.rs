@@ -37,7 +37,7 @@ mod writer;
 pub use change::Changer;
 pub use data_writer::{DataWriter, table_layout};
 pub use derive::{CURRENT_DEFAULT, check_default, is_identity, with_marks};
-pub use evolve::{merged, replaced_schema, widenings};
+pub use evolve::{Widened, merged, replaced_schema, widenings};
 pub use footer::FooterStatistics;
 pub use footer_schema::footer_schema;
 pub use intake::Intake;

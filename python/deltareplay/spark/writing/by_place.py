@@ -1,0 +1,170 @@
+"""Values of INSERT by their places, which pair the fields of structs, too, as in delta-spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.schema.alignment import is_struct
+from deltareplay.spark.schema.fields import Json, field, nullable, spark_type
+from deltareplay.spark.writing.conversion import converted
+from deltareplay.spark.writing.target_table import is_collated
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+#: Whether a column of one primitive type gets another type.
+Widens = Callable[[str, str], bool]
+
+
+def is_compatible(table: Sequence[Json], rows: Sequence[Json], widens: Widens) -> bool:
+    """Return whether rows have the table's names and types, at any depth and in any order.
+
+    Such rows are stored by their names. They may have more columns and fields.
+
+    Args:
+        table: The columns of the table, all of which the rows must have.
+        rows: The columns of the rows.
+        widens: Which types the columns of the table get.
+    """
+    own = {column["name"].lower(): column for column in table}
+    if not set(own) <= {column["name"].lower() for column in rows}:
+        return False
+    for column in rows:
+        known = own.get(column["name"].lower())
+        if known is None:
+            continue
+        if column["name"] != known["name"] or is_collated(column):
+            return False
+        if not _is_compatible_type(known["type"], column["type"], widens):
+            return False
+    return True
+
+
+def _is_compatible_type(table: Any, rows: Any, widens: Widens) -> bool:
+    if table == "void":
+        return True
+    if isinstance(table, str) or isinstance(rows, str):
+        return bool(table == rows) or _widens(table, rows, widens)
+    if table["type"] != rows["type"]:
+        return False
+    if table["type"] == "struct":
+        return is_compatible(table["fields"], rows["fields"], widens)
+    parts = _PARTS[table["type"]]
+    return all(_is_compatible_type(table[part], rows[part], widens) for part in parts)
+
+
+#: The keys of the types inside of an array or a map.
+_PARTS = {"array": ("elementType",), "map": ("keyType", "valueType")}
+
+
+def _widens(table: Any, rows: Any, widens: Widens) -> bool:
+    return isinstance(table, str) and isinstance(rows, str) and widens(table, rows)
+
+
+def placed(
+    spark: SparkSession,
+    value: Column,
+    given: Json,
+    own: Json,
+    widens: Widens,
+    *,
+    only_structs: bool = False,
+) -> Column:
+    """Return a value with the names of a column's fields, and its types unless they get wider.
+
+    More fields than the column has keep their names.
+
+    Args:
+        spark: The session.
+        value: The value.
+        given: The field of the value.
+        own: The column of the table.
+        widens: Which types the columns of the table get.
+        only_structs: Whether arrays and maps stay as they are, with the names in them.
+
+    Raises:
+        InvalidArgumentError: ``write.columns``: the value lacks fields, or is no struct.
+    """
+    if is_collated(given):  # strings of a table compare by bytes
+        given = field(given["name"], nullable(given["type"]))
+        value = value.cast(spark_type(given["type"]))
+    placing = _Placing(spark, widens, only_structs)
+    return placing.placed(value, given["type"], own["type"], own["name"])
+
+
+@dataclass(frozen=True)
+class _Placing:
+    """How values are paired; as ``placed``."""
+
+    spark: SparkSession
+    widens: Widens
+    only_structs: bool
+
+    def placed(self, value: Column, given: Any, own: Any, name: str) -> Column:
+        from pyspark.sql import functions as sf
+
+        if own == "void" or nullable(given) == nullable(own) or _widens(own, given, self.widens):
+            return value
+        if isinstance(own, str) or isinstance(given, str) or own["type"] != given["type"]:
+            return self._converted(value, given, own, name)
+        kind = own["type"]
+        if kind == "struct":
+            return self._struct(value, given, own, name)
+        if self.only_structs:
+            return value
+        if kind == "array":
+            one, other = given["elementType"], own["elementType"]
+            # as delta-spark: other arrays are only cast
+            if is_struct(one) and is_struct(other) and given["containsNull"]:
+                return sf.transform(value, lambda part: self._struct(part, one, other, name))
+            return self._converted(value, given, own, name)
+        if _shape(given) == _shape(own):
+            return self._converted(value, given, own, name)
+        if nullable(given["keyType"]) != nullable(own["keyType"]):
+            keys = (given["keyType"], own["keyType"], f"{name}.key")
+            value = sf.transform_keys(value, lambda key, _: self.placed(key, *keys))
+        if nullable(given["valueType"]) != nullable(own["valueType"]):
+            values = (given["valueType"], own["valueType"], f"{name}.value")
+            value = sf.transform_values(value, lambda _, part: self.placed(part, *values))
+        return value
+
+    def _struct(self, value: Column, given: Any, own: Any, name: str) -> Column:
+        from pyspark.sql import functions as sf
+
+        fields, known = given["fields"], own["fields"]
+        if len(fields) < len(known):
+            raise InvalidArgumentError(
+                f"the value of {name} has {len(fields)} fields, and the table {len(known)}: give "
+                "all of them, or use BY NAME with schema evolution",
+                code="write.columns",
+            )
+        parts = []
+        for at, one in enumerate(fields):
+            part = value.getField(one["name"])
+            if at >= len(known):
+                parts.append(part.alias(one["name"]))
+                continue
+            other = known[at]
+            kept = all(map(is_struct, (one["type"], other["type"])))
+            kept = kept or (isinstance(one["type"], str) and isinstance(other["type"], str))
+            place = self.placed if kept or other["type"] == "void" else self._converted
+            inner = f"{name}.{other['name']}"
+            parts.append(place(part, one["type"], other["type"], inner).alias(other["name"]))
+        return sf.when(value.isNotNull(), sf.struct(*parts))
+
+    def _converted(self, value: Column, given: Any, own: Any, name: str) -> Column:
+        if self.only_structs and isinstance(own, dict) and own["type"] != "struct":
+            return value
+        return converted(self.spark, value, given, own, name, code="write.columns")
+
+
+def _shape(type_: Any) -> Any:
+    """A type without its names, and without what may be null."""
+    if isinstance(type_, str):
+        return type_
+    if type_["type"] == "struct":
+        return [_shape(one["type"]) for one in type_["fields"]]
+    return [type_["type"], *(_shape(type_[part]) for part in _PARTS[type_["type"]])]

@@ -1,0 +1,128 @@
+"""Values of statements in the types of a table: cast, whatever their type, by SQL's assignment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.schema.fields import nullable, spark_type
+from deltareplay.spark.schema.fitting import fits
+from deltareplay.spark.session import settings
+from deltareplay.spark.writing import constraints
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+
+def converted(
+    spark: SparkSession, value: Column, given: Any, own: Any, name: str, *, code: str
+) -> Column:
+    """Return a value in another type; a part of it that does not fit fails the task.
+
+    Fields of structs are paired by their places.
+
+    Args:
+        spark: The session.
+        value: The value.
+        given: Its type.
+        own: The other type.
+        name: The column, for messages.
+        code: The code of errors.
+
+    Raises:
+        InvalidArgumentError: The types differ in structure; ``spark.setting``: the session's policy
+            of assignment does not allow it, or is another than SQL's.
+    """
+    from pyspark.sql import functions as sf
+
+    given, own = nullable(given), nullable(own)
+    if given == own:
+        return value
+    if fits(given, own):
+        return value.cast(spark_type(own))
+
+    def inner(part: Column, one: Any, other: Any, step: str) -> Column:
+        return converted(spark, part, one, other, f"{name}.{step}", code=code)
+
+    if isinstance(given, str) or isinstance(own, str) or given["type"] != own["type"]:
+        if not isinstance(own, str):
+            raise _differs(given, own, name, code)
+        return _checked(spark, value, given, own, name)
+    if own["type"] == "array":
+        parts = (given["elementType"], own["elementType"], "element")
+        return sf.transform(value, lambda part: inner(part, *parts))
+    if own["type"] == "map":
+        keys = (given["keyType"], own["keyType"], "key")
+        values = (given["valueType"], own["valueType"], "value")
+        if keys[0] != keys[1]:
+            value = sf.transform_keys(value, lambda key, _: inner(key, *keys))
+        if values[0] != values[1]:
+            value = sf.transform_values(value, lambda _, part: inner(part, *values))
+        return value
+    if len(given["fields"]) != len(own["fields"]):
+        raise _differs(given, own, name, code)
+    fields = [
+        inner(value.getField(one["name"]), one["type"], other["type"], other["name"]).alias(
+            other["name"]
+        )
+        for one, other in zip(given["fields"], own["fields"], strict=True)
+    ]
+    return sf.when(value.isNotNull(), sf.struct(*fields))
+
+
+def _differs(given: Any, own: Any, name: str, code: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{name} is {spark_type(own).simpleString()} in the table, and the value is "
+        f"{spark_type(given).simpleString()}: give it the table's fields",
+        code=code,
+    )
+
+
+def _checked(spark: SparkSession, value: Column, given: Any, own: str, name: str) -> Column:
+    from pyspark.sql import functions as sf
+
+    type_ = spark_type(own)
+    _check_policy(spark, given, own, name)
+    cast = value.try_cast(type_)
+    shown = sf.coalesce(value.try_cast("string"), sf.lit("a value"))
+    what = f" cannot be stored in {name}, which is {type_.simpleString()}"
+    fails = constraints.failure(sf.concat(shown, sf.lit(what))).cast(type_)
+    return sf.when(value.isNull() | cast.isNotNull(), cast).otherwise(fails)
+
+
+def _check_policy(spark: SparkSession, given: Any, own: str, name: str) -> None:
+    """Refuse a cast that the session's policy of assignment forbids, or wants otherwise."""
+    policy = settings.store_assignment(spark)
+    if policy == "ANSI" or (policy == "STRICT" and _is_up_cast(given, own)):
+        return
+    types = f"{spark_type(given).simpleString()} to {spark_type(own).simpleString()}"
+    setting = settings.STORE_ASSIGNMENT
+    if policy == "STRICT":
+        raise InvalidArgumentError(
+            f"{setting} is STRICT, which does not store {types} in {name}: cast the value",
+            code="spark.setting",
+        )
+    raise InvalidArgumentError(
+        f"{setting} is {policy}, and values that do not fit are never cut here (from {types}, in "
+        f"{name}): cast the value, or set it to ANSI",
+        code="spark.setting",
+    )
+
+
+#: Numbers, each of which Spark casts up to the next ones.
+_NUMBERS = ("byte", "short", "integer", "long", "float", "double")
+
+#: Decimals that hold every whole number of a type.
+_WHOLE = {"byte": 3, "short": 5, "integer": 10, "long": 20}
+
+
+def _is_up_cast(given: Any, own: str) -> bool:
+    """Whether a cast loses nothing, by Spark's rules (``Cast.canUpCast``)."""
+    if not isinstance(given, str):
+        return False
+    if given in _NUMBERS and own in _NUMBERS:
+        return _NUMBERS.index(given) <= _NUMBERS.index(own)
+    if given in _WHOLE:
+        given = f"decimal({_WHOLE[given]},0)"
+    dates = given == "date" and own in ("timestamp", "timestamp_ntz")
+    return dates or (own == "string" and given != "binary") or fits(given, own)

@@ -1,0 +1,74 @@
+"""What a statement or a write leaves behind, ours and delta-spark's, on two copies of a table."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import deltareplay as dr
+
+
+def made(spark: Any, path: Path, *statements: str) -> Path:
+    """A table that delta-spark makes, by statements about ``{t}``."""
+    for text in statements:
+        spark.sql(text.format(t=f"delta.`{path}`"))
+    return path
+
+
+def left(spark: Any, path: Path) -> tuple[Any, ...]:
+    """Columns with their metadata, rows, operation and configuration of the newest version."""
+    if not dr.is_table(path):
+        return ("no table",)
+    snapshot = dr.Table(path).snapshot()
+    rows = spark.read.format("delta").load(str(path)).collect()
+    [last] = dr.Table(path).history(1).select(["operation"]).to_pylist()
+    return (
+        json.loads(snapshot.schema_json)["fields"],
+        sorted(map(str, rows)),
+        last["operation"],
+        snapshot.metadata.partition_columns,
+        _chosen(snapshot.properties),
+    )
+
+
+def _chosen(properties: dict[str, str]) -> dict[str, str]:
+    """Properties without those whose values are chosen at random."""
+    return {key: value for key, value in properties.items() if "materialized" not in key}
+
+
+def both(
+    spark: Any,
+    home: Path,
+    base: Path | None,
+    theirs: Callable[[Path], Any],
+    ours: Callable[[Path], Any],
+) -> tuple[Any, ...]:
+    """Check that both succeed or fail, and leave the same; return what is left.
+
+    Args:
+        spark: The session.
+        home: An empty directory.
+        base: The table that both begin with; None if there is none.
+        theirs: What delta-spark does with its copy.
+        ours: What this package does with its own.
+    """
+    results = []
+    for name, act in (("theirs", theirs), ("ours", ours)):
+        path = home / name
+        if base is not None:
+            shutil.copytree(base, path)
+        try:
+            act(path)
+            error = None
+        except Exception as caught:
+            error = caught
+        results.append((error, left(spark, path)))
+    (their_error, expected), (our_error, found) = results
+    assert (our_error is None) == (their_error is None), (our_error, their_error)
+    assert found == expected
+    if our_error is not None:
+        assert isinstance(our_error, dr.DeltaReplayError) or "deltareplay." in str(our_error)
+    return found

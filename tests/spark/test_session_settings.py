@@ -1,0 +1,238 @@
+"""Settings of delta-spark and Spark: obeyed as by delta-spark 4.4, or refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark.support.beside import both, made
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+from deltareplay.spark import DeltaTable
+from deltareplay.spark.statements import create_forms, create_table
+
+pytestmark = pytest.mark.spark
+
+DEFAULTS = "spark.databricks.delta.properties.defaults."
+
+
+@contextmanager
+def settings(spark: Any, values: dict[str, str]) -> Iterator[None]:
+    for name, value in values.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in values:
+            spark.conf.unset(name)
+
+
+#: Settings, without what they begin with.
+DEFAULT_PROPERTIES = [
+    {"appendOnly": "true", "logRetentionDuration": "interval 60 days"},
+    {"enableDeletionVectors": "true", "enableTypeWidening": "true"},
+    {"feature.allowColumnDefaults": "supported"},
+    {"minReaderVersion": "3", "minWriterVersion": "7"},
+    {"minWriterVersion": "5", "ignoreProtocolDefaults": "true", "appendOnly": "true"},
+    {"nobodyKnowsThis": "true", "appendonly": "true"},
+    {"autoOptimize.optimizeWrite": "true", "dataSkippingNumIndexedCols": "5"},
+]
+
+
+def _write(spark: Any, path: Path) -> None:
+    dr_spark.write(spark.range(3), path)
+
+
+def _format(spark: Any, path: Path) -> None:
+    dr_spark.register(spark)
+    spark.range(3).write.format("deltareplay").mode("append").save(str(path))
+
+
+def _theirs(spark: Any, path: Path) -> None:
+    spark.range(3).write.format("delta").save(str(path))
+
+
+@pytest.mark.parametrize("ours", [_write, _format])
+@pytest.mark.parametrize("values", DEFAULT_PROPERTIES, ids=str)
+def test_default_properties(spark: Any, tmp_path: Path, values: dict[str, str], ours: Any) -> None:
+    with settings(spark, {DEFAULTS + name: value for name, value in values.items()}):
+        both(
+            spark,
+            tmp_path,
+            None,
+            lambda path: _theirs(spark, path),
+            lambda path: ours(spark, path),
+        )
+    one, other = (dr.Table(tmp_path / name).snapshot().protocol for name in ("ours", "theirs"))
+    assert (one.min_reader_version, one.min_writer_version) == (
+        other.min_reader_version,
+        other.min_writer_version,
+    )
+    assert set(one.writer_features or ()) == set(other.writer_features or ())
+
+
+#: Statements about ``{t}``.
+CREATED = [
+    "CREATE TABLE {t} (id INT) USING delta",
+    "CREATE TABLE {t} (id INT) USING delta TBLPROPERTIES ('delta.APPENDONLY' = 'false')",
+    "CREATE TABLE {t} USING delta AS SELECT 1 AS id",
+    "CREATE OR REPLACE TABLE {t} (id INT) USING delta",
+    "CREATE OR REPLACE TABLE {t} USING delta AS SELECT 1 AS id",
+]
+
+
+@pytest.mark.parametrize("exists", [False, True])
+@pytest.mark.parametrize("text", CREATED)
+def test_default_properties_in_sql(spark: Any, tmp_path: Path, text: str, exists: bool) -> None:
+    if exists and "REPLACE" in text and "AS" not in text:
+        return  # delta-spark does not replace a table by its path, as docs/spark.md says
+    base = made(spark, tmp_path / "base", "CREATE TABLE {t} (id INT) USING delta")
+    values = {"appendOnly": "true", "enableChangeDataFeed": "true"}
+    with settings(spark, {DEFAULTS + name: value for name, value in values.items()}):
+        *_, properties = both(
+            spark,
+            tmp_path,
+            base if exists else None,
+            lambda path: spark.sql(text.format(t=f"delta.`{path}`")),
+            lambda path: create_table.run(
+                spark, create_forms.parse(text.format(t=f"delta.`{path}`"))
+            ),
+        )
+    assert exists or properties["delta.enableChangeDataFeed"] == "true"
+
+
+def test_default_properties_of_builders_and_existing_tables(spark: Any, tmp_path: Path) -> None:
+    with settings(spark, {DEFAULTS + "appendOnly": "true"}):
+        built = DeltaTable.create(spark).location(str(tmp_path / "built")).addColumn("id", "bigint")
+        built.property("delta.checkpointInterval", "7").execute()
+        dr_spark.write(spark.range(1), tmp_path / "built")
+        spark.range(3).write.parquet(str(tmp_path / "converted"))
+        dr_spark.convert(spark, tmp_path / "converted")
+    for name in ("built", "converted"):
+        properties = dr.Table(tmp_path / name).snapshot().properties
+        assert properties.get("delta.appendOnly") == "true"
+    dr_spark.write(spark.range(1), tmp_path / "plain")
+    with settings(spark, {DEFAULTS + "appendOnly": "true"}):
+        dr_spark.write(spark.range(2), tmp_path / "plain", mode="overwrite")
+        dr_spark.clone(spark, tmp_path / "plain", tmp_path / "cloned")
+    assert dr.Table(tmp_path / "plain").snapshot().properties == {}
+    assert dr.Table(tmp_path / "cloned").snapshot().properties == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("appendOnly", "perhaps"),
+        ("checkpointInterval", "0"),
+        ("enableIcebergCompatV2", "true"),
+        ("feature.nobodyKnowsThis", "supported"),
+        ("feature.appendOnly", "true"),
+    ],
+)
+def test_a_default_that_no_table_can_have(
+    spark: Any, tmp_path: Path, name: str, value: str
+) -> None:
+    with settings(spark, {DEFAULTS + name: value}):
+        for create in (
+            lambda path: dr_spark.write(spark.range(1), path),
+            lambda path: (
+                DeltaTable.create(spark).location(str(path)).addColumn("id", "bigint").execute()
+            ),
+        ):
+            with pytest.raises(dr.DeltaReplayError, match=DEFAULTS + name) as caught:
+                create(tmp_path / "t")
+            assert caught.value.code == "spark.setting"
+        dr_spark.register(spark)
+        writer = spark.range(1).write.format("deltareplay").mode("append")
+        with pytest.raises(Exception, match=DEFAULTS + name):
+            writer.save(str(tmp_path / "t"))
+    assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize("by_table", [False, True])
+@pytest.mark.parametrize("by_session", [None, "true", "false"])
+def test_optimized_writes(
+    spark: Any, tmp_path: Path, by_session: str | None, by_table: bool
+) -> None:
+    """The session's word counts, then the table's, as in delta-spark."""
+    properties = {"delta.autoOptimize.optimizeWrite": "true"} if by_table else {}
+    name = "spark.databricks.delta.optimizeWrite.enabled"
+    with settings(spark, {} if by_session is None else {name: by_session}):
+        rows = spark.range(0, 1000, 1, 4)
+        written = dr_spark.write(rows, tmp_path / "t", properties=properties)
+        dr_spark.update(spark, tmp_path / "t", None, {"id": "id + 1"})
+    is_on = by_table if by_session is None else by_session == "true"
+    assert (written.metrics["numFiles"] < 4) == is_on
+
+
+def test_the_text_of_commits(spark: Any, tmp_path: Path) -> None:
+    path, name = tmp_path / "t", "spark.databricks.delta.commitInfo.userMetadata"
+    dr_spark.write(spark.range(5), path)
+    target = f"delta.`{path}`"
+    with settings(spark, {name: "tonight"}):
+        dr_spark.write(spark.range(5, 9), path)
+        dr_spark.sql(spark, f"INSERT INTO {target} VALUES (10)")
+        dr_spark.delete(spark, path, "id = 1")
+        dr_spark.update(spark, path, "id = 2", {"id": "3"})
+        merge = DeltaTable.forPath(spark, str(path)).alias("t")
+        merge = merge.merge(spark.range(90, 91).alias("s"), "t.id = s.id")
+        merge.whenNotMatchedInsertAll().execute()
+        dr_spark.sql(spark, f"OPTIMIZE {target}")
+        create = f"CREATE OR REPLACE TABLE {target} USING delta AS SELECT 1 AS id"
+        create_table.run(spark, create_forms.parse(create))
+        dr_spark.write(spark.range(5, 9).selectExpr("CAST(id AS INT)"), path, user_metadata="own")
+    texts = [one["userMetadata"] for one in dr.Table(path).history().to_pylist()]
+    assert texts == ["own", *["tonight"] * 7, None]
+
+
+POLICY = "spark.sql.storeAssignmentPolicy"
+
+
+@pytest.mark.parametrize("policy", ["LEGACY", "STRICT"])
+def test_other_policies_of_assignment(spark: Any, tmp_path: Path, policy: str) -> None:
+    """LEGACY cuts values that do not fit: it is refused where a value is cast at all."""
+    path = tmp_path / "t"
+    dr_spark.write(spark.sql("SELECT 1 AS id, CAST(1 AS SMALLINT) AS k"), path)
+    with settings(spark, {POLICY: policy}):
+        dr_spark.sql(spark, f"INSERT INTO delta.`{path}` SELECT 2S, 2S")
+        for act in (
+            lambda: dr_spark.sql(spark, f"INSERT INTO delta.`{path}` VALUES (3, 70000)"),
+            lambda: dr_spark.sql(spark, f"INSERT INTO delta.`{path}` VALUES ('3', 7S)"),
+            lambda: dr_spark.update(spark, path, "id = 1", {"k": "70000"}),
+        ):
+            with pytest.raises(dr.InvalidArgumentError, match=f"{POLICY} is {policy}") as caught:
+                act()
+            assert caught.value.code == "spark.setting"
+    assert dr.Table(path).snapshot().version == 1
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("DOUBLE", "5"),
+        ("STRING", "5"),
+        ("DECIMAL(10,0)", "5"),
+        ("DECIMAL(9,0)", "5"),
+        ("TIMESTAMP", "DATE'2026-01-31'"),
+        ("INT", "5L"),
+        ("INT", "'5'"),
+        ("DECIMAL(4,1)", "CAST(5 AS DECIMAL(4,2))"),
+    ],
+)
+def test_strict_takes_what_delta_spark_takes(
+    spark: Any, tmp_path: Path, type_: str, value: str
+) -> None:
+    base = made(spark, tmp_path / "base", f"CREATE TABLE {{t}} (c {type_}) USING delta")
+    text = f"INSERT INTO {{t}} SELECT {value}"
+    with settings(spark, {POLICY: "STRICT"}):
+        both(
+            spark,
+            tmp_path,
+            base,
+            lambda path: spark.sql(text.format(t=f"delta.`{path}`")),
+            lambda path: dr_spark.sql(spark, text.format(t=f"delta.`{path}`")),
+        )
