@@ -159,12 +159,15 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     Some(header)
 }
 
+/// Takes what is open and a number, or that the innermost value was opened; `None` ends the walk.
+type Seen<'a> = dyn FnMut(&[OpenValue], Option<i64>) -> Option<()> + 'a;
+
 /// Walks a struct, shows its integers and booleans, and that another value has been opened, and gives its
 /// length.
 fn walk(
     bytes: &[u8],
     fields: Fields,
-    seen: &mut dyn FnMut(&[OpenValue], Option<i64>) -> Option<()>,
+    seen: &mut Seen<'_>,
 ) -> Option<usize> {
     let mut rest = bytes;
     let mut open = vec![OpenValue::Struct(fields, 0)];
