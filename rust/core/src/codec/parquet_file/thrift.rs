@@ -164,11 +164,7 @@ type Seen<'a> = dyn FnMut(&[OpenValue], Option<i64>) -> Option<()> + 'a;
 
 /// Walks a struct, shows its integers and booleans, and that another value has been opened, and gives its
 /// length.
-fn walk(
-    bytes: &[u8],
-    fields: Fields,
-    seen: &mut Seen<'_>,
-) -> Option<usize> {
+fn walk(bytes: &[u8], fields: Fields, seen: &mut Seen<'_>) -> Option<usize> {
     let mut rest = bytes;
     let mut open = vec![OpenValue::Struct(fields, 0)];
     while let Some(innermost) = open.last_mut() {
