@@ -42,7 +42,7 @@ pub use actions::{AddFile, CdcFile, RemoveFile};
 pub use commit::Commit;
 pub use isolation::IsolationLevel;
 pub(crate) use prepare::check_metadata;
-pub use staged_files::StagedFile;
+pub use rows::StagedFile;
 pub use whole_commit::WholeCommit;
 
 /// The domain that holds the high-water mark of row ids.

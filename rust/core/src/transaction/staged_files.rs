@@ -3,40 +3,14 @@
 
 use std::sync::Arc;
 
-use super::{AddFile, Transaction};
+use super::Transaction;
+use super::rows::StagedFile;
 use crate::error::{Error, Result};
-use crate::replay::Source;
 use crate::spec::properties::TableProperties;
 use crate::storage::{now, pool};
 
 /// Younger files are not looked at again, whatever the retention: milliseconds.
 const AN_HOUR: i64 = 60 * 60 * 1000;
-
-/// A file that was written for a commit.
-#[derive(Clone, Debug)]
-pub struct StagedFile {
-    /// As the storage takes it.
-    pub path: String,
-    /// Bytes, where they are known.
-    pub size: Option<u64>,
-    /// When it was written: milliseconds since the epoch.
-    pub written: i64,
-}
-
-impl StagedFile {
-    /// A data file of which the log will say when it was written.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: a path that leads out of the table.
-    pub fn of(source: &Source, file: &AddFile) -> Result<Self> {
-        Ok(Self {
-            path: source.resolver.resolve("", &file.path)?.into_owned(),
-            size: u64::try_from(file.size).ok(),
-            written: file.modification_time,
-        })
-    }
-}
 
 impl Transaction {
     /// Looks at files again that were written before half of the retention, or an hour, ago.
