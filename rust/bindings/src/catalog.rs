@@ -7,8 +7,9 @@ use std::fmt;
 
 use bytes::Bytes;
 use deltareplay_core::error::{Error, ErrorKind, Result};
+use deltareplay_core::log::Catalog;
 use deltareplay_core::log::catalog::{
-    Catalog, Content, LogTail, Permission, Ratification, RatifiedCommit, StagedCommit,
+    Content, LogTail, Permission, Ratification, RatifiedCommit, StagedCommit,
 };
 use deltareplay_core::spec::variant_name::variant_named;
 use deltareplay_core::storage::{Access, Credentials, Vending};

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use deltareplay_core::codec::action_json::metadata_from_json;
 use deltareplay_core::error::{Error, Result};
+use deltareplay_core::maintenance::convert as core;
+use deltareplay_core::maintenance::convert::MergedSchema;
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::storage::FileMeta;
 use deltareplay_core::transaction::TransactionOptions;
-use deltareplay_core::transaction::actions::{AddFile, parse_actions};
-use deltareplay_core::transaction::convert::{self as core, MergedSchema};
+use deltareplay_core::write::AddFile;
+use deltareplay_core::write::actions::parse_actions;
 use pyo3::prelude::*;
 
 use crate::gate::detached;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use deltareplay_core::codec::action_json::metadata_from_json;
+use deltareplay_core::definition::first_actions;
+use deltareplay_core::definition::replace;
 use deltareplay_core::error::Error;
 use deltareplay_core::spec::property_rules;
 use deltareplay_core::spec::schema::{PrimitiveType, StructType};
 use deltareplay_core::table::{TableDefinition, merged_metadata};
-use deltareplay_core::transaction::alter::first_actions;
-use deltareplay_core::transaction::alter::replaced;
-use deltareplay_core::transaction::rows::Widened;
+use deltareplay_core::write::Widened;
 use pyo3::prelude::*;
 
 use crate::gate::detached;
@@ -67,7 +67,7 @@ pub(crate) fn overwritten_metadata(
     detached(py, || {
         let old = metadata_from_json(metadata)?;
         let schema = StructType::parse(schema_string).map_err(Error::of_argument)?;
-        let new = replaced::overwritten_metadata(&old, &schema, partition_columns)?;
+        let new = replace::overwritten_metadata(&old, &schema, partition_columns)?;
         Ok(json!(new).to_string())
     })
 }

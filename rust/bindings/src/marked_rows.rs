@@ -3,7 +3,7 @@
 use deltareplay_core::error::Result;
 use deltareplay_core::scan::{Bitmaps, marked_rows};
 use deltareplay_core::spec::DeletionVectorDescriptor;
-use deltareplay_core::transaction::rows::write_vectors;
+use deltareplay_core::statements::write_vectors;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -7,9 +7,9 @@ use deltareplay_core::maintenance::optimize as core;
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::scan::Split;
 use deltareplay_core::snapshot::plain_value::PlainValue;
-use deltareplay_core::transaction::AddFile;
-use deltareplay_core::transaction::actions::parse_actions;
-use deltareplay_core::transaction::rows::WrittenFiles;
+use deltareplay_core::write::AddFile;
+use deltareplay_core::write::WrittenFiles;
+use deltareplay_core::write::actions::parse_actions;
 use pyo3::prelude::*;
 use serde::Deserialize;
 

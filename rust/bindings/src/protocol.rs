@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use deltareplay_core::spec::actions::{Metadata, Protocol};
 use deltareplay_core::spec::protocol::Obstacle;
+use deltareplay_core::spec::{Metadata, Protocol};
 use pyo3::prelude::*;
 
 use crate::gate::detached;

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::maintenance::to_json;
-use deltareplay_core::spec::actions::{Metadata, Protocol};
 use deltareplay_core::spec::variant_name::variant_named;
+use deltareplay_core::spec::{Metadata, Protocol};
+use deltareplay_core::statements::{Clause, MergeDefinition, Then};
 use deltareplay_core::table::{self, Replaced, RowsOptions, RowsWritten, SchemaMode};
 use deltareplay_core::transaction::TransactionOptions;
-use deltareplay_core::transaction::rows::{Clause, MergeDefinition, Then, WriteOptions};
+use deltareplay_core::write::WriteOptions;
 use pyo3::prelude::*;
 
 use crate::batches::stream;

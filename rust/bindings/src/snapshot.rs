@@ -6,7 +6,7 @@ use deltareplay_core::scan::ScanOptions;
 use deltareplay_core::scan::data_file::Extras;
 use deltareplay_core::snapshot;
 use deltareplay_core::table::Table;
-use deltareplay_core::transaction::rows::{Partitions, each_step};
+use deltareplay_core::write::{Partitions, each_step};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

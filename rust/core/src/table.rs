@@ -15,7 +15,7 @@ use crate::scan::min_max::min_max;
 use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::load::load;
 use crate::snapshot::pieces::PieceOptions;
-use crate::spec::actions::{DomainMetadata, SetTransaction};
+use crate::spec::{DomainMetadata, SetTransaction};
 use arrow_array::RecordBatch;
 
 mod alter;

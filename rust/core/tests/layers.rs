@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Leftmost first: a module may import from itself and from what stands before it.
-const ORDER: [&str; 14] = [
+const ORDER: [&str; 17] = [
     "error",
     "spec",
     "expr",
@@ -28,7 +28,10 @@ const ORDER: [&str; 14] = [
     "snapshot",
     "scan",
     "changes",
+    "write",
+    "definition",
     "transaction",
+    "statements",
     "derived",
     "maintenance",
     "table",

@@ -1,10 +1,10 @@
 //! What Python says of columns that are added or changed, as the core has it.
 
+use deltareplay_core::definition::column_changes::ColumnChange;
+use deltareplay_core::definition::columns::{NewColumn, Position};
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::table::Alteration;
-use deltareplay_core::transaction::alter::changes::ColumnChange;
-use deltareplay_core::transaction::alter::columns::{NewColumn, Position};
 
 /// What is new of a column: `type` with a schema of one column; `comment` or `default` with a text, or with
 /// nothing where there is none any more; `drop not null`; `first`; `after` with the name of another column.

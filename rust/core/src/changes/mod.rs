@@ -1,9 +1,9 @@
 //! What happened to the rows of a table between two versions, as rows.
 //!
-//! [`range`] determines the commits, [`commits`] reads them, [`derive`] finds which rows of which files each
-//! of them removed and added, [`read`] returns those rows. If files were rewritten, [`compare`] separates
+//! [`range`] determines the commits, [`range::commits`] reads them, [`range::derive`] finds which rows of which files each
+//! of them removed and added, [`rows::read`] returns those rows. If files were rewritten, [`net::compare`] separates
 //! rows that changed from rows that were copied; [`net`] follows rows through all of the
-//! commits, on one machine or by a [`shuffle`]; [`range_bounds`] compares the bounds of a range where that is
+//! commits, on one machine or by a [`net::shuffle`]; [`net::endpoints`] compares the bounds of a range where that is
 //! enough. Full changes stream: commits and rows are read as they are pulled. Everything is planned in
 //! plain values, so that other processes may read.
 //!
@@ -17,40 +17,25 @@ use crate::error::Result;
 use crate::expr::Predicate;
 use crate::replay::Source;
 
-mod commits;
-mod compare;
-mod definition;
-mod derive;
 pub mod diff;
-mod range_bounds;
-mod metadata_history;
-mod explain;
 pub mod follow;
-mod identify;
 mod net;
-mod piece;
 mod plan;
 mod range;
-mod read;
-mod row_hash;
-mod runs;
-mod schema;
-mod shuffle;
-mod split;
-mod stream;
+mod rows;
 
-pub use derive::Way;
-pub use explain::Explained;
 pub use net::Net;
-pub use piece::ChangeType;
+pub use net::shuffle::{OutcomeBatches, RowEvents, ShownRows, Shuffle, Shuffled};
 pub use range::Edge;
-pub use shuffle::{OutcomeBatches, RowEvents, ShownRows, Shuffle, Shuffled};
-pub use split::{Split, WholeFile};
-pub use stream::ChangeRows;
+pub use range::derive::Way;
+pub use rows::explain::Explained;
+pub use rows::piece::ChangeType;
+pub use rows::split::{Split, WholeFile};
+pub use rows::stream::ChangeRows;
 
-use definition::{ChangesDefinition, Reading};
 use plan::IdentityOptions;
 use range::Range;
+use rows::row_schema::{ChangesDefinition, Reading};
 
 /// Which of the four kinds of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

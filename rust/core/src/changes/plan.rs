@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::commits::{Commit, Commits, Stamp};
-use super::compare::MOST_ROWS;
-use super::definition::Reading;
-use super::derive::{Derived, Item, Way, derive, derive_net, sides, sides_of};
-use super::identify::{RowIdentity, Share};
-use super::metadata_history::{CommitFacts, MetadataHistory};
 use super::net::Net;
-use super::piece::Piece;
-use super::range_bounds::{self, RangeBounds};
+use super::net::compare::MOST_ROWS;
+use super::net::endpoints;
+use super::net::endpoints::RangeBounds;
+use super::net::identify::{RowIdentity, Share};
+use super::range::commits::{Commit, Commits, Stamp};
+use super::range::derive::{Derived, Item, Way, derive, derive_net, sides, sides_of};
+use super::range::metadata_history::{CommitFacts, MetadataHistory};
+use super::rows::piece::Piece;
+use super::rows::row_schema::Reading;
 use super::{ChangeOptions, Changes};
 use crate::error::{Error, Result};
 use crate::replay::{Keys, Source};
@@ -200,8 +201,8 @@ impl NetPlan {
     pub(super) fn range_bounds(&self, keys: &Keys) -> Result<RangeBounds, &'static str> {
         let moves = match &self.moves {
             Some(moves) => moves,
-            None if range_bounds::are_enough(self.kind) => return Err(range_bounds::NO_IDS),
-            None => return Err(range_bounds::GHOSTS),
+            None if endpoints::are_enough(self.kind) => return Err(endpoints::NO_IDS),
+            None => return Err(endpoints::GHOSTS),
         };
         RangeBounds::of(&self.commits, moves, keys)
     }
@@ -235,7 +236,7 @@ impl NetPlan {
         let net = |(commit, facts): &(Commit, CommitFacts)| {
             derive_net(commit, *facts, keys, way).map(|item| (commit.stamp, item))
         };
-        let by_bounds = way == Way::RowTracking && range_bounds::are_enough(kind);
+        let by_bounds = way == Way::RowTracking && endpoints::are_enough(kind);
         Ok(Self {
             kind,
             way,

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
 
 use crate::error::{Error, Result};
-use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::spec::json::for_each_entry;
+use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
 const CODE: &str = "commit.action";
 

@@ -16,8 +16,9 @@ use super::file_actions::{
     ADD_FIELDS, CDC_FIELDS, FileActionBuilder, FileField, REMOVE_FIELDS, RawFileAction,
 };
 use crate::error::{Error, Result};
-use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
+use crate::spec::actions::Sidecar;
 use crate::spec::json::{Cursor, JsonError};
+use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 

@@ -10,7 +10,7 @@ use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray, S
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 
 use super::file_actions::{STRING_MAP, string_map_builder};
-use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
+use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
 type Rows = Result<StructArray, ArrowError>;
 

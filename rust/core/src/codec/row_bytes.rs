@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::ArrowError;
 
-use crate::expr::floats::normalised;
+use crate::expr::value::floats::normalised;
 
 /// Rows that are encoded together.
 const ROWS: usize = 4096;

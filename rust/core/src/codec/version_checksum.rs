@@ -16,8 +16,8 @@ use crate::codec::action_json::{
 use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::codec::file_actions::ADD_FIELDS;
 use crate::error::{Error, Result};
-use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::spec::json::{Event, JsonError, JsonReader, MAX_DEPTH, for_each_entry, text_of};
+use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
 const CODE: &str = "checksum.json";
 

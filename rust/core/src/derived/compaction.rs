@@ -17,7 +17,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::path::{LOG_DIRECTORY, commit_path};
 use crate::log::{LogListing, TailFile};
 use crate::replay::{Reconciler, Source, decode_tail};
-use crate::transaction::actions::{AddFile, RemoveFile, line};
+use crate::write::actions::line;
+use crate::write::{AddFile, RemoveFile};
 use serde_json::json;
 
 /// A compacted file that was written, or was there.

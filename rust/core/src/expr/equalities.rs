@@ -4,7 +4,7 @@ use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
 };
 
-use crate::expr::formula::Formula;
+use crate::expr::node::formula::Formula;
 
 /// One side of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,43 +9,28 @@
 //! printed and dropped by plain recursion.
 
 mod bind;
-mod bound_column;
-mod bound_formula;
-mod bounds;
 mod equalities;
 mod evaluate;
-pub(crate) mod floats;
-mod formula;
-mod functions;
-mod in_list;
-mod like;
-mod literal;
 mod node;
-mod normal;
-mod op;
-mod parse;
-mod possible;
-mod predicate;
-mod print;
-mod quoted;
+mod skip;
 mod spark;
 mod text;
-mod tuples;
+pub(crate) mod value;
 
 pub(crate) use bind::closest_columns;
 pub(crate) use equalities::{Equality, Side, equalities};
+pub(crate) use evaluate::functions::{TOO_LARGE, cast_value, common_type};
 pub(crate) use evaluate::nested;
-pub(crate) use functions::{TOO_LARGE, cast_value, common_type};
 
-pub use bound_column::BoundColumn;
-pub use bound_formula::BoundFormula;
-pub use bounds::{Bounds, ColumnBounds};
-pub use formula::Formula;
-pub use literal::{Decimal, Literal};
 pub use node::BoundPredicate;
-pub use predicate::Predicate;
-pub use quoted::double_quoted;
+pub use node::bound_column::BoundColumn;
+pub use node::bound_formula::BoundFormula;
+pub use node::formula::Formula;
+pub use node::predicate::Predicate;
+pub use skip::bounds::{Bounds, ColumnBounds};
 pub use spark::{Naming, SparkExpression, for_spark};
+pub use text::string_literals::double_quoted;
+pub use value::literal::{Decimal, Literal};
 
 #[cfg(test)]
 #[allow(

@@ -21,9 +21,9 @@ use sqlparser::ast::{
 
 use types::{field_name, moment_type};
 
-use super::formula::Formula;
-use super::print::Quoted;
-use super::quoted;
+use super::node::formula::Formula;
+use super::text::print::Quoted;
+use super::text::string_literals;
 use crate::error::{Error, Result};
 use crate::spec::json::clipped;
 
@@ -292,7 +292,7 @@ impl Printer {
             Value::Null => self.text("NULL"),
             Value::Boolean(true) => self.text("TRUE"),
             Value::Boolean(false) => self.text("FALSE"),
-            Value::SingleQuotedString(text) => self.string(&quoted::value(text)),
+            Value::SingleQuotedString(text) => self.string(&string_literals::value(text)),
             Value::Number(digits, long) => {
                 let plain = |letter: char| {
                     letter.is_ascii_digit() || matches!(letter, '.' | 'e' | 'E' | '+' | '-')
@@ -304,7 +304,7 @@ impl Printer {
                 self.text(if *long { "L" } else { "" });
             }
             Value::HexStringLiteral(digits)
-                if !quoted::is_number(value, digits)
+                if !string_literals::is_number(value, digits)
                     && digits.chars().all(|digit| digit.is_ascii_hexdigit()) =>
             {
                 self.text("X'");

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use crate::error::Result;
-use crate::spec::actions::{DomainMetadata, Metadata, Protocol};
+use crate::spec::{DomainMetadata, Metadata, Protocol};
 use crate::storage::Vending;
 
 /// The catalog of one table.

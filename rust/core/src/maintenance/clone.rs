@@ -13,6 +13,8 @@ use serde_json::{Map, json};
 
 use crate::codec::deletion_vector::{VectorLocation, as_relative, hash_of_name, vector_location};
 use crate::codec::file_columns::FileColumns;
+use crate::definition::clone::cloned_metadata;
+use crate::definition::clustering::CLUSTERING;
 use crate::error::{Error, Result};
 use crate::log::path::LOG_DIRECTORY;
 use crate::maintenance::vacuum::{Visible, named_by};
@@ -24,13 +26,10 @@ use crate::storage::interrupt;
 use crate::storage::now;
 use crate::storage::pool;
 use crate::storage::transfer::{FileCopy, transfer};
-use crate::transaction::alter::cloned::cloned_metadata;
-use crate::transaction::alter::clustering::CLUSTERING;
-use crate::transaction::random::{new_id, now_after};
-use crate::transaction::rows::encoded;
-use crate::transaction::{
-    AddFile, CommitDescription, RemoveFile, StagedFile, Transaction, TransactionOptions,
-};
+use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
+use crate::write::encoded;
+use crate::write::random::{new_id, now_after};
+use crate::write::{AddFile, RemoveFile, StagedFile};
 
 /// What leads from the target to the clone.
 #[derive(Debug, Default)]

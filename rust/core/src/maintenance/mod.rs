@@ -6,12 +6,13 @@
 use crate::error::{Error, Result};
 use crate::log::path::LOG_DIRECTORY;
 use crate::storage::{Storage, interrupt};
-use crate::transaction::random;
+use crate::write::random;
 
 pub mod advice;
 pub mod cleanup;
-pub mod optimize;
 pub mod clone;
+pub mod convert;
+pub mod optimize;
 pub mod restore;
 pub mod symlinks;
 pub mod traces;

@@ -15,15 +15,16 @@ use serde_json::{Map, json};
 use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
+use crate::definition::clustering::{CLUSTERING, NOT_CLUSTERED};
 use crate::error::{Error, ErrorKind, Result};
 use crate::replay::{FileActionKey, KeySet, Source};
 use crate::snapshot::Snapshot;
-use crate::spec::actions::Metadata;
+use crate::spec::Metadata;
 use crate::storage::interrupt;
 use crate::storage::pool::ordered;
-use crate::transaction::alter::clustering::{CLUSTERING, NOT_CLUSTERED};
-use crate::transaction::random::now_after;
-use crate::transaction::{AddFile, CommitDescription, RemoveFile, Transaction, TransactionOptions};
+use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
+use crate::write::random::now_after;
+use crate::write::{AddFile, RemoveFile};
 
 /// Missing files that an error names at most.
 const NAMED: usize = 3;

@@ -15,8 +15,8 @@ use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::spec::properties::ColumnMappingMode;
 use crate::storage::{is_below, pool};
-use crate::transaction::AddFile;
-use crate::transaction::rows::{HIVE_NULL, escaped};
+use crate::write::AddFile;
+use crate::write::{HIVE_NULL, escaped};
 
 /// Where they are.
 const DIRECTORY: &str = "_symlink_format_manifest";

@@ -24,7 +24,7 @@ use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::codec::filter_concat::SelectedRows;
 use crate::error::{Error, Result};
-use crate::log::listing::CheckpointInstance;
+use crate::log::CheckpointInstance;
 use crate::log::path::{CheckpointName, SIDECAR_DIRECTORY};
 use crate::spec::actions::Sidecar;
 use crate::storage::pool::{Unordered, ordered, unordered};

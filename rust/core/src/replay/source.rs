@@ -6,7 +6,7 @@ use super::key::Keys;
 use crate::error::{Error, Result};
 use crate::log::catalog::Permission;
 use crate::log::{Catalog, ManagedLog};
-use crate::spec::actions::Protocol;
+use crate::spec::Protocol;
 use crate::storage::pool::{Aside, aside};
 use crate::storage::{self, Location, PathResolver, Storage, VendedStorage};
 

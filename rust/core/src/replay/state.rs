@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::codec::checkpoint::Control;
 use crate::codec::commit::ActionBatch;
-use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
+use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
 /// The control actions in force at one version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -23,8 +23,9 @@ use crate::codec::statistics::rounding;
 use crate::error::Result;
 use crate::expr::{Bounds, ColumnBounds, Literal, Predicate};
 use crate::log::LogWarning;
+use crate::replay::FileFilter;
 use crate::replay::Source;
-use crate::replay::file_filter::{FileFilter, tight_bounds};
+use crate::replay::file_filter::tight_bounds;
 use crate::snapshot::Snapshot;
 use crate::snapshot::row_count::live_rows;
 

@@ -18,7 +18,7 @@ use crate::codec::version_checksum::VersionChecksum;
 use crate::error::Result;
 use crate::log::LogSegment;
 use crate::replay::{ActiveFiles, FileFilter, Source};
-use crate::spec::actions::{DomainMetadata, SetTransaction};
+use crate::spec::{DomainMetadata, SetTransaction};
 use crate::storage::now;
 use crate::storage::pool::ordered;
 

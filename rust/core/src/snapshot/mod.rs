@@ -14,9 +14,9 @@ use crate::expr::BoundPredicate;
 use crate::log::history::InCommitTimestamps;
 use crate::log::{LogSegment, LogWarning};
 use crate::replay::{FileFilter, Source};
-use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::StructType;
+use crate::spec::{Metadata, Protocol};
 
 pub mod advance;
 mod cache;

@@ -7,7 +7,7 @@ use crate::codec::commit::Wanted;
 use crate::error::{Error, Result};
 use crate::log::LogSegment;
 use crate::replay::{Checkpoint, LogState, Source, decode_tail};
-use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::{Metadata, Protocol};
 
 impl Snapshot {
     pub(super) fn state(&self, source: &Source) -> Result<Arc<LogState>> {

@@ -10,7 +10,7 @@ use crate::codec::commit::ActionBatch;
 use crate::error::{Error, Result};
 use crate::log::LogWarning;
 use crate::replay::LogState;
-use crate::spec::actions::Protocol;
+use crate::spec::Protocol;
 
 pub(super) fn mismatch(
     checksum: &Checksum,

@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 
 use super::commit::described;
 use super::{At, Table};
+use crate::definition;
+use crate::definition::clustering::{CLUSTERING, clustering};
+use crate::definition::column_changes::ColumnChange;
+use crate::definition::columns::NewColumn;
+use crate::definition::constraints::{add_constraint, constraint_names, drop_constraint};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::scan::ScanOptions;
 use crate::scan::data_file::Extras;
 use crate::snapshot::Snapshot;
-use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::json::clipped;
-use crate::transaction::alter;
-use crate::transaction::alter::changes::ColumnChange;
-use crate::transaction::alter::clustering::{CLUSTERING, clustering};
-use crate::transaction::alter::columns::NewColumn;
-use crate::transaction::alter::constraints::{add_constraint, constraint_names, drop_constraint};
-use crate::transaction::rows::shown;
+use crate::spec::{Metadata, Protocol};
 use crate::transaction::{Commit, IsolationLevel, Transaction, TransactionOptions};
+use crate::write::shown;
 
 mod columns;
 
@@ -216,13 +216,13 @@ fn text(value: Value) -> Value {
 }
 
 fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> Result<Altered> {
-    let new = alter::set_properties(old, properties)?;
+    let new = definition::set_properties(old, properties)?;
     let parameters = vec![("properties", text(json!(properties)))];
     Ok(Altered::new("SET TBLPROPERTIES", parameters, new))
 }
 
 fn unset_properties(old: &Metadata, keys: &[String], if_exists: bool) -> Result<Altered> {
-    let new = alter::unset_properties(old, keys, if_exists)?;
+    let new = definition::unset_properties(old, keys, if_exists)?;
     let parameters = vec![
         ("properties", text(json!(keys))),
         ("ifExists", json!(if_exists.to_string())),

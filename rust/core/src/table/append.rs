@@ -9,7 +9,7 @@ use super::write::{
     RowSource, RowsOptions, RowsWritten, set_marks, set_schema, set_txn, texts, write_options,
 };
 use crate::error::Result;
-use crate::transaction::rows::{Intake, Layout, Purpose, RowWriter, WrittenFiles, each_step};
+use crate::write::{Intake, Layout, Purpose, RowWriter, WrittenFiles, each_step};
 
 impl Table {
     /// Appends rows to the newest version.

@@ -2,12 +2,12 @@
 
 use super::Table;
 use crate::error::{ErrorKind, Result};
-use crate::spec::actions::{Metadata, Protocol};
+use crate::maintenance::convert::Conversion;
+use crate::spec::{Metadata, Protocol};
 use crate::storage::{FileMeta, pool};
 use crate::transaction::TransactionOptions;
-use crate::transaction::actions::AddFile;
-use crate::transaction::convert::Conversion;
-use crate::transaction::rows::{FooterStatistics, encoded};
+use crate::write::AddFile;
+use crate::write::{FooterStatistics, encoded};
 
 impl Table {
     /// Makes a table of the Parquet files below its root; `None` where there is a table already.

@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::commit::described;
 use super::{At, Table};
+use crate::definition::new_metadata;
+use crate::definition::replace::replaced_metadata;
 use crate::error::{Error, ErrorKind, Result};
-use crate::spec::actions::Metadata;
+use crate::spec::Metadata;
 use crate::spec::schema::StructType;
 use crate::storage::now;
-use crate::transaction::alter::new_metadata;
-use crate::transaction::alter::replaced::replaced_metadata;
 use crate::transaction::{Transaction, TransactionOptions};
 
 /// What a new table is to be.

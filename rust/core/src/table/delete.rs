@@ -9,7 +9,8 @@ use super::{At, Table};
 use crate::error::Result;
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
-use crate::transaction::rows::{Changer, DeleteAll, WrittenFiles};
+use crate::statements::{Changer, DeleteAll};
+use crate::write::WrittenFiles;
 
 impl Table {
     /// Deletes the rows of the newest version that satisfy a condition, or all.

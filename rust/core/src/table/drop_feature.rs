@@ -15,21 +15,20 @@ use super::write::{RowsOptions, texts, write_options};
 use super::{Alteration, At, Table};
 use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::codec::file_columns::FileColumns;
+use crate::definition;
+use crate::definition::constraints::constraint_names;
+use crate::definition::drop_feature::{without_column_mapping, without_type_changes};
 use crate::derived::checkpoint::has_checkpoint;
 use crate::error::{Error, Result};
 use crate::maintenance::traces::{PROTECTED, PROTECTION, has_type_changes};
 use crate::snapshot::Snapshot;
-use crate::spec::actions::Metadata;
+use crate::spec::Metadata;
 use crate::spec::features::{CATALOG_MANAGED, find_feature};
 use crate::spec::json::clipped;
-use crate::transaction::alter;
-use crate::transaction::alter::constraints::constraint_names;
-use crate::transaction::alter::leaving::{without_column_mapping, without_type_changes};
-use crate::transaction::random::now_after;
-use crate::transaction::rows::{Changer, Rewrite};
-use crate::transaction::{
-    AddFile, Commit, IsolationLevel, ROW_TRACKING, RemoveFile, Transaction, TransactionOptions,
-};
+use crate::statements::{Changer, Rewrite};
+use crate::transaction::{Commit, IsolationLevel, ROW_TRACKING, Transaction, TransactionOptions};
+use crate::write::random::now_after;
+use crate::write::{AddFile, RemoveFile};
 
 /// Empty commits, each with a checkpoint, between versions with traces and the one without the feature; as
 /// many as the reference implementation makes.
@@ -229,7 +228,7 @@ impl Table {
             _ => &[],
         };
         let keys: Vec<String> = properties.iter().map(|key| (*key).to_owned()).collect();
-        alter::unset_properties(old, &keys, true)
+        definition::unset_properties(old, &keys, true)
     }
 
     fn unset(&self, property: &str, options: &TransactionOptions) -> Result<()> {

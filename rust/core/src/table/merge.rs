@@ -14,11 +14,12 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
-use crate::transaction::Transaction;
-use crate::transaction::rows::{
-    Changer, Clause, Counts, InsertClause, Intake, KeyRange, Merge, MergeDefinition, SourceRows,
-    Then, UnmatchedRows, When, Widened, WrittenFiles, joining, without_unused,
+use crate::statements::{
+    Changer, Clause, Counts, InsertClause, KeyRange, Merge, MergeDefinition, SourceRows, Then,
+    UnmatchedRows, When, joining, without_unused,
 };
+use crate::transaction::Transaction;
+use crate::write::{Intake, Widened, WrittenFiles};
 
 /// Bytes of a source that are held in memory.
 const SOURCE_BYTES: usize = 256 << 20;

@@ -13,9 +13,10 @@ use crate::maintenance::optimize::{
 use crate::snapshot::Snapshot;
 use crate::storage::Scratch;
 use crate::storage::pool::{ordered, threads};
-use crate::transaction::random::{new_id, now_after};
-use crate::transaction::rows::WrittenFiles;
-use crate::transaction::{AddFile, RemoveFile, TransactionOptions};
+use crate::transaction::TransactionOptions;
+use crate::write::WrittenFiles;
+use crate::write::random::{new_id, now_after};
+use crate::write::{AddFile, RemoveFile};
 
 /// Bytes of files that are written at the same time.
 const AT_ONCE: u64 = 2 << 30;

@@ -14,8 +14,9 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
+use crate::statements::{Changer, Counts};
 use crate::transaction::Transaction;
-use crate::transaction::rows::{Changer, Counts, Intake, Partitions, WrittenFiles, each_step};
+use crate::write::{Intake, Partitions, WrittenFiles, each_step};
 
 /// What rows replace.
 #[derive(Clone, Debug)]

@@ -6,11 +6,11 @@ use super::{RowSource, Table};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::maintenance::delete_all;
-use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::schema::StructType;
+use crate::spec::{Metadata, Protocol};
 use crate::storage::{FileMeta, is_below, pool};
-use crate::transaction::actions::AddFile;
-use crate::transaction::rows::{
+use crate::write::AddFile;
+use crate::write::{
     FooterStatistics, Intake, Layout, Purpose, RowWriter, WriteOptions, WrittenFiles, each_step,
     encoded,
 };

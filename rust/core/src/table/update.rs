@@ -8,7 +8,8 @@ use super::write::{
 use super::{At, Table};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
-use crate::transaction::rows::{Assignments, Changer, Updated, WrittenFiles};
+use crate::statements::{Assignments, Changer, Updated};
+use crate::write::WrittenFiles;
 
 impl Table {
     /// Gives columns of the rows that satisfy a condition, or of all, other values.

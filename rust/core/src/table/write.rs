@@ -8,21 +8,21 @@ use serde_json::Value;
 
 use super::commit::{Committed, described};
 use super::{At, Table};
+use crate::definition::replace::overwritten_metadata;
+use crate::definition::widening::{TYPE_WIDENING, widen_column};
+use crate::definition::with_schema;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
 use crate::maintenance::optimize::is_auto_compacted;
 use crate::replay::FileFilter;
 use crate::snapshot::Snapshot;
-use crate::spec::actions::Metadata;
+use crate::spec::Metadata;
 use crate::spec::schema::StructType;
-use crate::transaction::alter::replaced::overwritten_metadata;
-use crate::transaction::alter::widening::{TYPE_WIDENING, widen_column};
-use crate::transaction::alter::with_schema;
-use crate::transaction::rows::{
-    Counts, Intake, Widened, WriteOptions, WrittenFiles, merged, replaced_schema, widenings,
-    with_marks,
-};
+use crate::statements::Counts;
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions, check_metadata};
+use crate::write::{
+    Intake, Widened, WriteOptions, WrittenFiles, merged, replaced_schema, widenings, with_marks,
+};
 
 /// What columns of the rows do to the table's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,15 +10,16 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::path::commit_path;
-use crate::spec::actions::{DomainMetadata, Metadata, Protocol};
 use crate::spec::properties::TableProperties;
+use crate::spec::{DomainMetadata, Metadata, Protocol};
 use crate::storage::{interrupt, now};
 
-use super::actions::{AddFile, line, put};
 use super::conflict::Verdict;
-use super::random::random_bits;
-use super::winner::{Winner, high_water_mark};
+use super::winning_commit::{Winner, high_water_mark};
 use super::{IsolationLevel, ROW_TRACKING, Transaction};
+use crate::write::AddFile;
+use crate::write::actions::{line, put};
+use crate::write::random::random_bits;
 
 /// The longest wait before the first new attempt, and before any.
 const FIRST_WAIT: Duration = Duration::from_millis(5);

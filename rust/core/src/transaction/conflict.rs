@@ -8,10 +8,10 @@ use arrow_buffer::BooleanBuffer;
 use crate::codec::commit::FileActions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::replay::FileFilter;
-use crate::spec::actions::Metadata;
+use crate::spec::Metadata;
 use crate::spec::features::find_feature;
 
-use super::winner::{Winner, path_keys};
+use super::winning_commit::{Winner, path_keys};
 use super::{IsolationLevel, ROW_TRACKING, Transaction};
 
 /// Properties that another writer may switch on beneath a transaction, and to which value; `None`: any.

@@ -20,29 +20,26 @@ use crate::replay::FileFilter;
 use crate::replay::{FileActionKey, Source};
 use crate::snapshot::Snapshot;
 use crate::spec::DeletionVectorDescriptor;
-use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::spec::schema::StructType;
+use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::storage::now;
 
-pub mod actions;
-pub mod alter;
 mod commit;
 mod conflict;
-pub mod convert;
 mod isolation;
 mod prepare;
-pub mod random;
 mod replace;
-pub mod rows;
 mod staged_files;
 mod whole_commit;
-mod winner;
+mod winning_commit;
 
-pub use actions::{AddFile, CdcFile, RemoveFile};
+use crate::write::AddFile;
+use crate::write::CdcFile;
+use crate::write::RemoveFile;
+use crate::write::StagedFile;
 pub use commit::Commit;
 pub use isolation::IsolationLevel;
 pub(crate) use prepare::check_metadata;
-pub use rows::StagedFile;
 pub use whole_commit::WholeCommit;
 
 /// The domain that holds the high-water mark of row ids.
@@ -172,7 +169,7 @@ impl Transaction {
         description: CommitDescription,
         options: TransactionOptions,
     ) -> Result<Self> {
-        let (metadata, protocol) = alter::first_actions(metadata)?;
+        let (metadata, protocol) = crate::definition::first_actions(metadata)?;
         let mut created = Self::unborn(source, description, options);
         created.metadata = Some(metadata);
         created.protocol = Some(protocol);
@@ -203,7 +200,7 @@ impl Transaction {
             snapshot,
             options,
             description,
-            id: random::new_id(),
+            id: crate::write::random::new_id(),
             reads: Reads::default(),
             adds: Vec::new(),
             removes: Vec::new(),
@@ -362,7 +359,9 @@ impl Transaction {
     }
 
     fn removal_time(&self) -> i64 {
-        self.snapshot.as_ref().map_or_else(now, random::now_after)
+        self.snapshot
+            .as_ref()
+            .map_or_else(now, crate::write::random::now_after)
     }
 
     /// The live files of these paths, in their order.
@@ -407,7 +406,7 @@ impl Transaction {
     pub fn set_metadata(&mut self, mut metadata: Metadata) -> Result<()> {
         StructType::parse(&metadata.schema_string).map_err(Error::of_argument)?;
         let Some(old) = self.new_protocol().cloned() else {
-            self.metadata = Some(alter::without_consumed(metadata));
+            self.metadata = Some(crate::definition::without_consumed(metadata));
             return Ok(());
         };
         let versions = ["delta.minReaderVersion", "delta.minWriterVersion"];
@@ -431,8 +430,8 @@ impl Transaction {
         if !new.is_equivalent(&old) {
             self.protocol = Some(new.clone());
         }
-        self.metadata = Some(alter::with_needed_properties(
-            alter::without_consumed(metadata),
+        self.metadata = Some(crate::definition::with_needed_properties(
+            crate::definition::without_consumed(metadata),
             &new,
         ));
         Ok(())

@@ -11,14 +11,15 @@ use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
-use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::json::clipped;
 use crate::spec::properties::{ColumnMappingMode, TableProperties};
 use crate::spec::property_rules::check_combination;
 use crate::spec::schema::{DataType, PrimitiveType, StructType};
+use crate::spec::{Metadata, Protocol};
 
-use super::actions::Texts;
-use super::{AddFile, Transaction};
+use super::Transaction;
+use crate::write::AddFile;
+use crate::write::actions::Texts;
 
 /// Characters that column names may not have unless columns are mapped.
 const FORBIDDEN: &str = " ,;{}()\n\t=";
@@ -128,7 +129,7 @@ impl Transaction {
         for file in &self.adds {
             let again = removed.contains(&keys.key(&file.path, None));
             if again {
-                let same = |other: &&super::RemoveFile| {
+                let same = |other: &&crate::write::RemoveFile| {
                     keys.key(&other.path, None) == keys.key(&file.path, None)
                         && other.deletion_vector == file.deletion_vector
                 };

@@ -2,12 +2,13 @@
 //!
 //! Not part of the protocol; rules as in the reference implementation.
 
-use super::alter::clustering::{CLUSTERING, NOT_CLUSTERED, clustering};
-use super::alter::{with_needed_properties, without_consumed};
-use super::{AddFile, Transaction};
+use super::Transaction;
 use crate::codec::file_columns::FileColumns;
+use crate::definition::clustering::{CLUSTERING, NOT_CLUSTERED, clustering};
+use crate::definition::{with_needed_properties, without_consumed};
 use crate::error::Result;
-use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::{Metadata, Protocol};
+use crate::write::AddFile;
 
 impl Transaction {
     /// Stages another definition of the table, and the removal of all files.

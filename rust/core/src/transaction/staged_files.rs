@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use super::Transaction;
-use super::rows::StagedFile;
 use crate::error::{Error, Result};
 use crate::spec::properties::TableProperties;
 use crate::storage::{now, pool};
+use crate::write::StagedFile;
 
 /// Younger files are not looked at again, whatever the retention: milliseconds.
 const AN_HOUR: i64 = 60 * 60 * 1000;

@@ -8,7 +8,7 @@ use crate::error::ErrorKind;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::load;
-use crate::spec::actions::Metadata;
+use crate::spec::Metadata;
 use crate::storage::tests::counting::Operation;
 use crate::storage::tests::fault::{Fault, FaultStorage};
 use crate::transaction::{CommitDescription, TransactionOptions};
@@ -202,7 +202,8 @@ fn metadata_and_protocol_must_agree() {
 
 #[test]
 fn ids_are_random_and_well_formed() {
-    let ids: std::collections::HashSet<_> = (0..1_000).map(|_| random::new_id()).collect();
+    let ids: std::collections::HashSet<_> =
+        (0..1_000).map(|_| crate::write::random::new_id()).collect();
     assert_eq!(ids.len(), 1_000);
     for id in ids {
         let parts: Vec<_> = id.split('-').map(str::len).collect();

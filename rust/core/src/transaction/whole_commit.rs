@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::actions::{AddFile, RemoveFile};
 use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
 use crate::error::Result;
 use crate::log::VersionedFile;
 use crate::log::commit::decode_file;
 use crate::storage::Storage;
+use crate::write::{AddFile, RemoveFile};
 
 /// What one commit says.
 #[derive(Debug)]

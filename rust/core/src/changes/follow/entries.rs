@@ -7,12 +7,12 @@ use arrow_array::types::Int64Type;
 
 use super::{FollowOptions, Tasks, net_of};
 use crate::changes::Kind;
-use crate::changes::commits::{Commit, FileChange, Stamp};
-use crate::changes::derive::{Item, derive};
-use crate::changes::identify::Share;
-use crate::changes::metadata_history::{CommitFacts, PartitionNames};
-use crate::changes::piece::{ChangeType, Piece};
+use crate::changes::net::identify::Share;
 use crate::changes::plan::{NetPlan, Task, feed_disabled};
+use crate::changes::range::commits::{Commit, FileChange, Stamp};
+use crate::changes::range::derive::{Item, derive};
+use crate::changes::range::metadata_history::{CommitFacts, PartitionNames};
+use crate::changes::rows::piece::{ChangeType, Piece};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};

@@ -13,13 +13,13 @@ mod offset;
 
 pub use offset::Offset;
 
-use super::commits::Commits;
-use super::definition::{ChangesDefinition, Reading};
-use super::metadata_history::{MetadataHistory, PartitionNames};
 use super::plan::{IdentityOptions, Task};
+use super::range::commits::Commits;
+use super::range::metadata_history::{MetadataHistory, PartitionNames};
 use super::range::{Edge, first_version};
-use super::split::Split;
-use super::stream::ChangeRows;
+use super::rows::row_schema::{ChangesDefinition, Reading};
+use super::rows::split::Split;
+use super::rows::stream::ChangeRows;
 use super::{Kind, Net};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
@@ -357,7 +357,7 @@ impl Follow {
     }
 
     /// Whether the commit keeps the table and its columns.
-    fn check(&self, commit: &super::commits::Commit) -> Result<()> {
+    fn check(&self, commit: &super::range::commits::Commit) -> Result<()> {
         let version = commit.stamp.version;
         if let Some(protocol) = &commit.protocol {
             let readable = self.source.admit(protocol);
@@ -383,7 +383,7 @@ impl Follow {
             return Err(Error::invalid("follow.schema", message).at_version(version));
         }
         if !same && self.history.is_none() {
-            super::metadata_history::check_metadata(metadata, &self.reading)
+            super::range::metadata_history::check_metadata(metadata, &self.reading)
                 .map_err(|error| error.at_version(version))?;
         }
         Ok(())

@@ -15,7 +15,8 @@ use super::units::{Unit, all_null};
 use super::{CheckpointFile, REQUIRED, first_without, without_field};
 use crate::codec::parquet_file::{FetchedBytes, RowGroupRequest};
 use crate::error::{Error, Result};
-use crate::spec::actions::{DomainMetadata, Format, Metadata, Protocol, SetTransaction, Sidecar};
+use crate::spec::actions::{Format, Sidecar};
+use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
 /// The leaves by which the rows of the control actions are found: one that is required, and for those that
 /// would not be missed another, so that a row is found that lacks the first.

@@ -19,8 +19,8 @@ use serde::Deserialize;
 
 use crate::codec::parquet_file::{codec, writer_options};
 use crate::error::{Error, Result};
+use crate::log::CheckpointInstance;
 use crate::log::LogListing;
-use crate::log::listing::CheckpointInstance;
 use crate::log::path::{CheckpointName, LOG_DIRECTORY};
 use crate::replay::{Checkpoint, Source};
 use crate::snapshot::Snapshot;

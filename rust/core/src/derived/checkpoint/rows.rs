@@ -21,7 +21,8 @@ use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
-use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
+use crate::spec::actions::Sidecar;
+use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
 /// Where each kind of action stands.
 pub(super) const TXN: usize = 0;

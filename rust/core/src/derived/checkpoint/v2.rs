@@ -24,7 +24,7 @@ use crate::snapshot::Snapshot;
 use crate::spec::actions::Sidecar;
 use crate::storage::Storage;
 use crate::storage::pool::{self, ordered};
-use crate::transaction::random::new_id;
+use crate::write::random::new_id;
 
 /// How many sidecars are encoded at once, at most: each holds its rows in memory.
 const MOST_AT_ONCE: usize = 8;

@@ -14,7 +14,8 @@ use crate::error::Result;
 use crate::replay::{FileActionKey, Source};
 use crate::spec::properties::TableProperties;
 use crate::storage::now;
-use crate::transaction::{AddFile, WholeCommit};
+use crate::transaction::WholeCommit;
+use crate::write::AddFile;
 
 /// Operations that add again what is live, or that anybody may have given any meaning.
 const OPAQUE: [&str; 6] = [

@@ -16,9 +16,9 @@ use crate::error::{Error, Result};
 use crate::log::path::LOG_DIRECTORY;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
-use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
+use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::storage::interrupt;
-use crate::transaction::AddFile;
+use crate::write::AddFile;
 
 mod incremental;
 

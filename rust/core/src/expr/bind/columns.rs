@@ -7,8 +7,8 @@ use super::Found;
 use super::scope::{NAMED, Scope};
 use super::values::Family;
 use crate::error::{Error, Result};
-use crate::expr::bound_column::BoundColumn;
-use crate::expr::predicate::Path;
+use crate::expr::node::bound_column::BoundColumn;
+use crate::expr::node::predicate::Path;
 use crate::spec::schema::{DataType, StructField, StructType};
 
 /// The columns of one schema, each found once.

@@ -19,15 +19,15 @@ use super::intervals::{interval_of, span};
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::error::Result;
-use crate::expr::functions::{
+use crate::expr::evaluate::functions::{
     Function, cast_of, java_regex, mistyped, named_type, shifted, unsupported,
 };
-use crate::expr::like::{DEFAULT_ESCAPE, Matcher};
-use crate::expr::literal::Decimal;
+use crate::expr::evaluate::like::{DEFAULT_ESCAPE, Matcher};
 use crate::expr::node::Node;
-use crate::expr::op::Op;
-use crate::expr::predicate::Path;
-use crate::expr::quoted;
+use crate::expr::node::predicate::Path;
+use crate::expr::text::string_literals;
+use crate::expr::value::comparison::Op;
+use crate::expr::value::literal::Decimal;
 use crate::spec::json::clipped;
 
 /// Binds expressions to the columns of a scope.
@@ -52,8 +52,8 @@ impl<'a> ExpressionBinder<'a> {
             Expr::Identifier(name) => self.column(std::slice::from_ref(name)),
             Expr::CompoundIdentifier(names) => self.column(names),
             Expr::Value(value) => match &value.value {
-                Value::HexStringLiteral(digits) if !quoted::is_number(value, digits) => {
-                    let bytes = quoted::bytes(digits)
+                Value::HexStringLiteral(digits) if !string_literals::is_number(value, digits) => {
+                    let bytes = string_literals::bytes(digits)
                         .ok_or_else(|| mistyped("bytes are pairs of hexadecimal digits"))?;
                     Ok(Typed::constant(Arc::new(BinaryArray::from_vec(vec![
                         &bytes,
@@ -412,7 +412,7 @@ fn matcher(
 fn text_of(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(text) => Some(quoted::value(text)),
+            Value::SingleQuotedString(text) => Some(string_literals::value(text)),
             _ => None,
         },
         _ => None,
@@ -427,9 +427,9 @@ fn literal(value: &Value) -> Result<Typed> {
     Ok(match value {
         Value::Null => Typed::null(),
         Value::Boolean(value) => Typed::constant(Arc::new(BooleanArray::from(vec![*value]))),
-        Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => {
-            Typed::constant(Arc::new(StringArray::from(vec![quoted::value(text)])))
-        }
+        Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => Typed::constant(
+            Arc::new(StringArray::from(vec![string_literals::value(text)])),
+        ),
         Value::Number(text, long) => number(text, *long)?,
         other => return Err(unsupported(&format!("the literal {other}"))),
     })

@@ -3,8 +3,8 @@
 use sqlparser::ast::{DateTimeField, Expr, Interval, UnaryOperator, Value};
 
 use crate::error::Result;
-use crate::expr::functions::{Span, out_of_range, unsupported};
-use crate::expr::quoted;
+use crate::expr::evaluate::functions::{Span, out_of_range, unsupported};
+use crate::expr::text::string_literals;
 use crate::spec::interval::micros_of_unit;
 use crate::spec::json::clipped;
 
@@ -53,7 +53,7 @@ fn written(value: &Expr) -> Option<(String, bool)> {
     match value {
         Expr::Value(value) => match &value.value {
             Value::Number(digits, false) => Some((digits.clone(), false)),
-            Value::SingleQuotedString(text) => Some((quoted::value(text), true)),
+            Value::SingleQuotedString(text) => Some((string_literals::value(text), true)),
             _ => None,
         },
         Expr::UnaryOp {

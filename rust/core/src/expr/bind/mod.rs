@@ -6,9 +6,9 @@
 mod columns;
 mod expression;
 mod intervals;
-mod moments;
 mod scope;
 mod target;
+mod timestamps;
 mod typed;
 mod values;
 
@@ -18,17 +18,17 @@ use arrow_array::ArrayRef;
 use arrow_schema::{DataType, Fields};
 
 use crate::error::{Error, Result};
-use crate::expr::bound_column::BoundColumn;
-use crate::expr::bound_formula::BoundFormula;
 use crate::expr::evaluate::Evaluator;
-use crate::expr::formula::Formula;
-use crate::expr::functions::mistyped;
-use crate::expr::like::Matcher;
-use crate::expr::literal::Literal;
+use crate::expr::evaluate::functions::mistyped;
+use crate::expr::evaluate::like::Matcher;
+use crate::expr::node::bound_column::BoundColumn;
+use crate::expr::node::bound_formula::BoundFormula;
+use crate::expr::node::formula::Formula;
+use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
 use crate::expr::node::{BoundPredicate, Node};
-use crate::expr::normal::Form;
-use crate::expr::op::{Op, Order};
-use crate::expr::predicate::{Expr, Operand, Path, Predicate};
+use crate::expr::value::canonical_order::Form;
+use crate::expr::value::comparison::{Op, Order};
+use crate::expr::value::literal::Literal;
 use crate::spec::schema::StructType;
 use columns::Columns;
 use expression::ExpressionBinder;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Fields};
 
 use crate::error::{Error, Result};
-use crate::expr::bound_column::BoundColumn;
-use crate::expr::predicate::Path;
+use crate::expr::node::bound_column::BoundColumn;
+use crate::expr::node::predicate::Path;
 use crate::spec::arrow::place;
 use crate::spec::char_length::char_length;
 use crate::spec::collation::collation;

@@ -1,6 +1,6 @@
 //! What a condition of a statement says of the target table alone.
 
-use crate::expr::predicate::{Expr, Operand, Path, Predicate};
+use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
 use crate::spec::schema::StructType;
 
 impl Predicate {

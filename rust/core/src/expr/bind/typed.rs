@@ -9,16 +9,16 @@ use arrow_schema::DataType;
 use sqlparser::ast::BinaryOperator;
 
 use crate::error::Result;
-use crate::expr::bound_column::BoundColumn;
 use crate::expr::evaluate::Evaluator;
-use crate::expr::functions::{
+use crate::expr::evaluate::functions::{
     Arithmetic, Computed, Function, agreed_type, always_fits, cast_value, compared, mistyped,
     unsupported,
 };
-use crate::expr::like::Matcher;
-use crate::expr::literal::{Literal, list_compared};
+use crate::expr::evaluate::like::Matcher;
 use crate::expr::node::Node;
-use crate::expr::op::Op;
+use crate::expr::node::bound_column::BoundColumn;
+use crate::expr::value::comparison::Op;
+use crate::expr::value::literal::{Literal, list_compared};
 use crate::spec::char_length::fitted;
 
 /// An expression and the type of its values.

@@ -7,14 +7,14 @@ use arrow_array::{Array, ArrayRef, BinaryArray, Decimal128Array, Int64Array, Sca
 use arrow_schema::DataType as ArrowType;
 
 use crate::error::{Error, Result};
-use crate::expr::bound_column::BoundColumn;
 use crate::expr::evaluate::Evaluator;
-use crate::expr::floats::key;
-use crate::expr::in_list::{InList, Values};
-use crate::expr::literal::{Decimal, Literal, list_compared, power_of_ten};
-use crate::expr::normal::Form;
-use crate::expr::op::Op;
-use crate::expr::text;
+use crate::expr::evaluate::in_list::{InList, Values};
+use crate::expr::node::bound_column::BoundColumn;
+use crate::expr::value::canonical_order::Form;
+use crate::expr::value::casts;
+use crate::expr::value::comparison::Op;
+use crate::expr::value::floats::key;
+use crate::expr::value::literal::{Decimal, Literal, list_compared, power_of_ten};
 use crate::spec::char_length::fitted;
 use crate::spec::interval::MICROS_PER_DAY;
 use crate::spec::schema::{DataType, PrimitiveType};
@@ -204,9 +204,9 @@ fn try_position(family: &Family, literal: &Literal) -> Option<LiteralPosition> {
         (Family::Integer | Family::Decimal { .. }, Literal::Double(value)) => float(*value),
         (Family::Integer, Literal::Integer(value)) => at(Form::Integer, *value),
         (Family::Integer, Literal::Decimal(value)) => Some(among_integers(*value)),
-        (Family::Integer, Literal::String(value)) => at(Form::Integer, text::integer(value)?),
+        (Family::Integer, Literal::String(value)) => at(Form::Integer, casts::integer(value)?),
         (Family::Decimal { .. } | Family::Float | Family::Double, Literal::String(value)) => {
-            float(text::float(value)?)
+            float(casts::float(value)?)
         }
         (Family::Decimal { scale }, literal) => {
             let value = match literal {
@@ -221,10 +221,10 @@ fn try_position(family: &Family, literal: &Literal) -> Option<LiteralPosition> {
         (Family::Float | Family::Double, Literal::Double(value)) => float(*value),
         (Family::Boolean, Literal::Boolean(value)) => at(Form::Integer, i64::from(*value)),
         (Family::Boolean, Literal::String(value)) => {
-            at(Form::Integer, i64::from(text::boolean(value)?))
+            at(Form::Integer, i64::from(casts::boolean(value)?))
         }
         (Family::Date, Literal::Date(days)) => at(Form::Integer, i64::from(*days)),
-        (Family::Date, Literal::String(text)) => at(Form::Integer, i64::from(text::date(text)?)),
+        (Family::Date, Literal::String(text)) => at(Form::Integer, i64::from(casts::date(text)?)),
         (
             Family::Date,
             Literal::Timestamp(micros)
@@ -244,7 +244,7 @@ fn try_position(family: &Family, literal: &Literal) -> Option<LiteralPosition> {
                 Literal::Timestamp(micros)
                 | Literal::TimestampNtz(micros)
                 | Literal::LocalTimestamp(micros) => *micros,
-                Literal::String(text) => text::timestamp(text, utc)?,
+                Literal::String(text) => casts::timestamp(text, utc)?,
                 Literal::Date(days) => match i64::from(*days).checked_mul(MICROS_PER_DAY) {
                     Some(micros) => micros,
                     None if *days < 0 => return Some(LiteralPosition::Below),

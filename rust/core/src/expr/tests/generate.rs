@@ -14,9 +14,9 @@ use proptest::prelude::*;
 
 use super::model::{Row, Value};
 use super::schema;
-use crate::expr::literal::{Decimal, Literal};
-use crate::expr::op::Op;
-use crate::expr::predicate::{Expr, Operand, Path, Predicate};
+use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
+use crate::expr::value::comparison::Op;
+use crate::expr::value::literal::{Decimal, Literal};
 use crate::spec::schema::StructType;
 
 /// The leaf columns; those with a dot are inside of the struct `st`.

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use chrono::{NaiveDate, NaiveDateTime};
 
-use crate::expr::literal::Literal;
-use crate::expr::op::Op;
-use crate::expr::predicate::{Expr, Operand, Path};
+use crate::expr::node::predicate::{Expr, Operand, Path};
+use crate::expr::value::comparison::Op;
+use crate::expr::value::literal::Literal;
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]

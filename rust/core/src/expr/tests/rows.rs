@@ -10,7 +10,7 @@ use arrow_array::{
 
 use super::model::like;
 use super::{bound, schema};
-use crate::expr::like::Matcher;
+use crate::expr::evaluate::like::Matcher;
 
 /// The answers as letters: true, false, null.
 fn answers(text: &str, columns: &[(&str, &str, ArrayRef)]) -> String {

@@ -8,11 +8,12 @@ use super::plan::Request;
 use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
 use crate::replay::Source;
-use crate::scan::scan_file::{SCAN_FIELDS, ScanFile};
+use crate::scan::ScanFile;
+use crate::scan::scan_file::SCAN_FIELDS;
 use crate::snapshot::Snapshot;
-use crate::spec::actions::Metadata;
-use crate::transaction::AddFile;
-use crate::transaction::actions::Texts;
+use crate::spec::Metadata;
+use crate::write::AddFile;
+use crate::write::actions::Texts;
 
 /// Files are compacted to this size,
 const TARGET: u64 = 128 << 20;

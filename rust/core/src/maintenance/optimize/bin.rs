@@ -1,8 +1,8 @@
 //! Files that are rewritten together.
 
 use super::candidates::size;
-use crate::transaction::AddFile;
-use crate::transaction::actions::Texts;
+use crate::write::AddFile;
+use crate::write::actions::Texts;
 
 /// Files that are rewritten together.
 #[derive(Clone, Debug)]

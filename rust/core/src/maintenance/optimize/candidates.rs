@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
 use crate::replay::{FileFilter, Source};
+use crate::scan::ScanFile;
 use crate::scan::data_file::{Extras, ReadPlan};
-use crate::scan::scan_file::ScanFile;
 use crate::snapshot::Snapshot;
 use crate::spec::file_size::runs;
 use crate::spec::properties::ColumnMappingMode;
 use crate::storage::pool::{ordered, threads};
-use crate::transaction::AddFile;
-use crate::transaction::actions::Texts;
-use crate::transaction::rows::table_layout;
+use crate::write::AddFile;
+use crate::write::actions::Texts;
+use crate::write::table_layout;
 
 /// Files of which more rows than this share are deleted are rewritten, whatever their size.
 const MOST_DELETED: f64 = 0.05;

@@ -9,14 +9,14 @@ use serde_json::json;
 
 use super::bin::Bin;
 use super::candidates::size;
+use crate::definition::clustering::{CLUSTERING, clustering_columns};
 use crate::error::Result;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::spec::file_size::runs;
-use crate::transaction::AddFile;
-use crate::transaction::actions::Texts;
-use crate::transaction::alter::clustering::{CLUSTERING, clustering_columns};
-use crate::transaction::random::new_id;
+use crate::write::AddFile;
+use crate::write::actions::Texts;
+use crate::write::random::new_id;
 
 /// Cubes from this size on stay as they are.
 const LARGE: u64 = 100 << 30;

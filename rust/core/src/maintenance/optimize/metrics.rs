@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::bin::Bin;
 use super::candidates::size;
-use crate::transaction::AddFile;
+use crate::write::AddFile;
 
 /// What took the place of what.
 pub fn metrics(bins: &[Bin], adds: &[AddFile]) -> BTreeMap<String, String> {

@@ -23,8 +23,8 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::arrow::strict_cast;
 use crate::storage::{Storage, interrupt};
-use crate::transaction::random::new_id;
-use crate::transaction::rows::{DataWriter, WrittenFiles};
+use crate::write::random::new_id;
+use crate::write::{DataWriter, WrittenFiles};
 
 /// Bytes of a part that are sorted in memory.
 const PART_BYTES: u64 = 256 << 20;

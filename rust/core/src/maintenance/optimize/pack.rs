@@ -3,10 +3,10 @@
 use crate::error::Result;
 use crate::replay::Source;
 use crate::scan::Split;
-use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::{Metadata, Protocol};
 use crate::storage::interrupt;
 use crate::storage::pool::rows::Look;
-use crate::transaction::rows::{DataWriter, WriteOptions, WrittenFiles};
+use crate::write::{DataWriter, WriteOptions, WrittenFiles};
 
 /// What data files of a table depend on.
 #[derive(Clone, Debug)]

@@ -11,18 +11,18 @@ use super::candidates::{
 };
 use super::clustering::{Cubes, clustering_of};
 use super::order::Curve;
+use crate::definition::clustering::ordered_columns;
 use crate::error::{Error, Result};
 use crate::expr::{BoundColumn, Predicate};
 use crate::replay::{FileFilter, Source};
 use crate::scan::Split;
 use crate::scan::data_file::Extras;
 use crate::snapshot::Snapshot;
-use crate::spec::actions::Metadata;
+use crate::spec::Metadata;
 use crate::spec::column_path::column_path_text;
 use crate::spec::file_size::parse_file_size;
-use crate::transaction::AddFile;
-use crate::transaction::actions::Texts;
-use crate::transaction::alter::clustering::ordered_columns;
+use crate::write::AddFile;
+use crate::write::actions::Texts;
 
 /// Files are brought to this size where nothing else is said.
 const TARGET: u64 = 1 << 30;

@@ -13,11 +13,11 @@ use super::order::{Sampled, column};
 use super::plan::Plan;
 use crate::error::{Error, Result};
 use crate::replay::Source;
+use crate::scan::ScanFile;
 use crate::scan::data_file::{Extras, ReadPlan};
-use crate::scan::scan_file::ScanFile;
 use crate::spec::arrow::plain_bytes;
 use crate::storage::pool::{ordered, threads};
-use crate::transaction::rows::table_layout;
+use crate::write::table_layout;
 
 /// Rows of a sample, and more where there are more parts of an order.
 const ROWS: u64 = 128 << 10;

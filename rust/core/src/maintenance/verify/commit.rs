@@ -10,10 +10,10 @@ use super::state::{Live, State};
 use crate::error::Result;
 use crate::log::VersionedFile;
 use crate::replay::{FileActionKey, Source};
-use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::features::TABLE_FEATURES;
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::StructType;
+use crate::spec::{Metadata, Protocol};
 use crate::transaction::WholeCommit;
 
 /// Judges a commit, then applies it. `timestamp` is the in-commit timestamp of the version before.

@@ -8,7 +8,7 @@ use super::findings::{Findings, Severity};
 use super::state::{State, expiring, same_metadata};
 use crate::codec::version_checksum::{MOST_CHECKSUM_BYTES, VersionChecksum};
 use crate::error::Result;
-use crate::log::listing::CheckpointInstance;
+use crate::log::CheckpointInstance;
 use crate::log::path::commit_path;
 use crate::log::{LogListing, VersionedFile};
 use crate::maintenance::vacuum::{inside, named_by};

@@ -5,9 +5,9 @@
 use std::collections::HashSet;
 
 use crate::error::Result;
-use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::properties::{ColumnMappingMode, TableProperties};
 use crate::spec::schema::{StructField, StructType};
+use crate::spec::{Metadata, Protocol};
 
 /// What is wrong with the mapping of a schema; nothing where columns are not mapped.
 pub(super) fn faults(

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use crate::replay::{FileActionKey, Folded, LogState};
-use crate::spec::actions::Metadata;
+use crate::spec::Metadata;
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::StructType;
 

@@ -15,7 +15,7 @@ use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
-use crate::log::listing::CheckpointInstance;
+use crate::log::CheckpointInstance;
 use crate::log::path::CheckpointName;
 use crate::replay::Source;
 use crate::spec::file_size::cut_files;

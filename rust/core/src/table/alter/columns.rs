@@ -4,17 +4,17 @@
 use serde_json::{Map, Value, json};
 
 use super::{Altered, text};
+use crate::definition::clustering::refuse_if_clustered_by;
+use crate::definition::column_changes::{ColumnChange, change_column};
+use crate::definition::columns::{
+    NewColumn, Position, add_columns, column_at, drop_columns, path_of, rename_column,
+};
+use crate::definition::widening::{CHANGES, name_of};
 use crate::error::{Error, Result};
-use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::column_path::leads_into;
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField};
-use crate::transaction::alter::changes::{ColumnChange, change_column};
-use crate::transaction::alter::clustering::refuse_if_clustered_by;
-use crate::transaction::alter::columns::{
-    NewColumn, Position, add_columns, column_at, drop_columns, path_of, rename_column,
-};
-use crate::transaction::alter::widening::{CHANGES, name_of};
+use crate::spec::{Metadata, Protocol};
 
 /// Where a field has the length of its strings.
 const LENGTH: &str = "__CHAR_VARCHAR_TYPE_STRING";

@@ -7,10 +7,11 @@ use uuid::Uuid;
 
 use super::*;
 use crate::scan::ScanOptions;
-use crate::spec::actions::Protocol;
+use crate::spec::Protocol;
+use crate::statements::RowPlanner;
 use crate::table::{At, CreateMode, TableDefinition, TableOptions};
 use crate::transaction::TransactionOptions;
-use crate::transaction::rows::{RowPlanner, shown};
+use crate::write::shown;
 
 /// A key and a value.
 type Row = (Option<i64>, i64);

@@ -1,8 +1,8 @@
 use super::*;
+use crate::definition::column_changes::ColumnChange;
+use crate::definition::columns::{NewColumn, Position};
 use crate::spec::schema::{DataType, PrimitiveType, StructField};
 use crate::table::Alteration;
-use crate::transaction::alter::changes::ColumnChange;
-use crate::transaction::alter::columns::{NewColumn, Position};
 
 fn alter(table: &Table, change: Alteration) -> Result<Option<u64>, &'static str> {
     let done = table.alter(change, TransactionOptions::default());

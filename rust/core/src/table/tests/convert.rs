@@ -1,7 +1,7 @@
 use parquet::arrow::ArrowWriter;
 
 use super::*;
-use crate::transaction::convert::Conversion;
+use crate::maintenance::convert::Conversion;
 
 fn put_parquet(table: &Table, path: &str, rows: &[Row]) {
     let rows = batch(rows);

@@ -28,8 +28,9 @@ use deltareplay_core::maintenance::vacuum::{self, VacuumOptions};
 use deltareplay_core::replay::Source;
 use deltareplay_core::snapshot::Snapshot;
 use deltareplay_core::snapshot::load::load;
-use deltareplay_core::spec::actions::Metadata;
-use deltareplay_core::transaction::{AddFile, CommitDescription, Transaction, TransactionOptions};
+use deltareplay_core::spec::Metadata;
+use deltareplay_core::transaction::{CommitDescription, Transaction, TransactionOptions};
+use deltareplay_core::write::AddFile;
 
 use self::judge::{Ended, Event};
 use self::store::{Chance, Died, Faults, Handle, World};

@@ -1,4 +1,4 @@
-use crate::expr::predicate::Predicate;
+use crate::expr::node::predicate::Predicate;
 use crate::spec::schema::StructType;
 
 const SCHEMA: &str = r#"{"type":"struct","fields":[

@@ -1,0 +1,434 @@
+//! Rows that left and rows that came in one commit: which were carried over, which were updated.
+//!
+//! Rows are held as numbers: those that left, about 64 bytes each; where rows have ids, those that left
+//! and those that came, 32 bytes for each run of ids. Where they are too many, the work is cut in halves by
+//! the numbers, and each half is compared on its own.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+
+use super::identify::{Seen, Share, ShareReader};
+use super::runs::{Joined, Run, is_twice, join, read, sort};
+use crate::changes::range::commits::Stamp;
+use crate::changes::range::derive::Way;
+use crate::changes::rows::piece::{ChangeType, Labels, Piece, PieceRows, RowLabel};
+use crate::codec::deletion_vector::DeletionVector;
+use crate::error::{Error, Result};
+use crate::replay::Folded;
+
+/// How many rows are held at once by default.
+pub(in crate::changes) const MOST_ROWS: usize = 4 << 20;
+
+/// Maps by numbers that are as good as random, or ids.
+pub(super) type Numbers<V> = HashMap<u128, V, BuildHasherDefault<Folded>>;
+
+/// What became of a comparison.
+pub(in crate::changes) enum Compared {
+    /// What changed.
+    Pieces(Vec<Piece>),
+    /// There are too many rows: cut the share.
+    TooMany,
+}
+
+/// The rows that left and were not carried over, and those that came.
+pub(super) struct Differences {
+    pub removed: Vec<Seen>,
+    pub new: Vec<Seen>,
+}
+
+/// Rows in chains, one for each number.
+struct RowsByIdentity {
+    heads: Numbers<u32>,
+    rows: Vec<(Seen, u32)>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl RowsByIdentity {
+    fn push(&mut self, seen: Seen) {
+        let at = u32::try_from(self.rows.len()).unwrap_or(NONE);
+        let before = self.heads.insert(seen.who, at);
+        self.rows.push((seen, before.unwrap_or(NONE)));
+    }
+
+    /// Takes a row with this number and content out of its chain.
+    fn take(&mut self, who: u128, what: u128) -> bool {
+        let Some(head) = self.heads.get(&who).copied() else {
+            return false;
+        };
+        let (mut before, mut at) = (NONE, head);
+        while let Some((seen, next)) = self.rows.get(at as usize).copied() {
+            if seen.what != what {
+                (before, at) = (at, next);
+                continue;
+            }
+            match self.rows.get_mut(before as usize) {
+                Some((_, link)) => *link = next,
+                None if next == NONE => {
+                    self.heads.remove(&who);
+                }
+                None => {
+                    self.heads.insert(who, next);
+                }
+            }
+            return true;
+        }
+        false
+    }
+
+    /// What is left, in the order in which it came.
+    fn finish(self) -> Vec<Seen> {
+        let mut left: Vec<u32> = Vec::new();
+        for head in self.heads.into_values() {
+            let mut at = head;
+            while let Some((_, next)) = self.rows.get(at as usize) {
+                left.push(at);
+                at = *next;
+            }
+        }
+        left.sort_unstable();
+        let rows = left.into_iter().filter_map(|at| self.rows.get(at as usize));
+        rows.map(|(seen, _)| *seen).collect()
+    }
+}
+
+/// Compares the first `removed` pieces with the others. `None` when there are too many rows.
+pub(super) fn differences(
+    rows: ShareReader<'_>,
+    (removed, new): (Vec<Piece>, Vec<Piece>),
+) -> Result<Option<Differences>> {
+    let most = rows.most_rows();
+    let shift = u32::try_from(removed.len()).unwrap_or(NONE);
+    let mut unmatched = RowsByIdentity {
+        heads: Numbers::default(),
+        rows: Vec::new(),
+    };
+    let mut full = false;
+    let mut hold = |seen: Seen| {
+        full = unmatched.rows.len() >= most;
+        unmatched.push(seen);
+        !full
+    };
+    rows.look(removed, &mut hold)?;
+    if full {
+        return Ok(None);
+    }
+    let mut came: Vec<Seen> = Vec::new();
+    let mut compare = |seen: Seen| {
+        full = came.len() >= most;
+        if !unmatched.take(seen.who, seen.what) {
+            came.push(Seen {
+                piece: seen.piece.saturating_add(shift),
+                ..seen
+            });
+        }
+        !full
+    };
+    rows.look(new, &mut compare)?;
+    if full {
+        return Ok(None);
+    }
+    Ok(Some(Differences {
+        removed: unmatched.finish(),
+        new: came,
+    }))
+}
+
+/// The same of rows that are all at hand.
+pub(super) fn cancel(removed: Vec<Seen>, new: Vec<Seen>) -> Differences {
+    let mut unmatched = RowsByIdentity {
+        heads: Numbers::default(),
+        rows: Vec::with_capacity(removed.len()),
+    };
+    for seen in removed {
+        unmatched.push(seen);
+    }
+    let came = new.into_iter();
+    let new = came
+        .filter(|seen| !unmatched.take(seen.who, seen.what))
+        .collect();
+    Differences {
+        removed: unmatched.finish(),
+        new,
+    }
+}
+
+/// What a commit changed, row by row.
+///
+/// # Errors
+///
+/// Invalid argument: `changes.key` when more than one row has the same key; Corrupt: `changes.row_id`.
+pub(in crate::changes) fn compare(
+    rows: ShareReader<'_>,
+    stamp: Stamp,
+    (removed, new): (Vec<Piece>, Vec<Piece>),
+) -> Result<Compared> {
+    let pieces: Vec<Piece> = removed.iter().chain(&new).cloned().collect();
+    let way = rows.identity.way;
+    if way == Way::RowTracking {
+        let found = compare_ids(rows, stamp, &pieces, removed.len());
+        if let Some(found) = found.map_err(|error| error.at_version(stamp.version))? {
+            return Ok(found);
+        }
+    }
+    let found = differences(rows, (removed, new));
+    let Some(found) = found.map_err(|error| error.at_version(stamp.version))? else {
+        return Ok(Compared::TooMany);
+    };
+    // how many rows of one number left, and how many came for them
+    let mut both: Numbers<(u32, u32)> = Numbers::default();
+    for seen in &found.removed {
+        both.entry(seen.who).or_default().0 += 1;
+    }
+    for seen in &found.new {
+        if let Some((_, came)) = both.get_mut(&seen.who) {
+            *came += 1;
+        }
+    }
+    if both
+        .values()
+        .any(|(left, came)| *came > 0 && left + came > 2)
+    {
+        return Err(twice(way).at_version(stamp.version));
+    }
+    let mut labels = LabelledPieces::new(pieces);
+    for seen in &found.removed {
+        let updated = both.get(&seen.who).is_some_and(|(_, came)| *came > 0);
+        let change = if updated {
+            ChangeType::UpdatePreimage
+        } else {
+            ChangeType::Delete
+        };
+        labels.push(seen.piece, seen.row, change, stamp);
+    }
+    for seen in &found.new {
+        let change = if both.contains_key(&seen.who) {
+            ChangeType::UpdatePostimage
+        } else {
+            ChangeType::Insert
+        };
+        labels.push(seen.piece, seen.row, change, stamp);
+    }
+    labels.finish().map(Compared::Pieces)
+}
+
+/// The same of rows that have ids, by runs of them; the first `of_removed` pieces left. `None` where an id is
+/// there twice.
+fn compare_ids(
+    rows: ShareReader<'_>,
+    stamp: Stamp,
+    pieces: &[Piece],
+    of_removed: usize,
+) -> Result<Option<Compared>> {
+    let most = rows.most_rows();
+    let (mut removed, mut new): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
+    let mut labels = LabelledPieces::new(pieces.to_vec());
+    let mut counts = vec![0_u64; pieces.len()];
+    let mut take = |run: Run| {
+        let at = run.piece as usize;
+        if let Some(count) = counts.get_mut(at) {
+            *count += u64::from(run.rows);
+        }
+        let side = if at < of_removed {
+            &mut removed
+        } else {
+            &mut new
+        };
+        side.push(run);
+        side.len() <= most
+    };
+    read(rows, pieces.to_vec(), &mut take)?;
+    if removed.len().max(new.len()) > most {
+        return Ok(Some(Compared::TooMany));
+    }
+    for runs in [&mut removed, &mut new] {
+        sort(runs)?;
+        if is_twice(runs) {
+            return Ok(None);
+        }
+    }
+    if rows.share == Share::ALL {
+        for (piece, count) in (0..).zip(counts) {
+            labels.set_rows(piece, count);
+        }
+    }
+    let mut label = |run: Run, change| labels.push_run(run.piece, run.row, run.rows, change, stamp);
+    join(&removed, &new, &mut |joined| {
+        match joined {
+            Joined::Before(run) => label(run, ChangeType::Delete),
+            Joined::Now(run) => label(run, ChangeType::Insert),
+            Joined::Both(before, now) if before.version == now.version => {} // carried over
+            Joined::Both(before, now) => {
+                label(before, ChangeType::UpdatePreimage);
+                label(now, ChangeType::UpdatePostimage);
+            }
+        }
+        Some(())
+    });
+    drop((removed, new));
+    labels.finish().map(|pieces| Some(Compared::Pieces(pieces)))
+}
+
+/// More than one row is the same.
+pub(super) fn twice(way: Way) -> Error {
+    if way == Way::Key {
+        let message = "rows that changed have the same key: which is which is not known, name more \
+                       columns";
+        return Error::invalid("changes.key", message);
+    }
+    let message = "rows that changed have the same row id: the log or a file is wrong, ask their \
+                   writer, or name the columns of a `key`";
+    Error::corrupt("changes.row_id", message)
+}
+
+/// Gathers what happened to single rows of pieces.
+pub(super) struct LabelledPieces(Vec<Labelled>);
+
+struct Labelled {
+    piece: Piece,
+    labels: Vec<RowLabel>,
+    /// How many rows the piece has, where that is known.
+    rows: Option<u64>,
+    /// The rows with their codes, where they were read already.
+    read: Option<(Vec<RecordBatch>, Arc<Vec<Stamp>>)>,
+}
+
+impl LabelledPieces {
+    pub(in crate::changes) fn new(pieces: Vec<Piece>) -> Self {
+        let pieces = pieces.into_iter().map(|piece| Labelled {
+            piece,
+            labels: Vec::new(),
+            rows: None,
+            read: None,
+        });
+        Self(pieces.collect())
+    }
+
+    /// Tells how many rows there are in all, so that a piece whose rows have all the same outcome is
+    /// kept as a whole.
+    pub(super) fn set_rows(&mut self, piece: u32, rows: u64) {
+        if let Some(labelled) = self.0.get_mut(piece as usize) {
+            labelled.rows = Some(rows);
+        }
+    }
+
+    /// How many rows a piece has, where that is known.
+    pub(in crate::changes) fn rows(&self, piece: u32) -> Option<u64> {
+        self.0.get(piece as usize)?.rows
+    }
+
+    /// Gives the rows of a piece with their codes; labels do not count then.
+    pub(super) fn set_read(&mut self, piece: u32, rows: Vec<RecordBatch>, stamps: Arc<Vec<Stamp>>) {
+        if let Some(labelled) = self.0.get_mut(piece as usize) {
+            labelled.read = Some((rows, stamps));
+        }
+    }
+
+    /// What is said of the rows of a piece so far.
+    pub(in crate::changes) fn labels(&self, piece: u32) -> &[RowLabel] {
+        let labelled = self.0.get(piece as usize);
+        labelled.map_or(&[], |labelled| &labelled.labels)
+    }
+
+    pub(in crate::changes) fn push(
+        &mut self,
+        piece: u32,
+        row: u64,
+        change: ChangeType,
+        stamp: Stamp,
+    ) {
+        self.push_run(piece, row, 1, change, stamp);
+    }
+
+    /// How many rows from this one on.
+    pub(super) fn push_run(
+        &mut self,
+        piece: u32,
+        row: u64,
+        rows: u32,
+        change: ChangeType,
+        stamp: Stamp,
+    ) {
+        if let Some(labelled) = self.0.get_mut(piece as usize) {
+            let label = RowLabel {
+                row,
+                rows,
+                change,
+                stamp,
+            };
+            extend(&mut labelled.labels, label);
+        }
+    }
+
+    /// The pieces in which a row changed, with these rows only.
+    pub(in crate::changes) fn finish(self) -> Result<Vec<Piece>> {
+        let pieces = self.0.into_iter();
+        let changed =
+            pieces.filter(|labelled| !labelled.labels.is_empty() || labelled.read.is_some());
+        changed.map(Labelled::finish).collect()
+    }
+}
+
+impl Labelled {
+    fn finish(mut self) -> Result<Piece> {
+        if let Some((read, stamps)) = self.read {
+            return Ok(Piece {
+                file: self.piece.file,
+                rows: PieceRows::Read(Arc::new(read)),
+                labels: Labels::Coded(stamps),
+            });
+        }
+        if !self.labels.is_sorted_by_key(|label| label.row) {
+            self.labels.sort_unstable_by_key(|label| label.row);
+            let mut labels = Vec::with_capacity(self.labels.len());
+            for label in self.labels {
+                extend(&mut labels, label);
+            }
+            self.labels = labels;
+        }
+        let labels = self.labels;
+        let count: u64 = labels.iter().map(|label| u64::from(label.rows)).sum();
+        let whole = self.rows == Some(count);
+        if let Some(first) = labels.first()
+            && whole
+            && labels
+                .iter()
+                .all(|label| (label.change, label.stamp) == (first.change, first.stamp))
+        {
+            return Ok(Piece {
+                labels: Labels::All(first.change, first.stamp),
+                ..self.piece
+            });
+        }
+        if whole {
+            return Ok(Piece {
+                labels: Labels::Each(Arc::new(labels)),
+                ..self.piece
+            });
+        }
+        let rows = labels
+            .iter()
+            .flat_map(|label| label.row..label.row.saturating_add(u64::from(label.rows)));
+        Ok(Piece {
+            file: self.piece.file,
+            rows: PieceRows::Only(Arc::new(DeletionVector::from_rows(rows)?)),
+            labels: Labels::Each(Arc::new(labels)),
+        })
+    }
+}
+
+/// Puts a label after the others, or makes the last one longer.
+fn extend(labels: &mut Vec<RowLabel>, label: RowLabel) {
+    if let Some(last) = labels.last_mut()
+        && (last.change, last.stamp) == (label.change, label.stamp)
+        && last.row.checked_add(u64::from(last.rows)) == Some(label.row)
+        && let Some(rows) = last.rows.checked_add(label.rows)
+    {
+        last.rows = rows;
+        return;
+    }
+    labels.push(label);
+}

@@ -1,0 +1,67 @@
+//! When rows that are removed left the files that were there before the range.
+
+use std::sync::Arc;
+
+use super::Presence;
+use crate::changes::net::runs::Run;
+use crate::changes::rows::piece::Piece;
+use crate::changes::rows::read::blame;
+use crate::codec::deletion_vector::DeletionVector;
+use crate::error::Result;
+use crate::replay::Source;
+use crate::scan::deletion_vectors::load;
+
+/// Rows and the version in which they left; `None` where they were moved.
+pub(super) type Left = (Run, Option<u64>);
+
+/// When rows left files that were there before, by their ids. `None` when that takes more than this many
+/// runs.
+pub(super) fn left(
+    source: &Source,
+    presences: &[Presence],
+    pieces: &[Piece],
+    mut removed: Vec<Run>,
+    most: usize,
+) -> Result<Option<Vec<Left>>> {
+    // the vectors of one file at a time
+    removed.sort_unstable_by_key(|run| (run.piece, run.row));
+    let mut found: Vec<Left> = Vec::with_capacity(removed.len());
+    for runs in removed.chunk_by(|one, other| one.piece == other.piece) {
+        let at = runs.first().map_or(0, |run| run.piece as usize);
+        let (Some(Presence::Before(steps)), Some(piece)) = (presences.get(at), pieces.get(at))
+        else {
+            continue;
+        };
+        let version = |step: usize| {
+            let step = steps.get(step)?;
+            (!step.moved).then_some(step.version)
+        };
+        if steps.len() == 1 {
+            found.extend(runs.iter().map(|run| (*run, version(0))));
+            continue;
+        }
+        let vectors = steps.iter().filter_map(|step| step.vector.clone());
+        let vectors: Vec<_> = vectors.collect();
+        let vectors = load(&source.storage, &source.resolver, &vectors).into_iter();
+        let vectors: Result<Vec<Arc<DeletionVector>>> = vectors.collect();
+        let vectors = vectors.map_err(|error| blame(error, piece))?;
+        // a row that is in one of the vectors is in all later ones
+        let step = |row: u64| vectors.partition_point(|vector| !vector.contains(row));
+        for run in runs {
+            let mut from = run.id;
+            while from < run.end() {
+                let rest = run.cut(from, run.end());
+                let first = step(rest.row);
+                let same = (1..rest.rows).take_while(|at| step(rest.row + u64::from(*at)) == first);
+                let to = from.saturating_add(1 + i64::try_from(same.count()).unwrap_or(0));
+                found.push((run.cut(from, to), version(first)));
+                if found.len() > most {
+                    return Ok(None);
+                }
+                from = to;
+            }
+        }
+    }
+    found.sort_unstable_by_key(|(run, _)| run.id);
+    Ok(Some(found))
+}

@@ -1,0 +1,271 @@
+//! Rows of pairs that are at hand, compared column by column.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, TimeUnit};
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use rayon::slice::{ParallelSlice, ParallelSliceMut};
+
+use crate::changes::net::identify::missing_columns;
+use crate::changes::rows::row_hash::hash_rows;
+use crate::error::Result;
+use crate::expr::value::floats;
+use crate::storage::pool::pool;
+
+/// How many pairs one thread compares.
+const CHUNK: usize = 16 << 10;
+
+/// Where a row is: the number of its batch, and its place there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spot {
+    pub batch: u32,
+    pub row: u32,
+}
+
+impl Spot {
+    /// In no batch.
+    pub(super) const NONE: Self = Self {
+        batch: u32::MAX,
+        row: u32::MAX,
+    };
+}
+
+/// Of each pair of rows whether they differ in one of the first `own` columns. Values are equal as
+/// [`hash_rows`] has it.
+pub(super) fn differ(
+    batches: &[&RecordBatch],
+    own: usize,
+    pairs: &[[Spot; 2]],
+    seed: u64,
+) -> Result<Vec<bool>> {
+    let mut found = vec![false; pairs.len()];
+    pool()?.install(|| {
+        for at in 0..own {
+            let columns = batches.iter().map(|batch| batch.columns().get(at));
+            let columns: Vec<&ArrayRef> =
+                columns.collect::<Option<_>>().ok_or_else(missing_columns)?;
+            Compared {
+                columns,
+                pairs,
+                found: &mut found,
+            }
+            .by_column(seed)?;
+        }
+        Ok(found)
+    })
+}
+
+/// One column of all batches.
+struct Compared<'a> {
+    columns: Vec<&'a ArrayRef>,
+    pairs: &'a [[Spot; 2]],
+    found: &'a mut [bool],
+}
+
+impl<'a> Compared<'a> {
+    fn by_column(self, seed: u64) -> Result<()> {
+        let Some(first) = self.columns.first() else {
+            return Ok(());
+        };
+        match first.data_type() {
+            DataType::Int8 => self.primitives::<Int8Type, _>(|value| value),
+            DataType::Int16 => self.primitives::<Int16Type, _>(|value| value),
+            DataType::Int32 => self.primitives::<Int32Type, _>(|value| value),
+            DataType::Int64 => self.primitives::<Int64Type, _>(|value| value),
+            DataType::Date32 => self.primitives::<Date32Type, _>(|value| value),
+            DataType::Timestamp(TimeUnit::Microsecond, _) => {
+                self.primitives::<TimestampMicrosecondType, _>(|value| value)
+            }
+            DataType::Duration(TimeUnit::Microsecond) => {
+                self.primitives::<DurationMicrosecondType, _>(|value| value)
+            }
+            DataType::Decimal128(..) => self.primitives::<Decimal128Type, _>(|value| value),
+            DataType::Float32 => {
+                self.primitives::<Float32Type, _>(|value| floats::bits(f64::from(value)))
+            }
+            DataType::Float64 => self.primitives::<Float64Type, _>(floats::bits),
+            DataType::Boolean => self.arrays(
+                |column| column.as_boolean_opt(),
+                |array, row| array.value(row),
+            ),
+            DataType::Utf8 => self.arrays(
+                |column| column.as_string_opt::<i32>(),
+                |array, row| array.value(row),
+            ),
+            DataType::Binary => self.arrays(
+                |column| column.as_binary_opt::<i32>(),
+                |array, row| array.value(row),
+            ),
+            // what holds other values, and what is rare
+            _ => self.numbers(seed),
+        }
+    }
+
+    fn primitives<T: ArrowPrimitiveType, V: PartialEq>(
+        self,
+        value: impl Fn(T::Native) -> V + Sync,
+    ) -> Result<()> {
+        self.arrays(
+            |column| column.as_primitive_opt::<T>(),
+            |array, row| value(array.value(row)),
+        )
+    }
+
+    fn arrays<A: Array + 'a, V: PartialEq>(
+        self,
+        typed: impl Fn(&'a ArrayRef) -> Option<&'a A>,
+        value: impl Fn(&'a A, usize) -> V + Sync,
+    ) -> Result<()> {
+        let arrays = self.columns.iter().map(|column| typed(column));
+        let arrays: Vec<&'a A> = arrays.collect::<Option<_>>().ok_or_else(missing_columns)?;
+        self.each(|spot| {
+            let (array, row) = (*arrays.get(spot.batch as usize)?, spot.row as usize);
+            (row < array.len() && array.is_valid(row)).then(|| value(array, row))
+        });
+        Ok(())
+    }
+
+    fn numbers(self, seed: u64) -> Result<()> {
+        let columns = self.columns.par_iter();
+        let numbers = columns.map(|column| hash_rows([*column], column.len(), seed));
+        let numbers: Vec<Vec<u128>> = numbers.collect::<Result<_>>()?;
+        self.each(|spot| {
+            let numbers = numbers.get(spot.batch as usize)?;
+            numbers.get(spot.row as usize).copied()
+        });
+        Ok(())
+    }
+
+    /// Nulls are equal; what differs already is not looked at.
+    fn each<V: PartialEq>(self, value: impl Fn(&Spot) -> Option<V> + Sync) {
+        let found = self.found.par_chunks_mut(CHUNK);
+        found
+            .zip(self.pairs.par_chunks(CHUNK))
+            .for_each(|(found, pairs)| {
+                for (differs, [one, other]) in found.iter_mut().zip(pairs) {
+                    *differs = *differs || value(one) != value(other);
+                }
+            });
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::builder::{ListBuilder, StringBuilder};
+    use arrow_array::{
+        BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array,
+        Int8Array, Int32Array, Int64Array, StringArray, StructArray, TimestampMicrosecondArray,
+    };
+    use arrow_schema::Field;
+
+    use super::*;
+
+    /// A column of each kind; the last row is null.
+    fn columns() -> Vec<ArrayRef> {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![
+            Some("a"),
+            Some("a"),
+            Some(""),
+            Some("ab"),
+            None,
+        ]));
+        let field = Arc::new(Field::new("t", DataType::Utf8, true));
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        for row in [
+            Some(&["a"][..]),
+            Some(&["a"]),
+            Some(&[]),
+            Some(&["b"]),
+            None,
+        ] {
+            lists.append_option(row.map(|row| row.iter().map(Some)));
+        }
+        let numbers = || [Some(1), Some(1), Some(0), Some(-1), None].into_iter();
+        let nan = f64::from_bits(f64::NAN.to_bits() | 1);
+        let floats = [Some(0.0), Some(-0.0), Some(f64::NAN), Some(nan), None];
+        vec![
+            Arc::new(numbers().map(|n| n.map(|n| n as i8)).collect::<Int8Array>()),
+            Arc::new(numbers().collect::<Int32Array>()),
+            Arc::new(numbers().map(|n| n.map(i64::from)).collect::<Int64Array>()),
+            Arc::new(numbers().collect::<Date32Array>()),
+            Arc::new(
+                numbers()
+                    .map(|n| n.map(i64::from))
+                    .collect::<TimestampMicrosecondArray>(),
+            ),
+            Arc::new(
+                numbers()
+                    .map(|n| n.map(i128::from))
+                    .collect::<Decimal128Array>(),
+            ),
+            Arc::new(
+                numbers()
+                    .map(|n| n.map(|n| n > 0))
+                    .collect::<BooleanArray>(),
+            ),
+            Arc::new(floats.into_iter().collect::<Float64Array>()),
+            Arc::new(
+                floats
+                    .into_iter()
+                    .map(|float| float.map(|float| float as f32))
+                    .collect::<Float32Array>(),
+            ),
+            Arc::new(BinaryArray::from_opt_vec(vec![
+                Some(b"a"),
+                Some(b"a"),
+                Some(b""),
+                Some(b"ab"),
+                None,
+            ])),
+            Arc::new(lists.finish()),
+            Arc::new(StructArray::from(vec![(field, Arc::clone(&texts))])),
+            texts,
+        ]
+    }
+
+    /// All rows with all rows, where the second ones are a slice of another batch.
+    #[test]
+    fn values_differ_where_their_numbers_do() {
+        for column in columns() {
+            let name = format!("{}", column.data_type());
+            let batch = RecordBatch::try_from_iter([("c", Arc::clone(&column))]).unwrap();
+            let batches = [&batch.slice(0, 2), &batch.slice(2, 3)];
+            let spots: Vec<Spot> = [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
+                .map(|(batch, row)| Spot { batch, row })
+                .to_vec();
+            let pairs: Vec<[Spot; 2]> = spots
+                .iter()
+                .flat_map(|one| spots.iter().map(|other| [*one, *other]))
+                .collect();
+            let numbers = hash_rows([&column], 5, 7).unwrap();
+            let expected: Vec<bool> = numbers
+                .iter()
+                .flat_map(|one| numbers.iter().map(move |other| one != other))
+                .collect();
+            assert_eq!(differ(&batches, 1, &pairs, 7).unwrap(), expected, "{name}");
+            assert!(expected.contains(&true) && !expected[1], "{name}");
+        }
+    }
+
+    #[test]
+    fn one_column_is_enough_to_differ() {
+        let same: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 1]));
+        let other: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 2]));
+        let batch = RecordBatch::try_from_iter([("a", Arc::clone(&other)), ("b", same)]).unwrap();
+        let at = |row| Spot { batch: 0, row };
+        let pairs = [[at(0), at(1)], [at(0), at(2)], [at(2), at(2)]];
+        let found = differ(&[&batch], 2, &pairs, 7).unwrap();
+        assert_eq!(found, [false, true, false]);
+        // columns that are after are none of theirs
+        let beside = RecordBatch::try_from_iter([("b", batch.column(1).clone()), ("a", other)]);
+        let found = differ(&[&beside.unwrap()], 1, &pairs, 7).unwrap();
+        assert_eq!(found, [false; 3]);
+    }
+}

@@ -1,0 +1,162 @@
+//! Rows before and rows now, joined by their ids.
+
+use std::sync::Arc;
+
+use super::deletions::left;
+use super::matched::Join;
+use super::values::show_changed;
+use super::{Presence, RangeBounds, needs_before};
+use crate::changes::net::Net;
+use crate::changes::net::compare::{Compared, LabelledPieces};
+use crate::changes::net::identify::{Share, ShareReader};
+use crate::changes::net::runs::{Run, is_twice, read, sort};
+use crate::changes::rows::piece::Piece;
+use crate::error::Result;
+
+/// What a range comes to, for one share of the rows; `None` when the bounds do not tell.
+pub(in crate::changes) fn net(
+    rows: ShareReader<'_>,
+    kind: Net,
+    bounds: &RangeBounds,
+) -> Result<Option<Compared>> {
+    if bounds.brings_rows_back(rows.source)? {
+        return Ok(None);
+    }
+    let most = rows.most_rows();
+    let (presences, pieces): (Vec<Presence>, Vec<Piece>) = bounds
+        .pieces
+        .iter()
+        .filter(|(presence, _)| matches!(presence, Presence::Now) || needs_before(kind))
+        .cloned()
+        .unzip();
+    let Some(Runs {
+        before,
+        now,
+        counts,
+    }) = read_runs(rows, &presences, &pieces)?
+    else {
+        return Ok(Some(Compared::TooMany));
+    };
+    if is_twice(&before) || is_twice(&now) {
+        return Ok(None);
+    }
+    let mut join = Join {
+        bounds,
+        kind,
+        pieces: &pieces,
+        labels: LabelledPieces::new(pieces.clone()),
+        removed: Vec::new(),
+        pairs: Vec::new(),
+    };
+    if join.match_rows(&before, &now).is_none() {
+        return Ok(None);
+    }
+    drop((before, now));
+    if rows.share == Share::ALL {
+        for (piece, count) in (0..).zip(counts) {
+            join.labels.set_rows(piece, count);
+        }
+    }
+    let removed = std::mem::take(&mut join.removed);
+    let Some(last) = last_versions(rows, &bounds.passed, &removed)? else {
+        return Ok(Some(Compared::TooMany));
+    };
+    let Some(removed) = left(rows.source, &presences, &pieces, removed, most)? else {
+        return Ok(Some(Compared::TooMany));
+    };
+    if join.show_removed(&removed, &last).is_none() {
+        return Ok(None);
+    }
+    finish(rows, join)
+}
+
+/// The rows before and now, ascending by id, and how many there are of each piece.
+struct Runs {
+    before: Vec<Run>,
+    now: Vec<Run>,
+    counts: Vec<u64>,
+}
+
+/// `None` where that is more than may be held.
+fn read_runs(
+    rows: ShareReader<'_>,
+    presences: &[Presence],
+    pieces: &[Piece],
+) -> Result<Option<Runs>> {
+    let most = rows.most_rows();
+    let (mut before, mut now): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
+    let mut counts = vec![0_u64; pieces.len()];
+    let mut full = false;
+    let mut take = |run: Run| {
+        let at = run.piece as usize;
+        if let Some(count) = counts.get_mut(at) {
+            *count += u64::from(run.rows);
+        }
+        match presences.get(at) {
+            Some(Presence::Now) => now.push(run),
+            _ => before.push(run),
+        }
+        full = before.len() + now.len() > most;
+        !full
+    };
+    read(rows, pieces.to_vec(), &mut take)?;
+    if full {
+        return Ok(None);
+    }
+    sort(&mut before)?;
+    sort(&mut now)?;
+    Ok(Some(Runs {
+        before,
+        now,
+        counts,
+    }))
+}
+
+/// The ids of removed rows and the versions in which they left files that came in the range, ascending.
+/// `None` where that is more than may be held.
+fn last_versions(
+    rows: ShareReader<'_>,
+    passed: &[Piece],
+    removed: &[Run],
+) -> Result<Option<Vec<(i64, u64)>>> {
+    let mut last: Vec<(i64, u64)> = Vec::new();
+    if removed.is_empty() || passed.is_empty() {
+        return Ok(Some(last));
+    }
+    let most = rows.most_rows();
+    let mut full = false;
+    let mut take = |run: Run| {
+        let version = passed.get(run.piece as usize).and_then(Piece::version);
+        let version = version.unwrap_or_default();
+        for removed in overlapping(removed, &run) {
+            let ids = removed.id.max(run.id)..removed.end().min(run.end());
+            let capacity = most.saturating_add(1).saturating_sub(last.len());
+            last.extend(ids.map(|id| (id, version)).take(capacity));
+        }
+        full = last.len() > most;
+        !full
+    };
+    read(rows, passed.to_vec(), &mut take)?;
+    last.sort_unstable();
+    Ok((!full).then_some(last))
+}
+
+/// Compares what the pairs hold, and shows those that changed.
+fn finish(rows: ShareReader<'_>, mut join: Join<'_>) -> Result<Option<Compared>> {
+    let counts = join.pairs.iter().map(|pair| pair.count as usize);
+    if counts.fold(0, usize::saturating_add) > rows.most_rows() {
+        return Ok(Some(Compared::TooMany));
+    }
+    let stamps = Arc::new(join.bounds.stamps.clone());
+    show_changed(rows, join.pieces, &join.pairs, &stamps, &mut join.labels)?;
+    let pieces = join.labels.finish()?;
+    Ok(Some(Compared::Pieces(pieces)))
+}
+
+/// Those of the runs, which ascend and are apart, that have an id in common with this one.
+fn overlapping<'a>(runs: &'a [Run], with: &Run) -> impl Iterator<Item = &'a Run> {
+    let start = runs.partition_point(|run| run.end() <= with.id);
+    let end = with.end();
+    let runs = runs.get(start..).unwrap_or_default().iter();
+    runs.take_while(move |run| run.id < end)
+}

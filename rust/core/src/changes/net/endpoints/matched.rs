@@ -1,0 +1,143 @@
+//! Goes through rows before and rows now by their ids, and says of each what happened to it.
+
+use super::deletions::Left;
+use super::{RangeBounds, needs_before};
+use crate::changes::net::Net;
+use crate::changes::net::compare::LabelledPieces;
+use crate::changes::net::runs::{Joined, Run, join};
+use crate::changes::range::commits::Stamp;
+use crate::changes::rows::piece::{ChangeType, Piece};
+
+/// Rows that are both before and now, and were changed in between. 32 bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Pair {
+    /// The first row before, and now.
+    pub rows: [u64; 2],
+    /// Their pieces.
+    pub pieces: [u32; 2],
+    /// How many rows.
+    pub count: u32,
+    /// The commit that changed them, among those of the range.
+    pub stamp: u32,
+}
+
+/// Both sides of a range as they are joined.
+pub(super) struct Join<'a> {
+    pub bounds: &'a RangeBounds,
+    pub kind: Net,
+    pub pieces: &'a [Piece],
+    pub labels: LabelledPieces,
+    /// Rows before that are not now, ascending.
+    pub removed: Vec<Run>,
+    /// Pairs whose values are still to be compared.
+    pub pairs: Vec<Pair>,
+}
+
+impl Join<'_> {
+    /// Goes through both sides, which ascend. `None` when the bounds do not tell.
+    pub(super) fn match_rows(&mut self, before: &[Run], now: &[Run]) -> Option<()> {
+        join(before, now, &mut |joined| match joined {
+            Joined::Before(run) => {
+                self.removed.push(run);
+                Some(())
+            }
+            Joined::Now(run) => self.only_now(run),
+            Joined::Both(before, now) => self.both(before, now),
+        })
+    }
+
+    fn only_now(&mut self, run: Run) -> Option<()> {
+        let fresh = self.bounds.fresh;
+        if run.id < fresh && fresh < run.end() {
+            self.only_now(run.cut(run.id, fresh))?;
+            return self.only_now(run.cut(fresh, run.end()));
+        }
+        let known = run.id < fresh;
+        let stamp = self.stamp(&run)?;
+        if known && needs_before(self.kind) {
+            return None;
+        }
+        let Some(stamp) = stamp else {
+            return known.then_some(()); // moved, as rows that came cannot be
+        };
+        let change = match (self.kind, known) {
+            (Net::AppendOnly { .. }, true) => return Some(()),
+            (_, true) => ChangeType::UpdatePostimage,
+            (_, false) => ChangeType::Insert,
+        };
+        self.label(run, change, stamp);
+        Some(())
+    }
+
+    /// Says of rows what happened to them.
+    fn label(&mut self, run: Run, change: ChangeType, stamp: Stamp) {
+        self.labels
+            .push_run(run.piece, run.row, run.rows, change, stamp);
+    }
+
+    fn both(&mut self, before: Run, now: Run) -> Option<()> {
+        if before.end() > self.bounds.fresh {
+            return None;
+        }
+        let Some(stamp) = self.stamp(&now)? else {
+            return Some(()); // moved
+        };
+        if self.kind != Net::MinDelta {
+            self.label(now, ChangeType::UpdatePostimage, stamp);
+            return Some(());
+        }
+        let stamps = &self.bounds.stamps;
+        let stamp = stamps.partition_point(|other| other.version < stamp.version);
+        self.pairs.push(Pair {
+            rows: [before.row, now.row],
+            pieces: [before.piece, now.piece],
+            count: now.rows,
+            stamp: u32::try_from(stamp).ok()?,
+        });
+        Some(())
+    }
+
+    /// When rows that are now got their values; the inner `None` before the range, the outer one when
+    /// that cannot be.
+    fn stamp(&self, run: &Run) -> Option<Option<Stamp>> {
+        let version = u64::try_from(run.version).ok()?;
+        if version < self.bounds.first {
+            return Some(None);
+        }
+        let came = self.pieces.get(run.piece as usize)?.version()?;
+        let stamp = self.bounds.stamp(run.version)?;
+        (stamp.version <= came).then_some(Some(stamp))
+    }
+
+    /// Shows rows that are removed, with the versions in which they left, `None` where they were moved;
+    /// `last` are the versions in which rows left files that came in the range, ascending.
+    pub(super) fn show_removed(&mut self, removed: &[Left], last: &[(i64, u64)]) -> Option<()> {
+        let mut last = last.iter().copied().peekable();
+        for (run, left) in removed {
+            let mut from = run.id;
+            while let Some((id, mut version)) = last.next_if(|(id, _)| *id < run.end()) {
+                while let Some((_, later)) = last.next_if(|(same, _)| *same == id) {
+                    version = later;
+                }
+                if let Some(left) = left {
+                    self.show_left(run.cut(from, id), *left)?;
+                    version = version.max(*left);
+                }
+                from = id.saturating_add(1);
+                self.show_left(run.cut(id, from), version)?;
+            }
+            if let Some(left) = left {
+                self.show_left(run.cut(from, run.end()), *left)?;
+            }
+        }
+        Some(())
+    }
+
+    fn show_left(&mut self, run: Run, version: u64) -> Option<()> {
+        let stamp = self.bounds.stamp(i64::try_from(version).ok()?)?;
+        if run.rows > 0 {
+            self.label(run, ChangeType::Delete, stamp);
+        }
+        Some(())
+    }
+}

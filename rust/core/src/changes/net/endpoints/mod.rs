@@ -1,0 +1,355 @@
+//! Net changes by the bounds of a range, its first and its last version, where row tracking tells rows in
+//! all of its commits.
+//!
+//! A row id stays with its row, and the row commit version says when the row got its values. So what a
+//! range comes to follows from the state before it and the state after it, and from nothing between:
+//!
+//! - Files that are the same at both bounds, with the same deletion vector, say nothing.
+//! - *Before* are the rows that left files that were there before the range, *now* those of files that
+//!   came and are still there. A row that is only before was removed; one that is only now is new; one
+//!   that is both was changed when its row commit version lies in the range, and moved otherwise.
+//! - When a row was changed last is its row commit version. Of a row that is removed it is the commit in
+//!   which it left the last of its files: only for these are files looked at that came and went.
+//!
+//! This holds while every commit gives the rows that it writes its own version, and brings none back.
+//! [`RangeBounds::of`] and [`net`] find out whether it does; where it does not (a RESTORE, a file that is added
+//! again, ids that are twice), they say so, and [`crate::changes::net`] follows the rows through all commits.
+//!
+//! Protocol: "Row Tracking".
+
+use std::collections::{HashMap, HashSet};
+
+use super::Net;
+use crate::changes::range::commits::Stamp;
+use crate::changes::range::derive::Item;
+use crate::changes::rows::piece::{ChangeType, Labels, Piece, PieceRows};
+use crate::error::Result;
+use crate::replay::{FileActionKey, Keys, Source};
+use crate::scan::deletion_vectors::load;
+use crate::spec::DeletionVectorDescriptor;
+
+mod deletions;
+mod differ;
+mod join;
+mod matched;
+mod values;
+
+pub(in crate::changes) use join::net;
+
+/// Why rows are followed through all commits.
+macro_rules! followed {
+    ($why:literal) => {
+        concat!(
+            "rows have ids in every commit of the range, but are followed through every commit: ",
+            $why
+        )
+    };
+}
+
+pub(in crate::changes) const GHOSTS: &str =
+    followed!("rows that were inserted and deleted within the range exist at neither end");
+pub(in crate::changes) const NO_IDS: &str =
+    followed!("a commit moved rows and does not record their ids");
+pub(in crate::changes) const BACK: &str = followed!("deleted rows of a file were restored");
+const AGAIN: &str = followed!("a file was added or removed more than once");
+const EARLIER: &str =
+    followed!("a commit added a file of an earlier commit again, as RESTORE does");
+const NOWHERE: &str =
+    followed!("a commit that changed no rows removed some from a file and added them to none");
+const OTHER_VECTOR: &str =
+    followed!("a file was removed with a different deletion vector than the log gave it last");
+const ORDER: &str = followed!("ids of new rows are not larger than those of existing rows");
+const NO_FILES: &str =
+    followed!("the files of a commit do not show which rows were removed and added");
+
+/// How many pairs of vectors are held at once.
+const VECTORS: usize = 256;
+
+/// The files of a range at its bounds.
+pub(in crate::changes) struct RangeBounds {
+    /// Rows of files that were there before, and rows of files that came and stayed, each file once: in
+    /// the order of the commits in which the first of them left, and they came.
+    pieces: Vec<(Presence, Piece)>,
+    /// Rows that left files that came in the range, oldest first.
+    passed: Vec<Piece>,
+    /// Rows that are not in a vector any more: there must be none.
+    back: Vec<Piece>,
+    /// The commits that changed rows, oldest first.
+    stamps: Vec<Stamp>,
+    /// The first version of the range.
+    first: u64,
+    /// Rows that came in the range have this id or a higher one, all others a lower one.
+    fresh: i64,
+}
+
+/// When the rows of a file are there.
+#[derive(Clone, Debug)]
+enum Presence {
+    /// The rows of a file that left it, in these steps.
+    Before(Vec<Leaving>),
+    /// The rows of a file that came.
+    Now,
+}
+
+/// Rows that left a file that was there before.
+#[derive(Clone, Debug)]
+struct Leaving {
+    /// Those of this vector that did not leave earlier; `None` for all that were left.
+    vector: Option<DeletionVectorDescriptor>,
+    version: u64,
+    /// They were moved elsewhere: that they left is no change.
+    moved: bool,
+}
+
+/// Whether rows before are to be known for this kind; for the others it is enough that row ids ascend.
+fn needs_before(kind: Net) -> bool {
+    matches!(kind, Net::MinDelta | Net::Upsert { deleted: true })
+}
+
+/// Whether the bounds are enough for this kind.
+pub(in crate::changes) fn are_enough(kind: Net) -> bool {
+    kind != Net::AppendOnly { deleted: true }
+}
+
+impl RangeBounds {
+    /// Of what each commit did to rows, and of what it moved, both oldest first; why not, where the bounds
+    /// do not tell everything.
+    pub(in crate::changes) fn of(
+        commits: &[(Stamp, Item)],
+        moves: &[(Stamp, Item)],
+        keys: &Keys,
+    ) -> Result<Self, &'static str> {
+        let mut planner = Planner {
+            keys,
+            pieces: Vec::new(),
+            came: HashMap::new(),
+            before: HashMap::new(),
+            seen: HashSet::new(),
+            passed: Vec::new(),
+            back: Vec::new(),
+            oldest: i64::MIN,
+            fresh: i64::MAX,
+        };
+        let mut moves = moves.iter().peekable();
+        let mut stamps = Vec::new();
+        for (stamp, item) in commits {
+            while let Some((_, moved)) = moves.next_if(|(at, _)| at.version <= stamp.version) {
+                planner.step(moved, true)?;
+            }
+            if item.pieces().next().is_some() {
+                stamps.push(*stamp);
+                planner.step(item, false)?;
+            }
+        }
+        let (first, _) = commits.first().ok_or(NO_FILES)?;
+        if moves.next().is_some() {
+            return Err(NO_FILES);
+        }
+        if planner.oldest >= planner.fresh {
+            return Err(ORDER);
+        }
+        Ok(Self {
+            pieces: planner.pieces.into_iter().flatten().collect(),
+            passed: planner.passed,
+            back: planner.back,
+            stamps,
+            first: first.version,
+            fresh: planner.fresh,
+        })
+    }
+
+    /// The commit that gave a row its values, where it is one of those that changed rows.
+    fn stamp(&self, version: i64) -> Option<Stamp> {
+        let version = u64::try_from(version).ok()?;
+        let at = self
+            .stamps
+            .binary_search_by_key(&version, |stamp| stamp.version)
+            .ok()?;
+        self.stamps.get(at).copied()
+    }
+
+    /// Whether a row came back to its file: vectors only grow, where none did.
+    pub(in crate::changes) fn brings_rows_back(&self, source: &Source) -> Result<bool> {
+        for pieces in self.back.chunks(VECTORS) {
+            let mut vectors = Vec::with_capacity(2 * pieces.len());
+            for piece in pieces {
+                let PieceRows::Between { of, but: Some(but) } = &piece.rows else {
+                    return Ok(true);
+                };
+                if of.cardinality() > but.cardinality() {
+                    return Ok(true);
+                }
+                vectors.extend([of.clone(), but.clone()]);
+            }
+            let loaded = load(&source.storage, &source.resolver, &vectors);
+            let mut loaded = loaded.into_iter();
+            for piece in pieces {
+                let (Some(of), Some(but)) = (loaded.next(), loaded.next()) else {
+                    return Ok(true);
+                };
+                let blame = |error| crate::changes::rows::read::blame(error, piece);
+                let (of, but) = (of.map_err(blame)?, but.map_err(blame)?);
+                if !of.difference(&but)?.is_empty() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Follows files, not rows, from commit to commit.
+struct Planner<'a> {
+    keys: &'a Keys,
+    /// `None` for files that went again.
+    pieces: Vec<Option<(Presence, Piece)>>,
+    /// Where the files that came stand among `pieces`.
+    came: HashMap<FileActionKey, usize>,
+    /// And those that were there before, and that rows have left.
+    before: HashMap<FileActionKey, usize>,
+    /// Files that came or went as a whole.
+    seen: HashSet<FileActionKey>,
+    passed: Vec<Piece>,
+    back: Vec<Piece>,
+    /// The highest first id of a file that was there before.
+    oldest: i64,
+    /// The lowest first id of a file that came.
+    fresh: i64,
+}
+
+impl Planner<'_> {
+    fn step(&mut self, item: &Item, moved: bool) -> Result<(), &'static str> {
+        let left = |piece: &&Piece| matches!(piece.labels, Labels::All(ChangeType::Delete, _));
+        let came = |piece: &&Piece| matches!(piece.labels, Labels::All(ChangeType::Insert, _));
+        if !item.pieces().all(|piece| left(&piece) || came(&piece)) {
+            return Err(NO_FILES);
+        }
+        let (some_left, some_came) = (
+            item.pieces().any(|piece| left(&piece)),
+            item.pieces().any(|piece| came(&piece)),
+        );
+        if moved && some_left && !some_came {
+            return Err(NOWHERE);
+        }
+        for piece in item.pieces().filter(left) {
+            self.left(piece, moved)?;
+        }
+        for piece in item.pieces().filter(came) {
+            self.came(piece, moved, some_left)?;
+        }
+        Ok(())
+    }
+
+    fn left(&mut self, piece: &Piece, moved: bool) -> Result<(), &'static str> {
+        let key = self.keys.key(&piece.file.path, None);
+        match self.came.get(&key).copied() {
+            None => self.left_before(key, piece, moved)?,
+            Some(at) => {
+                let entry = self.pieces.get_mut(at).ok_or(AGAIN)?;
+                match &piece.rows {
+                    PieceRows::Between { of, .. } => {
+                        let (_, known) = entry.as_mut().ok_or(AGAIN)?;
+                        known.file.deletion_vector = Some(of.clone());
+                    }
+                    _ => {
+                        *entry = None;
+                        self.came.remove(&key);
+                    }
+                }
+                if !moved {
+                    self.passed.push(piece.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows left a file that was there before.
+    fn left_before(
+        &mut self,
+        key: FileActionKey,
+        piece: &Piece,
+        moved: bool,
+    ) -> Result<(), &'static str> {
+        let vector = match &piece.rows {
+            PieceRows::Live => None,
+            PieceRows::Between { of, .. } => Some(of.clone()),
+            PieceRows::Only(_) | PieceRows::Read(_) => return Err(NO_FILES),
+        };
+        if vector.is_none() && !self.seen.insert(key) {
+            return Err(AGAIN);
+        }
+        self.oldest = self.oldest.max(piece.file.base_row_id.ok_or(NO_IDS)?);
+        let leaving = Leaving {
+            vector,
+            version: piece.version().ok_or(NO_FILES)?,
+            moved,
+        };
+        let Some(at) = self.before.get(&key) else {
+            self.before.insert(key, self.pieces.len());
+            let entry = (Presence::Before(vec![leaving]), piece.clone());
+            self.pieces.push(Some(entry));
+            return Ok(());
+        };
+        let known = self.pieces.get_mut(*at).and_then(Option::as_mut);
+        let (presence, known) = known.ok_or(AGAIN)?;
+        let (Presence::Before(steps), PieceRows::Between { of, but }) = (presence, &mut known.rows)
+        else {
+            return Err(AGAIN);
+        };
+        let full = |vector: &Option<DeletionVectorDescriptor>| {
+            vector.clone().filter(|vector| !vector.is_empty())
+        };
+        match &piece.rows {
+            PieceRows::Between {
+                of: later,
+                but: Some(same),
+            } if same == of => *of = later.clone(),
+            PieceRows::Live if full(&piece.file.deletion_vector).as_ref() == Some(of) => {
+                known.file.deletion_vector = but.take();
+                known.rows = PieceRows::Live;
+            }
+            _ => return Err(OTHER_VECTOR),
+        }
+        steps.push(leaving);
+        Ok(())
+    }
+
+    fn came(&mut self, piece: &Piece, moved: bool, some_left: bool) -> Result<(), &'static str> {
+        if !matches!(piece.rows, PieceRows::Live) {
+            self.back.push(piece.clone());
+            return if moved { Err(BACK) } else { Ok(()) };
+        }
+        let key = self.keys.key(&piece.file.path, None);
+        let file = &piece.file;
+        if moved {
+            if let Some(at) = self.came.get(&key) {
+                // added once more, with other statistics perhaps
+                let known = self.pieces.get(*at).and_then(Option::as_ref);
+                let (_, known) = known.ok_or(AGAIN)?;
+                let known = &known.file;
+                let same = known.base_row_id == file.base_row_id
+                    && known.deletion_vector == file.deletion_vector;
+                return if same { Ok(()) } else { Err(AGAIN) };
+            }
+            if !some_left {
+                return Ok(()); // the same of a file that was there before
+            }
+        } else {
+            let version = piece
+                .version()
+                .and_then(|version| i64::try_from(version).ok());
+            if file.default_row_commit_version != version {
+                return Err(EARLIER);
+            }
+        }
+        if !self.seen.insert(key) {
+            return Err(AGAIN);
+        }
+        self.fresh = self.fresh.min(file.base_row_id.ok_or(NO_IDS)?);
+        self.came.insert(key, self.pieces.len());
+        let piece = piece.clone();
+        self.pieces.push(Some((Presence::Now, piece)));
+        Ok(())
+    }
+}

@@ -1,0 +1,504 @@
+//! What pairs of rows hold: read once, compared, and handed out from where they are.
+//!
+//! Where the budget is not enough for all, the rest is compared as numbers, and read once more to be handed out.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow_schema::{ArrowError, Field, Schema};
+use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
+use super::differ::{Spot, differ};
+use super::matched::Pair;
+use crate::changes::net::compare::LabelledPieces;
+use crate::changes::net::identify::{ShareReader, long, missing_columns};
+use crate::changes::range::commits::Stamp;
+use crate::changes::rows::piece::{ChangeCode, ChangeType, Piece, PieceRows};
+use crate::changes::rows::read::{Numbered, blame, numbered_units};
+use crate::changes::rows::row_hash::hash_rows;
+use crate::changes::rows::row_schema::{Purpose, Reading};
+use crate::codec::deletion_vector::DeletionVector;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::storage::pool::pool;
+use crate::storage::pool::rows::{Give, Look, OrderedRows, Rows, Work};
+
+/// Rows that were read to be compared are kept to be handed out: as many as may be held, up to this many
+/// bytes.
+const KEPT_BYTES: usize = 256 << 20;
+
+const IMAGES: [ChangeType; 2] = [ChangeType::UpdatePreimage, ChangeType::UpdatePostimage];
+
+/// Rows of a piece that are wanted.
+#[derive(Clone, Copy)]
+struct Wanted {
+    row: u64,
+    rows: u32,
+    what: What,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    /// Rows of pairs: the number of the first one among all.
+    Pairs(usize),
+    /// Rows that are shown in any case.
+    ShownRows(ChangeCode),
+}
+
+/// The wanted rows of one piece, ascending.
+#[derive(Default)]
+struct WantedRows {
+    piece: u32,
+    /// Before or now.
+    side: usize,
+    rows: Vec<Wanted>,
+}
+
+impl WantedRows {
+    fn count(&self) -> u64 {
+        self.rows.iter().map(|wanted| u64::from(wanted.rows)).sum()
+    }
+
+    /// The piece with these rows only.
+    fn narrowed(&self, piece: &Piece, all: Option<u64>) -> Result<Piece> {
+        if all == Some(self.count()) {
+            return Ok(piece.clone());
+        }
+        let rows = self.rows.iter();
+        let rows =
+            rows.flat_map(|wanted| wanted.row..wanted.row.saturating_add(wanted.rows.into()));
+        Ok(Piece {
+            rows: PieceRows::Only(Arc::new(DeletionVector::from_rows(rows)?)),
+            ..piece.clone()
+        })
+    }
+}
+
+/// The rows of pairs, and what is shown of the same pieces besides, by pieces.
+fn wanted_rows(
+    count: usize,
+    pairs: &[Pair],
+    stamps: &[Stamp],
+    labels: &LabelledPieces,
+) -> Result<Vec<WantedRows>> {
+    let mut of_pieces: Vec<WantedRows> = Vec::new();
+    of_pieces.resize_with(count, WantedRows::default);
+    let mut first = 0;
+    for pair in pairs {
+        for (side, (piece, row)) in pair.pieces.iter().zip(pair.rows).enumerate() {
+            let wanted = of_pieces
+                .get_mut(*piece as usize)
+                .ok_or_else(missing_columns)?;
+            wanted.side = side;
+            wanted.rows.push(Wanted {
+                row,
+                rows: pair.count,
+                what: What::Pairs(first),
+            });
+        }
+        first += pair.count as usize;
+    }
+    for (piece, wanted) in (0..).zip(&mut of_pieces) {
+        wanted.piece = piece;
+        if wanted.rows.is_empty() {
+            continue;
+        }
+        for label in labels.labels(piece) {
+            let stamp = stamps.partition_point(|stamp| stamp.version < label.stamp.version);
+            wanted.rows.push(Wanted {
+                row: label.row,
+                rows: label.rows,
+                what: What::ShownRows(
+                    ChangeCode::new(label.change, stamp).ok_or_else(missing_columns)?,
+                ),
+            });
+        }
+        if !wanted.rows.is_sorted_by_key(|wanted| wanted.row) {
+            wanted.rows.sort_unstable_by_key(|wanted| wanted.row);
+        }
+    }
+    of_pieces.retain(|wanted| !wanted.rows.is_empty());
+    Ok(of_pieces)
+}
+
+/// Reads the rows of pairs, and shows both images of those that hold something else now.
+pub(super) fn show_changed(
+    rows: ShareReader<'_>,
+    pieces: &[Piece],
+    pairs: &[Pair],
+    stamps: &Arc<Vec<Stamp>>,
+    labels: &mut LabelledPieces,
+) -> Result<()> {
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    let wanted = wanted_rows(pieces.len(), pairs, stamps, labels)?;
+    let narrowed = wanted.iter().map(|wanted| {
+        let piece = pieces
+            .get(wanted.piece as usize)
+            .ok_or_else(missing_columns)?;
+        wanted.narrowed(piece, labels.rows(wanted.piece))
+    });
+    let ShareReader {
+        reading, identity, ..
+    } = rows;
+    let reader = Reader {
+        source: rows.source.clone(),
+        reading: Arc::clone(reading),
+        seed: identity.seed,
+        pieces: narrowed.collect::<Result<_>>()?,
+        budget: Mutex::new(Budget {
+            rows: identity.most_rows,
+            bytes: KEPT_BYTES,
+        }),
+    };
+    let mut found = ReadPairs::new(pairs, reading.table().0.fields().len());
+    let mut batches = OrderedRows::new(reader, Look::default());
+    for wanted in &wanted {
+        found.read(wanted, &mut batches)?;
+    }
+    if batches.next().is_some() {
+        return Err(missing_columns());
+    }
+    drop(batches);
+    let changed = found.changed(identity.seed)?;
+    found.show(pairs, &changed, stamps, labels)?;
+    found.finish(reading, stamps, labels)
+}
+
+/// Rows as they were read.
+struct Kept {
+    piece: u32,
+    rows: RecordBatch,
+    codes: Vec<u32>,
+    /// Whether all rows of the piece are kept.
+    whole: bool,
+}
+
+/// What was read of the pairs.
+struct ReadPairs {
+    kept: Vec<Kept>,
+    /// Where the rows of each pair are kept.
+    spots: Vec<[Spot; 2]>,
+    /// Of each pair the numbers of its rows that are not kept, once there is one: what is the same
+    /// twice is nothing.
+    sums: Option<Vec<u128>>,
+    /// How many columns are compared.
+    own: usize,
+}
+
+impl ReadPairs {
+    fn new(pairs: &[Pair], own: usize) -> Self {
+        let rows = pairs.iter().map(|pair| pair.count as usize).sum();
+        Self {
+            kept: Vec::new(),
+            spots: vec![[Spot::NONE; 2]; rows],
+            sums: None,
+            own,
+        }
+    }
+
+    /// Takes the batches of one piece.
+    fn read(
+        &mut self,
+        wanted: &WantedRows,
+        batches: &mut impl Iterator<Item = Result<ReadRows>>,
+    ) -> Result<()> {
+        let begin = self.kept.len();
+        let mut whole = true;
+        let mut left = wanted.count();
+        let mut rows = Runs::of(&wanted.rows);
+        while left > 0 {
+            let count = match batches.next().ok_or_else(missing_columns)?? {
+                ReadRows::Kept(batch) => {
+                    let count = batch.num_rows();
+                    self.keep(wanted, batch, &mut rows)?;
+                    count
+                }
+                ReadRows::Hashed(numbers) => {
+                    whole = false;
+                    self.add(&numbers, &mut rows)?;
+                    numbers.len()
+                }
+            };
+            left = left.checked_sub(count as u64).ok_or_else(missing_columns)?;
+        }
+        for kept in self.kept.iter_mut().skip(begin) {
+            kept.whole = whole;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, numbers: &[u128], rows: &mut Runs<'_>) -> Result<()> {
+        let sums = self.sums.get_or_insert_with(|| vec![0; self.spots.len()]);
+        let mut numbers = numbers.iter();
+        while let Some((what, _, count)) = rows.next(numbers.len()) {
+            let numbers = numbers.by_ref().take(count);
+            if let What::Pairs(first) = what {
+                let sums = sums
+                    .get_mut(first..first + count)
+                    .ok_or_else(missing_columns)?;
+                for (sum, number) in sums.iter_mut().zip(numbers) {
+                    *sum ^= *number;
+                }
+            } else {
+                numbers.for_each(drop);
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, wanted: &WantedRows, batch: RecordBatch, rows: &mut Runs<'_>) -> Result<()> {
+        let number = u32::try_from(self.kept.len()).map_err(|_| missing_columns())?;
+        let positions = long(batch.columns().last())?.values().clone();
+        let mut codes = vec![ChangeCode::NONE.number(); batch.num_rows()];
+        let mut at = 0;
+        while let Some((what, row, count)) = rows.next(codes.len() - at) {
+            if positions.get(at).map(|row| row.cast_unsigned()) != Some(row) {
+                return Err(missing_columns());
+            }
+            match what {
+                What::ShownRows(code) => {
+                    let codes = codes.get_mut(at..at + count).ok_or_else(missing_columns)?;
+                    codes.fill(code.number());
+                }
+                What::Pairs(first) => {
+                    let spots = self.spots.get_mut(first..first + count);
+                    let spots = spots.ok_or_else(missing_columns)?;
+                    for (row, spots) in (at..).zip(spots) {
+                        let row = u32::try_from(row).map_err(|_| missing_columns())?;
+                        *spots.get_mut(wanted.side).ok_or_else(missing_columns)? =
+                            Spot { batch: number, row };
+                    }
+                }
+            }
+            at += count;
+        }
+        self.kept.push(Kept {
+            piece: wanted.piece,
+            rows: batch,
+            codes,
+            whole: true,
+        });
+        Ok(())
+    }
+
+    /// Of each pair whether it holds something else now.
+    fn changed(&mut self, seed: u64) -> Result<Vec<bool>> {
+        let own = self.own;
+        let Some(sums) = &mut self.sums else {
+            let batches: Vec<&RecordBatch> = self.kept.iter().map(|kept| &kept.rows).collect();
+            return differ(&batches, own, &self.spots, seed);
+        };
+        let kept = &self.kept;
+        let numbers: Vec<Vec<u128>> = pool()?.install(|| {
+            let numbers = kept.par_iter().map(|kept| {
+                let columns = kept.rows.columns().iter().take(own);
+                hash_rows(columns, kept.rows.num_rows(), seed)
+            });
+            numbers.collect::<Result<_>>()
+        })?;
+        for (sum, spots) in sums.iter_mut().zip(&self.spots) {
+            for spot in spots {
+                let numbers = numbers.get(spot.batch as usize);
+                let number = numbers.and_then(|numbers| numbers.get(spot.row as usize));
+                *sum ^= number.copied().unwrap_or(0);
+            }
+        }
+        Ok(sums.iter().map(|sum| *sum != 0).collect())
+    }
+
+    /// Shows both images of the rows that changed.
+    fn show(
+        &mut self,
+        pairs: &[Pair],
+        changed: &[bool],
+        stamps: &[Stamp],
+        labels: &mut LabelledPieces,
+    ) -> Result<()> {
+        let mut rows = self.spots.iter().zip(changed);
+        for pair in pairs {
+            let places = pair.pieces.iter().zip(pair.rows);
+            let images = IMAGES.into_iter().zip(places);
+            for (at, (spots, changed)) in (0..pair.count).zip(&mut rows) {
+                if !changed {
+                    continue;
+                }
+                for (spot, (change, (piece, row))) in spots.iter().zip(images.clone()) {
+                    let kept = self.kept.get_mut(spot.batch as usize);
+                    if let Some(kept) = kept.filter(|kept| kept.whole) {
+                        let code = ChangeCode::new(change, pair.stamp as usize)
+                            .ok_or_else(missing_columns)?;
+                        let place = kept.codes.get_mut(spot.row as usize);
+                        *place.ok_or_else(missing_columns)? = code.number();
+                    } else {
+                        let row = row.saturating_add(u64::from(at));
+                        let stamp = stamps
+                            .get(pair.stamp as usize)
+                            .ok_or_else(missing_columns)?;
+                        labels.push(*piece, row, change, *stamp);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands out what is kept of pieces as a whole.
+    fn finish(
+        self,
+        reading: &Reading,
+        stamps: &Arc<Vec<Stamp>>,
+        labels: &mut LabelledPieces,
+    ) -> Result<()> {
+        let shows = |kept: &Kept| {
+            let mut codes = kept.codes.iter();
+            kept.whole && codes.any(|code| *code != ChangeCode::NONE.number())
+        };
+        let coded: Vec<(u32, RecordBatch)> = pool()?.install(|| {
+            let kept = self.kept.into_par_iter().filter(shows);
+            let coded = kept.map(|kept| Ok((kept.piece, kept.coded(reading)?)));
+            coded.collect::<Result<_>>()
+        })?;
+        for rows in coded.chunk_by(|(one, _), (other, _)| one == other) {
+            if let Some((piece, _)) = rows.first() {
+                let rows = rows.iter().map(|(_, rows)| rows.clone()).collect();
+                labels.set_read(*piece, rows, Arc::clone(stamps));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Kept {
+    /// The rows as they are handed out, with their codes instead of their positions.
+    fn coded(self, reading: &Reading) -> Result<RecordBatch> {
+        let misfit = |cause: ArrowError| missing_columns().because(cause);
+        let mut fields = self.rows.schema().fields().to_vec();
+        let mut columns = self.rows.columns().to_vec();
+        let codes: ArrayRef = Arc::new(UInt32Array::from(self.codes));
+        fields.pop();
+        columns.pop();
+        fields.push(Arc::new(Field::new(
+            "code",
+            codes.data_type().clone(),
+            false,
+        )));
+        columns.push(codes);
+        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(misfit)?;
+        reading.shown(&rows)
+    }
+}
+
+/// Goes through wanted rows, a few at a time.
+struct Runs<'a> {
+    rest: std::slice::Iter<'a, Wanted>,
+    current: Option<Wanted>,
+}
+
+impl<'a> Runs<'a> {
+    fn of(wanted: &'a [Wanted]) -> Self {
+        let mut rest = wanted.iter();
+        let current = rest.next().copied();
+        Self { rest, current }
+    }
+
+    /// A limited number of rows that follow each other: what they are wanted for, the first one, how many.
+    fn next(&mut self, most: usize) -> Option<(What, u64, usize)> {
+        let current = self.current.as_mut().filter(|_| most > 0)?;
+        let count = most.min(current.rows as usize);
+        let found = (current.what, current.row, count);
+        if count == current.rows as usize {
+            self.current = self.rest.next().copied();
+        } else {
+            current.row += count as u64;
+            current.rows -= u32::try_from(count).unwrap_or(current.rows);
+            if let What::Pairs(first) = &mut current.what {
+                *first += count;
+            }
+        }
+        Some(found)
+    }
+}
+
+/// How many more the budget allows.
+struct Budget {
+    rows: usize,
+    bytes: usize,
+}
+
+struct Reader {
+    source: Source,
+    reading: Arc<Reading>,
+    seed: u64,
+    pieces: Vec<Piece>,
+    budget: Mutex<Budget>,
+}
+
+impl Reader {
+    /// Whether the budget allows these; once it does not, it allows no others, so that few pieces
+    /// are kept in part.
+    fn fits(&self, rows: &RecordBatch) -> bool {
+        let bytes = rows.get_array_memory_size();
+        // no step under this lock leaves it half done
+        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = budget.rows.checked_sub(rows.num_rows());
+        let rest = rest.zip(budget.bytes.checked_sub(bytes));
+        (budget.rows, budget.bytes) = rest.unwrap_or((0, 0));
+        rest.is_some()
+    }
+}
+
+/// Rows of a piece.
+enum ReadRows {
+    /// With their positions in the last column.
+    Kept(RecordBatch),
+    /// As numbers, where the budget is not enough.
+    Hashed(Vec<u128>),
+}
+
+impl Rows for ReadRows {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Kept(rows) => rows.bytes(),
+            Self::Hashed(numbers) => numbers.capacity() * size_of::<u128>(),
+        }
+    }
+}
+
+impl Work for Reader {
+    type Unit = Numbered;
+    type Batch = ReadRows;
+
+    fn files(&self) -> usize {
+        self.pieces.len()
+    }
+
+    fn open(&self, number: usize) -> Result<Vec<Self::Unit>> {
+        let purpose = |_: &Piece| Purpose::Values { typed: false };
+        numbered_units(&self.source, &self.reading, &self.pieces, number, purpose)
+    }
+
+    fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_, ReadRows>) -> Result<()> {
+        let Some(piece) = self.pieces.get(number) else {
+            return Ok(());
+        };
+        let at = |error| blame(error, piece);
+        let own = self.reading.table().0.fields().len();
+        for batch in open.read(&*self.source.storage, &unit).map_err(at)? {
+            let batch = batch.map_err(at)?;
+            if self.fits(&batch) {
+                give(ReadRows::Kept(batch))?;
+                continue;
+            }
+            let columns = batch.columns().iter().take(own);
+            let numbers = hash_rows(columns, batch.num_rows(), self.seed).map_err(at)?;
+            give(ReadRows::Hashed(numbers))?;
+        }
+        Ok(())
+    }
+
+    fn passes_over(&self, _: usize, _: &Error) -> bool {
+        false
+    }
+}

@@ -1,0 +1,323 @@
+//! Rows of pieces as what they are compared by: where a row is, which row it is, what it holds.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Int64Type, UInt8Type, UInt32Type};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, Decimal128Array, Int64Array, PrimitiveArray, RecordBatch,
+    UInt8Array, UInt32Array,
+};
+use arrow_buffer::ScalarBuffer;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use crate::changes::range::derive::Way;
+use crate::changes::rows::piece::{ChangeType, Labels, Piece};
+use crate::changes::rows::read::{Numbered, blame, change_types, numbered_units};
+use crate::changes::rows::row_hash::hash_rows;
+use crate::changes::rows::row_schema::{Purpose, Reading};
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::storage::pool::rows::{Give, Look, OrderedRows, Work};
+
+/// A part of all rows, by the numbers that tell which row one is. Versions of one row are in one
+/// share, so that shares are compared one by one, anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::changes) struct Share {
+    /// Which share, and of how many.
+    pub number: u64,
+    pub of: u64,
+}
+
+impl Share {
+    /// Every row.
+    pub(in crate::changes) const ALL: Self = Self { number: 0, of: 1 };
+
+    /// Two shares that are this one together; `None` when it is as small as one may be.
+    pub(in crate::changes) fn halves(self) -> Option<[Self; 2]> {
+        let of = self.of.checked_mul(2).filter(|of| *of <= 1 << 16)?;
+        let number = self.number;
+        Some([number, number + self.of].map(|number| Self { number, of }))
+    }
+
+    /// Whether the row with this id is in it.
+    pub(super) fn has_id(self, id: i64) -> bool {
+        self.of < 2 || self.has(spread(u128::from(id.cast_unsigned())))
+    }
+
+    fn has(self, who: u128) -> bool {
+        self.of < 2 || who % u128::from(self.of) == u128::from(self.number)
+    }
+}
+
+/// How rows are identified.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::changes) struct RowIdentity {
+    pub way: Way,
+    /// Logical names of the key columns.
+    pub key: Vec<String>,
+    /// The same for all who share the work.
+    pub seed: u64,
+    /// How many rows may be held at once.
+    pub most_rows: usize,
+}
+
+/// A row that was looked at.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::changes) struct Seen {
+    /// The number of its piece, and its position in the file.
+    pub piece: u32,
+    pub row: u64,
+    /// Which row it is.
+    pub who: u128,
+    /// What it holds: rows that are the same and hold the same were carried over.
+    pub what: u128,
+    /// What happened to it.
+    pub change: ChangeType,
+}
+
+/// Pieces to be looked at.
+pub(super) struct Identities {
+    source: Source,
+    reading: Arc<Reading>,
+    identity: RowIdentity,
+    key: Vec<usize>,
+    share: Share,
+    pieces: Vec<Piece>,
+    /// Besides its number, what a row with a row id holds.
+    with_values: bool,
+}
+
+/// Reads the rows of one share as what they are compared by.
+#[derive(Clone, Copy)]
+pub(in crate::changes) struct ShareReader<'a> {
+    pub source: &'a Source,
+    pub reading: &'a Arc<Reading>,
+    pub identity: &'a RowIdentity,
+    pub share: Share,
+}
+
+impl ShareReader<'_> {
+    /// How many rows may be held; as many as there are, where the share cannot be cut any more.
+    pub(in crate::changes) fn most_rows(&self) -> usize {
+        let halves = self.share.halves();
+        halves.map_or(usize::MAX, |_| self.identity.most_rows)
+    }
+
+    /// Numbers of every row of the pieces, batch by batch: piece, row, who, what, change; and its values
+    /// as a number, where they are asked for.
+    pub(super) fn row_events(
+        &self,
+        pieces: Vec<Piece>,
+        with_values: bool,
+    ) -> Result<OrderedRows<Identities>> {
+        let work = Identities {
+            source: self.source.clone(),
+            reading: Arc::clone(self.reading),
+            key: self.reading.positions(&self.identity.key)?,
+            identity: self.identity.clone(),
+            share: self.share,
+            pieces,
+            with_values,
+        };
+        Ok(OrderedRows::new(work, Look::default()))
+    }
+
+    /// Shows every row of the pieces that is in the share, in their order, for as long as `see` wants more.
+    pub(super) fn look(&self, pieces: Vec<Piece>, see: &mut dyn FnMut(Seen) -> bool) -> Result<()> {
+        for batch in self.row_events(pieces, false)? {
+            let batch = batch?;
+            let [piece, row, who, what, change] = batch.columns() else {
+                return Err(missing_columns());
+            };
+            let (pieces, rows) = (values::<UInt32Type>(piece)?, values::<Int64Type>(row)?);
+            let owners = values::<Decimal128Type>(who)?.iter();
+            let both = owners.zip(values::<Decimal128Type>(what)?);
+            let changes = values::<UInt8Type>(change)?;
+            for (((piece, row), (who, what)), change) in
+                pieces.iter().zip(rows).zip(both).zip(changes)
+            {
+                let more = see(Seen {
+                    piece: *piece,
+                    row: row.cast_unsigned(),
+                    who: who.cast_unsigned(),
+                    what: what.cast_unsigned(),
+                    change: ChangeType::from_number(*change),
+                });
+                if !more {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Work for Identities {
+    type Unit = Numbered;
+    type Batch = RecordBatch;
+
+    fn files(&self) -> usize {
+        self.pieces.len()
+    }
+
+    fn open(&self, number: usize) -> Result<Vec<Self::Unit>> {
+        let purpose = |piece: &Piece| match self.identity.way {
+            Way::RowTracking if self.with_values => Purpose::TrackedValues,
+            Way::RowTracking => Purpose::RowIds,
+            Way::Files => Purpose::Positions,
+            _ => Purpose::Values {
+                typed: matches!(piece.labels, Labels::InFile(_)),
+            },
+        };
+        numbered_units(&self.source, &self.reading, &self.pieces, number, purpose)
+    }
+
+    fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {
+        let Some(piece) = self.pieces.get(number) else {
+            return Ok(());
+        };
+        let at = |error| blame(error, piece);
+        for batch in open.read(&*self.source.storage, &unit).map_err(at)? {
+            let batch = batch.map_err(at)?;
+            let seen = self.identities(number, piece, &batch).map_err(at)?;
+            if seen.num_rows() > 0 {
+                give(seen)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn passes_over(&self, _: usize, _: &Error) -> bool {
+        false
+    }
+}
+
+impl Identities {
+    fn identities(&self, number: usize, piece: &Piece, batch: &RecordBatch) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let seed = self.identity.seed;
+        let own = match self.identity.way {
+            Way::RowTracking if !self.with_values => 0,
+            Way::Files => 0,
+            _ => self.reading.table().0.fields().len(),
+        };
+        let positions = long(batch.columns().get(own))?;
+        let columns = || batch.columns().iter().take(own);
+        let (who, what) = match self.identity.way {
+            Way::RowTracking => (
+                ids(batch.columns().get(own + 1))?.map(spread).collect(),
+                ids(batch.columns().get(own + 2))?.collect(),
+            ),
+            Way::Files => {
+                let path = self.source.resolver.resolve("", &piece.file.path)?;
+                let path = xxh3_128_with_seed(path.as_bytes(), seed);
+                let places = positions.values().iter();
+                let who = places.map(|row| spread(path ^ u128::from(row.cast_unsigned())));
+                (who.collect(), vec![0; rows])
+            }
+            Way::Key => {
+                let key = self.key.iter().filter_map(|at| batch.columns().get(*at));
+                (
+                    hash_rows(key, rows, seed)?,
+                    hash_rows(columns(), rows, seed)?,
+                )
+            }
+            _ => (hash_rows(columns(), rows, seed)?, vec![0; rows]),
+        };
+        let changes: Vec<u8> = match &piece.labels {
+            Labels::All(change, _) => vec![change.number(); rows],
+            _ => {
+                let types = change_types(batch.columns().get(own + 1))?;
+                types.into_iter().map(ChangeType::number).collect()
+            }
+        };
+        let kept: Option<Vec<usize>> = (self.share.of > 1).then(|| {
+            let rows = who.iter().enumerate();
+            rows.filter_map(|(row, who)| self.share.has(*who).then_some(row))
+                .collect()
+        });
+        let kept = kept.as_deref();
+        let count = kept.map_or(rows, <[usize]>::len);
+        let numbers = |values: &[u128]| -> ArrayRef {
+            let picked = picked(values, kept).into_iter();
+            let picked: Vec<i128> = picked.map(u128::cast_signed).collect();
+            Arc::new(Decimal128Array::from(picked))
+        };
+        let piece = u32::try_from(number).unwrap_or(u32::MAX);
+        let mut all: Vec<ArrayRef> = vec![
+            Arc::new(UInt32Array::from_value(piece, count)),
+            Arc::new(Int64Array::from(picked(positions.values(), kept))),
+            numbers(&who),
+            numbers(&what),
+            Arc::new(UInt8Array::from(picked(&changes, kept))),
+        ];
+        if self.with_values {
+            all.push(numbers(&hash_rows(columns(), rows, seed)?));
+        }
+        let fields: Vec<Field> = ["piece", "row", "who", "what", "change", "values"]
+            .into_iter()
+            .zip(&all)
+            .map(|(name, column)| Field::new(name, column.data_type().clone(), false))
+            .collect();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), all)
+            .map_err(|cause: ArrowError| missing_columns().because(cause))
+    }
+}
+
+/// These of the values, or all.
+fn picked<T: Copy>(values: &[T], kept: Option<&[usize]>) -> Vec<T> {
+    match kept {
+        None => values.to_vec(),
+        Some(kept) => kept
+            .iter()
+            .filter_map(|row| values.get(*row).copied())
+            .collect(),
+    }
+}
+
+pub(super) fn long(column: Option<&ArrayRef>) -> Result<&Int64Array> {
+    let column = column.filter(|column| *column.data_type() == DataType::Int64);
+    column
+        .and_then(|column| column.as_primitive_opt::<Int64Type>())
+        .ok_or_else(missing_columns)
+}
+
+/// The values of a column that has no null.
+pub(super) fn values<T: ArrowPrimitiveType>(column: &ArrayRef) -> Result<&ScalarBuffer<T::Native>> {
+    let column = column.as_primitive_opt::<T>();
+    column
+        .map(PrimitiveArray::values)
+        .ok_or_else(missing_columns)
+}
+
+/// Row ids and commit versions; a row without one breaks what the table promises.
+pub(super) fn tracked(column: Option<&ArrayRef>) -> Result<&Int64Array> {
+    let numbers = long(column)?;
+    if numbers.null_count() > 0 {
+        let message = "the table tracks rows, and a row has no id: ask the writer of the file, or \
+                       name the columns of a `key`";
+        return Err(Error::corrupt("changes.row_id", message));
+    }
+    Ok(numbers)
+}
+
+/// The same to be compared.
+fn ids(column: Option<&ArrayRef>) -> Result<impl Iterator<Item = u128>> {
+    let ids = tracked(column)?.values().iter();
+    Ok(ids.map(|id| u128::from(id.cast_unsigned())))
+}
+
+/// Neighbours far from each other; no two numbers become one.
+fn spread(number: u128) -> u128 {
+    number.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
+}
+
+pub(super) fn missing_columns() -> Error {
+    Error::corrupt(
+        "log.columns",
+        "the columns that rows are compared by are missing",
+    )
+}

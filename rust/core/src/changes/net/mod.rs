@@ -1,0 +1,456 @@
+//! What a range of commits comes to in the end: one outcome for each row.
+//!
+//! All commits are read as numbers, oldest first: which row, where its values are. What is held is
+//! about 100 bytes for each row that changed; where there are too many, the work is cut in halves by
+//! the numbers. The values themselves are read at the end, only those that are shown. Where rows have ids,
+//! [`endpoints`] mostly knows without that.
+
+pub(super) mod compare;
+pub(super) mod endpoints;
+pub(super) mod identify;
+pub(super) mod runs;
+pub(super) mod shuffle;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::range::commits::Stamp;
+use super::range::derive::{Item, Way};
+use super::rows::piece::{ChangeType, Labels, Piece, PieceRows};
+use crate::codec::deletion_vector::DeletionVector;
+use crate::error::Result;
+use compare::{Compared, LabelledPieces, Numbers, differences, twice};
+use identify::{RowIdentity, Seen, Share, ShareReader};
+
+/// Which outcomes are shown, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Net {
+    /// What differs between the states at both ends.
+    MinDelta,
+    /// Rows that were inserted or updated and are still there, as they are; with rows that are removed.
+    Upsert {
+        /// Rows that were there before and are removed, too.
+        deleted: bool,
+    },
+    /// Rows that were inserted, as they are; with those that are removed again.
+    AppendOnly {
+        /// Inserted rows that are removed again, too.
+        deleted: bool,
+    },
+}
+
+/// Where the values of a row are.
+#[derive(Clone, Copy)]
+struct RowPosition {
+    piece: u32,
+    stamp: u32,
+    row: u64,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// One row from before the range to its end; of rows that only their values tell, all that are equal.
+#[derive(Clone, Copy)]
+struct Outcome {
+    /// What it was before: a chain of places.
+    before: u32,
+    /// What it is now.
+    now: u32,
+    /// What it was last, where it came in the range and is removed.
+    ghost: u32,
+    /// When it was changed last.
+    stamp: u32,
+}
+
+/// Follows rows through commits.
+pub(super) struct Outcomes {
+    way: Way,
+    outcomes: Numbers<Outcome>,
+    places: Vec<(RowPosition, u32)>,
+}
+
+impl Outcome {
+    fn new() -> Self {
+        Self {
+            before: NONE,
+            now: NONE,
+            ghost: NONE,
+            stamp: NONE,
+        }
+    }
+}
+
+/// Puts a place in front of a chain; gives the new front.
+fn push(
+    places: &mut Vec<(RowPosition, u32)>,
+    seen: &Seen,
+    base: u32,
+    stamp: u32,
+    next: u32,
+) -> u32 {
+    let place = RowPosition {
+        piece: seen.piece.saturating_add(base),
+        stamp,
+        row: seen.row,
+    };
+    places.push((place, next));
+    u32::try_from(places.len() - 1).unwrap_or(NONE)
+}
+
+fn after(places: &[(RowPosition, u32)], at: u32) -> u32 {
+    places.get(at as usize).map_or(NONE, |(_, next)| *next)
+}
+
+impl Outcomes {
+    pub(super) fn new(way: Way) -> Self {
+        Self {
+            way,
+            outcomes: Numbers::default(),
+            places: Vec::new(),
+        }
+    }
+
+    /// What is left of a commit once carried-over rows are taken away; stamps are numbers of commits.
+    pub(super) fn step(&mut self, removed: &[Seen], new: &[Seen], stamp: u32) -> Result<()> {
+        for seen in removed {
+            self.left(seen, 0, stamp)?;
+        }
+        for seen in new {
+            self.came(seen, 0, stamp)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets rows whose place before holds what their place now holds.
+    pub(super) fn drop_equal(&mut self, equal: impl Fn((u32, u64), (u32, u64)) -> bool) {
+        let places = &self.places;
+        let place = |at: u32| {
+            let (place, _) = places.get(at as usize)?;
+            Some((place.piece, place.row))
+        };
+        self.outcomes.retain(
+            |_, outcome| match (place(outcome.before), place(outcome.now)) {
+                (Some(before), Some(now)) => !equal(before, now),
+                _ => true,
+            },
+        );
+    }
+
+    /// A row left.
+    fn left(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
+        let outcome = self.outcomes.entry(seen.who).or_insert_with(Outcome::new);
+        outcome.stamp = stamp;
+        if outcome.now != NONE {
+            if outcome.before == NONE {
+                outcome.ghost = outcome.now;
+            }
+            outcome.now = after(&self.places, outcome.now);
+            return Ok(());
+        }
+        if self.way != Way::Rows && (outcome.before != NONE || outcome.ghost != NONE) {
+            return Err(twice(self.way));
+        }
+        outcome.before = push(&mut self.places, seen, base, stamp, outcome.before);
+        Ok(())
+    }
+
+    /// A row came.
+    fn came(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
+        let outcome = self.outcomes.entry(seen.who).or_insert_with(Outcome::new);
+        outcome.stamp = stamp;
+        if self.way == Way::Rows && outcome.before != NONE {
+            // an equal row left before
+            outcome.before = after(&self.places, outcome.before);
+            return Ok(());
+        }
+        if self.way != Way::Rows && outcome.now != NONE {
+            return Err(twice(self.way));
+        }
+        outcome.now = push(&mut self.places, seen, base, stamp, outcome.now);
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.places.len()
+    }
+}
+
+/// What a range comes to, for one share of the rows.
+pub(super) fn net(rows: ShareReader<'_>, kind: Net, commits: &[(Stamp, Item)]) -> Result<Compared> {
+    let mut following = Following {
+        rows,
+        outcomes: Outcomes::new(rows.identity.way),
+        pieces: Vec::new(),
+        stamps: Vec::new(),
+    };
+    let mut run: Vec<Piece> = Vec::new();
+    for (stamp, item) in commits {
+        match item {
+            // commits that need no comparison are read side by side
+            Item::Pieces(more) => run.extend(more.iter().cloned()),
+            Item::Compare { removed, new, .. } => {
+                let before = std::mem::take(&mut run);
+                if !following.follow(before)? || !following.compare(removed, new, *stamp)? {
+                    return Ok(Compared::TooMany);
+                }
+            }
+        }
+        following.stamps.push(*stamp);
+        if following.outcomes.len() > rows.most_rows() {
+            return Ok(Compared::TooMany);
+        }
+    }
+    if !following.follow(run)? {
+        return Ok(Compared::TooMany);
+    }
+    let Following {
+        mut outcomes,
+        pieces,
+        stamps,
+        ..
+    } = following;
+    if kind == Net::MinDelta && rows.identity.way != Way::Rows {
+        drop_unchanged(rows, &mut outcomes, &pieces)?;
+    }
+    shown(&outcomes, kind, pieces, &stamps).map(Compared::Pieces)
+}
+
+/// The rows of one share on their way through the commits of a range.
+struct Following<'a> {
+    rows: ShareReader<'a>,
+    outcomes: Outcomes,
+    /// All pieces so far, by the numbers that outcomes have for them.
+    pieces: Vec<Piece>,
+    /// The commits so far, by the numbers that outcomes have for them.
+    stamps: Vec<Stamp>,
+}
+
+impl Following<'_> {
+    /// Compares the rows that a commit removed with those that it added; false when there are too many.
+    fn compare(&mut self, removed: &[Piece], new: &[Piece], stamp: Stamp) -> Result<bool> {
+        let base = u32::try_from(self.pieces.len()).unwrap_or(NONE);
+        self.pieces.extend(removed.iter().chain(new).cloned());
+        let sides = (removed.to_vec(), new.to_vec());
+        let found = differences(self.rows, sides);
+        let at = |error: crate::error::Error| error.at_version(stamp.version);
+        let Some(found) = found.map_err(at)? else {
+            return Ok(false);
+        };
+        let number = u32::try_from(self.stamps.len()).unwrap_or(NONE);
+        for seen in &found.removed {
+            self.outcomes.left(seen, base, number).map_err(at)?;
+        }
+        for seen in &found.new {
+            self.outcomes.came(seen, base, number).map_err(at)?;
+        }
+        Ok(true)
+    }
+
+    /// Follows the rows of pieces that say of themselves what happened; false when there are too many.
+    fn follow(&mut self, run: Vec<Piece>) -> Result<bool> {
+        let base = u32::try_from(self.pieces.len()).unwrap_or(NONE);
+        self.pieces.extend(run.iter().cloned());
+        let (outcomes, stamps) = (&mut self.outcomes, &self.stamps);
+        let versions: Vec<u64> = run
+            .iter()
+            .map(|piece| piece.version().unwrap_or_default())
+            .collect();
+        let numbers: Vec<u32> = versions
+            .iter()
+            .map(|version| {
+                let at = stamps.partition_point(|stamp| stamp.version < *version);
+                u32::try_from(at).unwrap_or(NONE)
+            })
+            .collect();
+        let most = self.rows.most_rows();
+        let mut failed = None;
+        let mut full = false;
+        // of one commit, what left is followed before what came
+        let mut came: Vec<Seen> = Vec::new();
+        let mut current = NONE;
+        let mut see = |seen: Seen| {
+            let number = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
+            let mut step = || {
+                if number != current {
+                    flush(outcomes, &mut came, base, current, stamps)?;
+                    current = number;
+                }
+                match seen.change {
+                    ChangeType::Delete | ChangeType::UpdatePreimage => {
+                        outcomes.left(&seen, base, number)
+                    }
+                    ChangeType::Insert | ChangeType::UpdatePostimage => {
+                        came.push(seen);
+                        Ok(())
+                    }
+                }
+            };
+            if let Err(error) = step() {
+                let version = versions.get(seen.piece as usize).copied();
+                failed = Some(error.at_version(version.unwrap_or_default()));
+            }
+            full = outcomes.len() + came.len() > most;
+            failed.is_none() && !full
+        };
+        self.rows.look(run, &mut see)?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if !full {
+            flush(outcomes, &mut came, base, current, stamps)?;
+        }
+        Ok(!full)
+    }
+}
+
+fn flush(
+    outcomes: &mut Outcomes,
+    came: &mut Vec<Seen>,
+    base: u32,
+    number: u32,
+    stamps: &[Stamp],
+) -> Result<()> {
+    for seen in came.drain(..) {
+        let came = outcomes.came(&seen, base, number);
+        came.map_err(|error| match stamps.get(number as usize) {
+            Some(stamp) => error.at_version(stamp.version),
+            None => error,
+        })?;
+    }
+    Ok(())
+}
+
+/// Forgets rows that hold at the end what they held before.
+fn drop_unchanged(
+    rows_of: ShareReader<'_>,
+    outcomes: &mut Outcomes,
+    pieces: &[Piece],
+) -> Result<()> {
+    let both = |outcome: &&Outcome| outcome.before != NONE && outcome.now != NONE;
+    let mut rows: Vec<(u32, u64)> = Vec::new();
+    for outcome in outcomes.outcomes.values().filter(both) {
+        for at in [outcome.before, outcome.now] {
+            if let Some((place, _)) = outcomes.places.get(at as usize) {
+                rows.push((place.piece, place.row));
+            }
+        }
+    }
+    if rows.is_empty() {
+        return Ok(());
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    let mut wanted: Vec<(u32, Piece)> = Vec::new();
+    for chunk in rows.chunk_by(|one, other| one.0 == other.0) {
+        let Some((number, _)) = chunk.first() else {
+            continue;
+        };
+        let Some(piece) = pieces.get(*number as usize) else {
+            continue;
+        };
+        let only = DeletionVector::from_rows(chunk.iter().map(|(_, row)| *row))?;
+        let stamp = Stamp {
+            version: piece.version().unwrap_or_default(),
+            timestamp: 0,
+        };
+        let piece = Piece {
+            file: piece.file.clone(),
+            rows: PieceRows::Only(Arc::new(only)),
+            labels: Labels::All(ChangeType::Delete, stamp),
+        };
+        wanted.push((*number, piece));
+    }
+    let by_values = RowIdentity {
+        way: Way::Rows,
+        key: Vec::new(),
+        seed: rows_of.identity.seed,
+        most_rows: usize::MAX,
+    };
+    let numbers: Vec<u32> = wanted.iter().map(|(number, _)| *number).collect();
+    let mut values: HashMap<(u32, u64), u128> = HashMap::with_capacity(rows.len());
+    let wanted = wanted.into_iter().map(|(_, piece)| piece).collect();
+    let all = ShareReader {
+        identity: &by_values,
+        share: Share::ALL,
+        ..rows_of
+    };
+    all.look(wanted, &mut |seen| {
+        let piece = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
+        values.insert((piece, seen.row), seen.who);
+        true
+    })?;
+    outcomes.drop_equal(|before, now| values.get(&before) == values.get(&now));
+    Ok(())
+}
+
+impl Outcomes {
+    /// The rows that are shown: where they are, what they are shown as, by which stamp.
+    pub(super) fn codes(&self, kind: Net, mut code: impl FnMut((u32, u64), ChangeType, u32)) {
+        // by place first, since places are in the order of the files
+        let mut codes: Vec<Option<(ChangeType, u32)>> = vec![None; self.places.len()];
+        let mut show = |mut at: u32, change: ChangeType, stamp: Option<u32>| {
+            while let Some((place, next)) = self.places.get(at as usize) {
+                if let Some(code) = codes.get_mut(at as usize) {
+                    *code = Some((change, stamp.unwrap_or(place.stamp)));
+                }
+                at = *next;
+            }
+        };
+        for outcome in self.outcomes.values() {
+            let known = outcome.before != NONE;
+            let stamp = Some(outcome.stamp);
+            match kind {
+                Net::MinDelta => {
+                    let updated = known && outcome.now != NONE;
+                    let (left, came) = if updated {
+                        (ChangeType::UpdatePreimage, ChangeType::UpdatePostimage)
+                    } else {
+                        (ChangeType::Delete, ChangeType::Insert)
+                    };
+                    show(outcome.before, left, stamp);
+                    show(outcome.now, came, stamp);
+                }
+                Net::Upsert { deleted } => {
+                    let came = if known {
+                        ChangeType::UpdatePostimage
+                    } else {
+                        ChangeType::Insert
+                    };
+                    show(outcome.now, came, stamp);
+                    if deleted && outcome.now == NONE {
+                        show(outcome.before, ChangeType::Delete, stamp);
+                    }
+                }
+                Net::AppendOnly { .. } if known => {}
+                Net::AppendOnly { deleted } => {
+                    show(outcome.now, ChangeType::Insert, stamp);
+                    if deleted && outcome.now == NONE {
+                        show(outcome.ghost, ChangeType::Insert, None);
+                    }
+                }
+            }
+        }
+        for ((place, _), found) in self.places.iter().zip(codes) {
+            if let Some((change, stamp)) = found {
+                code((place.piece, place.row), change, stamp);
+            }
+        }
+    }
+}
+
+/// The rows that are shown, at their places.
+fn shown(
+    outcomes: &Outcomes,
+    kind: Net,
+    pieces: Vec<Piece>,
+    stamps: &[Stamp],
+) -> Result<Vec<Piece>> {
+    let mut labels = LabelledPieces::new(pieces);
+    outcomes.codes(kind, |(piece, row), change, number| {
+        if let Some(stamp) = stamps.get(number as usize) {
+            labels.push(piece, row, change, *stamp);
+        }
+    });
+    labels.finish()
+}

@@ -1,0 +1,215 @@
+//! What came of rows, once all events on each are together.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::types::{Int8Type, Int32Type, Int64Type};
+use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
+use arrow_schema::SchemaRef;
+
+use super::{OUTCOMES, Shuffle, Shuffled, cannot_continue, halves, numbers, schema_of};
+use crate::changes::net::compare::{Differences, cancel};
+use crate::changes::net::identify::Seen;
+use crate::changes::net::{Net, Outcomes};
+use crate::changes::range::derive::Way;
+use crate::changes::rows::piece::ChangeType;
+use crate::error::{Error, Result};
+
+/// How many events are resolved at once.
+const EVENTS_AT_ONCE: usize = 1 << 17;
+
+/// Outcomes, batch by batch, as events are pulled.
+pub struct OutcomeBatches {
+    shuffle: Shuffle,
+    schema: SchemaRef,
+    events: Option<Shuffled>,
+    pending: Vec<RowEvent>,
+}
+
+#[derive(Clone, Copy)]
+struct RowEvent {
+    seen: Seen,
+    values: u128,
+    commit: u32,
+}
+
+impl RowEvent {
+    fn came(&self) -> bool {
+        matches!(
+            self.seen.change,
+            ChangeType::Insert | ChangeType::UpdatePostimage
+        )
+    }
+}
+
+impl OutcomeBatches {
+    pub(super) fn new(shuffle: &Shuffle, events: Shuffled) -> Self {
+        Self {
+            shuffle: shuffle.clone(),
+            schema: schema_of(&OUTCOMES),
+            events: Some(events),
+            pending: Vec::new(),
+        }
+    }
+
+    /// The schema of every batch.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn pull(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            let Some(events) = &mut self.events else {
+                return Ok(None);
+            };
+            match events.next() {
+                Some(batch) => {
+                    let batch = batch
+                        .map_err(|cause| cannot_continue("events do not come").because(cause))?;
+                    append(&mut self.pending, &batch)?;
+                }
+                None => {
+                    self.events = None;
+                    let pending = std::mem::take(&mut self.pending);
+                    return self.resolve(pending).map(Some);
+                }
+            }
+            if self.pending.len() < EVENTS_AT_ONCE {
+                continue;
+            }
+            // the last row may have more events
+            let last = self.pending.last().map(|event| event.seen.who);
+            let known = self
+                .pending
+                .iter()
+                .rposition(|event| Some(event.seen.who) != last);
+            if let Some(known) = known {
+                let rest = self.pending.split_off(known + 1);
+                let pending = std::mem::replace(&mut self.pending, rest);
+                return self.resolve(pending).map(Some);
+            }
+        }
+    }
+
+    fn resolve(&self, mut events: Vec<RowEvent>) -> Result<RecordBatch> {
+        let plan = &self.shuffle.plan;
+        let mut outcomes = Outcomes::new(plan.way);
+        events.sort_unstable_by_key(|event| {
+            (event.commit, event.came(), event.seen.piece, event.seen.row)
+        });
+        for events in events.chunk_by(|one, other| one.commit == other.commit) {
+            let Some(commit) = events.first().map(|event| event.commit) else {
+                continue;
+            };
+            let (removed, new): (Vec<&RowEvent>, Vec<&RowEvent>) =
+                events.iter().partition(|event| !event.came());
+            let seen = |events: Vec<&RowEvent>| -> Vec<Seen> {
+                events.into_iter().map(|event| event.seen).collect()
+            };
+            let (removed, new) = (seen(removed), seen(new));
+            let Differences { removed, new } = if self.shuffle.compares(commit) {
+                cancel(removed, new)
+            } else {
+                Differences { removed, new }
+            };
+            outcomes
+                .step(&removed, &new, commit)
+                .map_err(|error: Error| {
+                    let stamp = plan.commits.get(commit as usize).map(|(stamp, _)| *stamp);
+                    error.at_version(stamp.map_or(0, |stamp| stamp.version))
+                })?;
+        }
+        if plan.kind == Net::MinDelta {
+            self.drop_unchanged(&mut outcomes, &events);
+        }
+        self.shown(&outcomes)
+    }
+
+    /// Forgets rows that hold at the end what they held before.
+    fn drop_unchanged(&self, outcomes: &mut Outcomes, events: &[RowEvent]) {
+        let value: fn(&RowEvent) -> u128 = match self.shuffle.plan.way {
+            Way::Rows => return,
+            Way::RowTracking => |event| event.values,
+            Way::Key => |event| event.seen.what,
+            // a row that is in its place again is what it was
+            _ => |_| 0,
+        };
+        let place = |event: &RowEvent| (event.seen.piece, event.seen.row);
+        let values: HashMap<(u32, u64), u128> = events
+            .iter()
+            .map(|event| (place(event), value(event)))
+            .collect();
+        outcomes.drop_equal(|before, now| values.get(&before) == values.get(&now));
+    }
+
+    fn shown(&self, outcomes: &Outcomes) -> Result<RecordBatch> {
+        let (mut pieces, mut rows) = (Vec::new(), Vec::new());
+        let (mut changes, mut commits) = (Vec::new(), Vec::new());
+        outcomes.codes(self.shuffle.plan.kind, |(piece, row), change, commit| {
+            pieces.push(piece.cast_signed());
+            rows.push(row.cast_signed());
+            changes.push(change.number().cast_signed());
+            commits.push(commit.cast_signed());
+        });
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int32Array::from(pieces)),
+            Arc::new(Int64Array::from(rows)),
+            Arc::new(Int8Array::from(changes)),
+            Arc::new(Int32Array::from(commits)),
+        ];
+        RecordBatch::try_new(self.schema(), columns)
+            .map_err(|cause| cannot_continue("columns do not fit").because(cause))
+    }
+}
+
+/// Puts events after the others.
+fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
+    let whole = |at: usize| -> Result<Vec<u128>> {
+        let high = numbers::<Int64Type>(batch, at)?.values().iter();
+        let low = numbers::<Int64Type>(batch, at + 1)?.values().iter();
+        let whole = |(high, low): (&i64, &i64)| {
+            u128::from(high.cast_unsigned()) << 64 | u128::from(low.cast_unsigned())
+        };
+        Ok(high.zip(low).map(whole).collect())
+    };
+    let (owners, contents, values) = (whole(0)?, whole(2)?, whole(4)?);
+    let commits = numbers::<Int32Type>(batch, 6)?.values().iter();
+    let pieces = numbers::<Int32Type>(batch, 7)?.values().iter();
+    let rows = numbers::<Int64Type>(batch, 8)?.values().iter();
+    let changes = numbers::<Int8Type>(batch, 9)?.values().iter();
+    let numbers = owners.into_iter().zip(contents).zip(values);
+    let places = commits.zip(pieces).zip(rows).zip(changes);
+    for (((who, what), values), (((commit, piece), row), change)) in numbers.zip(places) {
+        let event = RowEvent {
+            seen: Seen {
+                piece: piece.cast_unsigned(),
+                row: row.cast_unsigned(),
+                who,
+                what,
+                change: ChangeType::from_number(change.cast_unsigned()),
+            },
+            values,
+            commit: commit.cast_unsigned(),
+        };
+        if pending
+            .last()
+            .is_some_and(|last| halves(last.seen.who) > halves(who))
+        {
+            return Err(cannot_continue("its events are not sorted by row"));
+        }
+        pending.push(event);
+    }
+    Ok(())
+}
+
+impl Iterator for OutcomeBatches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.pull().transpose();
+        if !matches!(next, Some(Ok(_))) {
+            self.events = None;
+        }
+        next
+    }
+}

@@ -1,0 +1,108 @@
+//! Which row each one is, and what happened to it.
+
+use std::sync::Arc;
+
+use arrow_array::types::{Decimal128Type, Int64Type, UInt8Type, UInt32Type};
+use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
+use arrow_schema::SchemaRef;
+
+use super::{ROW_EVENTS, Shuffle, cannot_continue, halves, numbers, schema_of};
+use crate::changes::net::Net;
+use crate::changes::net::identify::{Identities, Share, ShareReader};
+use crate::changes::range::derive::Way;
+use crate::error::Result;
+use crate::replay::Source;
+use crate::storage::pool::rows::OrderedRows;
+
+/// Events on rows, batch by batch, as files are read.
+pub struct RowEvents {
+    schema: SchemaRef,
+    identities: OrderedRows<Identities>,
+    /// The number of the first piece, and of each one's commit.
+    first: u32,
+    commits: Vec<usize>,
+}
+
+impl RowEvents {
+    pub(super) fn new(
+        shuffle: &Shuffle,
+        source: &Source,
+        (first, end): (u32, u32),
+    ) -> Result<Self> {
+        let wanted = end.saturating_sub(first) as usize;
+        let pieces = shuffle.pieces().skip(first as usize).take(wanted);
+        let (commits, pieces) = pieces.map(|(at, piece)| (at, piece.clone())).unzip();
+        let (way, kind) = (shuffle.plan.way, shuffle.plan.kind);
+        // a pair of equal images is no change, which row ids do not tell
+        let with_values = way == Way::RowTracking && kind == Net::MinDelta;
+        let reading = Arc::new(shuffle.definition.reading()?);
+        let all = ShareReader {
+            source,
+            reading: &reading,
+            identity: &shuffle.identity_options.by(way),
+            share: Share::ALL,
+        };
+        Ok(Self {
+            schema: schema_of(&ROW_EVENTS),
+            identities: all.row_events(pieces, with_values)?,
+            first,
+            commits,
+        })
+    }
+
+    /// The schema of every batch.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn row_events(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let pieces = numbers::<UInt32Type>(batch, 0)?.values();
+        let positions = numbers::<Int64Type>(batch, 1)?;
+        let changes = numbers::<UInt8Type>(batch, 4)?.values().iter();
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(ROW_EVENTS.len());
+        for at in [2, 3, 5] {
+            if at < batch.num_columns() {
+                let values = numbers::<Decimal128Type>(batch, at)?.values();
+                columns.extend(columns_of(values.iter().map(|value| value.cast_unsigned())));
+            } else {
+                columns.extend(columns_of(std::iter::repeat_n(0, rows)));
+            }
+        }
+        let commits = pieces.iter().map(|piece| {
+            let commit = self.commits.get(*piece as usize).copied();
+            i32::try_from(commit.unwrap_or(usize::MAX)).unwrap_or(i32::MAX)
+        });
+        let first = self.first;
+        let pieces = pieces
+            .iter()
+            .map(|piece| piece.saturating_add(first).cast_signed());
+        let changes = changes.map(|change| i8::try_from(*change).unwrap_or_default());
+        columns.extend([
+            Arc::new(Int32Array::from_iter_values(commits)) as ArrayRef,
+            Arc::new(Int32Array::from_iter_values(pieces)),
+            Arc::new(positions.clone()),
+            Arc::new(Int8Array::from_iter_values(changes)),
+        ]);
+        RecordBatch::try_new(self.schema(), columns)
+            .map_err(|cause| cannot_continue("columns do not fit").because(cause))
+    }
+}
+
+/// Numbers as two columns.
+fn columns_of(numbers: impl Iterator<Item = u128>) -> [ArrayRef; 2] {
+    let (high, low): (Vec<i64>, Vec<i64>) = numbers.map(halves).unzip();
+    [
+        Arc::new(Int64Array::from(high)),
+        Arc::new(Int64Array::from(low)),
+    ]
+}
+
+impl Iterator for RowEvents {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.identities.next()?;
+        Some(batch.and_then(|batch| self.row_events(&batch)))
+    }
+}

@@ -1,0 +1,162 @@
+//! The rows that are shown, read where they are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::types::{Int8Type, Int32Type, Int64Type};
+use arrow_schema::SchemaRef;
+
+use super::{Shuffle, Shuffled, cannot_continue, numbers};
+use crate::changes::net::compare::LabelledPieces;
+use crate::changes::rows::piece::{ChangeType, Piece};
+use crate::changes::rows::read::{ChangedRows, changed_rows};
+use crate::changes::rows::row_schema::Reading;
+use crate::error::Result;
+use crate::replay::Source;
+use crate::storage::pool::rows::OrderedRows;
+
+/// How many outcomes are collected before files are read, and those of a whole piece.
+const OUTCOMES_AT_ONCE: usize = 1 << 20;
+
+/// Rows to show, batch by batch, as outcomes are pulled.
+pub struct ShownRows {
+    shuffle: Shuffle,
+    source: Source,
+    reading: Arc<Reading>,
+    outcomes: Option<Shuffled>,
+    pending: Vec<Outcome>,
+    current: Option<OrderedRows<ChangedRows>>,
+}
+
+#[derive(Clone, Copy)]
+struct Outcome {
+    piece: u32,
+    row: u64,
+    change: ChangeType,
+    commit: u32,
+}
+
+impl ShownRows {
+    pub(super) fn new(shuffle: &Shuffle, source: &Source, outcomes: Shuffled) -> Result<Self> {
+        Ok(Self {
+            reading: Arc::new(shuffle.definition.reading()?),
+            shuffle: shuffle.clone(),
+            source: source.clone(),
+            outcomes: Some(outcomes),
+            pending: Vec::new(),
+            current: None,
+        })
+    }
+
+    /// The schema of every batch.
+    pub fn schema(&self) -> SchemaRef {
+        self.reading.schema()
+    }
+
+    /// The next pieces with their labels; none at the end.
+    fn next_pieces(&mut self) -> Result<Vec<Piece>> {
+        while let Some(outcomes) = &mut self.outcomes {
+            let Some(batch) = outcomes.next() else {
+                self.outcomes = None;
+                break;
+            };
+            let batch =
+                batch.map_err(|cause| cannot_continue("outcomes do not come").because(cause))?;
+            append(&mut self.pending, &batch)?;
+            if self.pending.len() < OUTCOMES_AT_ONCE {
+                continue;
+            }
+            // the last piece may have more rows
+            let last = self.pending.last().map(|outcome| outcome.piece);
+            let known = self
+                .pending
+                .iter()
+                .rposition(|outcome| Some(outcome.piece) != last);
+            if let Some(known) = known {
+                let rest = self.pending.split_off(known + 1);
+                let pending = std::mem::replace(&mut self.pending, rest);
+                return self.labelled(&pending);
+            }
+        }
+        let pending = std::mem::take(&mut self.pending);
+        self.labelled(&pending)
+    }
+
+    fn labelled(&self, outcomes: &[Outcome]) -> Result<Vec<Piece>> {
+        let mut places: BTreeMap<u32, u32> =
+            outcomes.iter().map(|outcome| (outcome.piece, 0)).collect();
+        let mut pieces = Vec::with_capacity(places.len());
+        let mut all = self.shuffle.pieces().enumerate();
+        let mut after = 0_usize;
+        for (number, place) in &mut places {
+            let skipped = (*number as usize).saturating_sub(after);
+            let Some((at, (_, piece))) = all.nth(skipped) else {
+                return Err(cannot_continue(
+                    "an outcome is of a file that is not in the range",
+                ));
+            };
+            after = at + 1;
+            *place = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
+            pieces.push(piece.clone());
+        }
+        let mut labels = LabelledPieces::new(pieces);
+        for outcome in outcomes {
+            let commit = self.shuffle.plan.commits.get(outcome.commit as usize);
+            let (Some(place), Some((stamp, _))) = (places.get(&outcome.piece), commit) else {
+                return Err(cannot_continue(
+                    "an outcome is of a commit that is not in the range",
+                ));
+            };
+            labels.push(*place, outcome.row, outcome.change, *stamp);
+        }
+        labels.finish()
+    }
+
+    fn pull(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(current) = &mut self.current {
+                if let Some(batch) = current.next() {
+                    return batch.map(Some);
+                }
+                self.current = None;
+            }
+            let pieces = self.next_pieces()?;
+            if pieces.is_empty() {
+                return Ok(None);
+            }
+            self.current = Some(changed_rows(&self.source, &self.reading, pieces));
+        }
+    }
+}
+
+/// Puts outcomes after the others.
+fn append(pending: &mut Vec<Outcome>, batch: &RecordBatch) -> Result<()> {
+    let pieces = numbers::<Int32Type>(batch, 0)?.values().iter();
+    let rows = numbers::<Int64Type>(batch, 1)?.values().iter();
+    let changes = numbers::<Int8Type>(batch, 2)?.values().iter();
+    let commits = numbers::<Int32Type>(batch, 3)?.values().iter();
+    for (((piece, row), change), commit) in pieces.zip(rows).zip(changes).zip(commits) {
+        pending.push(Outcome {
+            piece: piece.cast_unsigned(),
+            row: row.cast_unsigned(),
+            change: ChangeType::from_number(change.cast_unsigned()),
+            commit: commit.cast_unsigned(),
+        });
+    }
+    Ok(())
+}
+
+impl Iterator for ShownRows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.pull().transpose();
+        if !matches!(next, Some(Ok(_))) {
+            self.current = None;
+            self.outcomes = None;
+            self.pending.clear();
+        }
+        next
+    }
+}

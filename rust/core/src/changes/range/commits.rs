@@ -1,0 +1,356 @@
+//! The commits of a range as they come out of the log: what each did to files, to the protocol and to
+//! the metadata, and what it says of itself.
+//!
+//! Commits are decoded in runs, the next run while the caller works on the last; no more are held.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, BooleanArray};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::codec::commit::{ActionBatch, ActionDecoder, FileActions, Placed, Wanted, info_of};
+use crate::codec::file_actions::FileField;
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::commit::decode_files;
+use crate::log::segment::monotonised;
+use crate::log::{LogListing, VersionedFile, path};
+use crate::scan::ScanFile;
+use crate::scan::scan_file::SCAN_FIELDS;
+use crate::spec::file_size::runs;
+use crate::spec::{Metadata, Protocol};
+use crate::storage::Storage;
+use crate::storage::pool::{Ordered, ordered};
+
+/// A run has at most this many bytes of commits or one commit; a small one counts as [`LEAST_BYTES`].
+const RUN_BYTES: u64 = 4 << 20;
+const LEAST_BYTES: u64 = RUN_BYTES / 256;
+
+/// Runs that are decoded ahead of the caller.
+const RUNS_AHEAD: usize = 2;
+
+/// Modification times are made ascending from this many commits before the range on, as the reference
+/// does it.
+const LOOK_BACK: u64 = 100;
+
+/// A commit as its rows show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::changes) struct Stamp {
+    /// The version.
+    pub version: u64,
+    /// When it was committed, in milliseconds since the epoch.
+    pub timestamp: i64,
+}
+
+/// An `add` or a `remove` that changes rows.
+#[derive(Clone, Debug)]
+pub(in crate::changes) struct FileChange {
+    /// The file.
+    pub file: ScanFile,
+    /// Its place among all actions of its run.
+    pub place: u32,
+    /// Whether the action tells the values of the partition columns.
+    pub has_partition_values: bool,
+}
+
+/// What `commitInfo` says that matters here.
+#[derive(Clone, Debug, Default)]
+pub(in crate::changes) struct CommitInfo {
+    /// `operation`.
+    pub operation: Option<String>,
+    /// `operationParameters` as the reference prints them.
+    pub parameters: Option<String>,
+    /// `inCommitTimestamp`.
+    pub in_commit_timestamp: Option<i64>,
+    /// A MERGE that says that it changed no row.
+    pub no_op_merge: bool,
+    /// `tags["delta.rowTracking.preserved"]`.
+    pub row_ids_preserved: Option<bool>,
+}
+
+/// One commit.
+#[derive(Clone, Debug)]
+pub(in crate::changes) struct Commit {
+    /// Version and time.
+    pub stamp: Stamp,
+    /// `cdc` actions.
+    pub change_files: Vec<FileChange>,
+    /// `add` actions with `dataChange`.
+    pub adds: Vec<FileChange>,
+    /// `remove` actions with `dataChange`.
+    pub removes: Vec<FileChange>,
+    /// `add` actions without `dataChange`.
+    pub kept_adds: Vec<FileChange>,
+    /// `remove` actions without `dataChange`.
+    pub kept_removes: Vec<FileChange>,
+    /// Rows were moved to other files without a change.
+    pub moved: bool,
+    /// The last `metaData` action.
+    pub metadata: Option<Metadata>,
+    /// The last `protocol` action.
+    pub protocol: Option<Protocol>,
+    /// What it says of itself.
+    pub info: CommitInfo,
+}
+
+/// The commits of a range, oldest first.
+pub(in crate::changes) struct Commits {
+    runs: Ordered<Vec<(VersionedFile, i64)>, Vec<Commit>>,
+    ready: std::vec::IntoIter<Commit>,
+}
+
+impl Commits {
+    /// The commits `first..=last`.
+    ///
+    /// # Errors
+    ///
+    /// Version not found: `version.range`; Corrupt: `log.gap`.
+    pub(in crate::changes) fn new(
+        storage: &Arc<dyn Storage>,
+        first: u64,
+        last: u64,
+    ) -> Result<Self> {
+        let listing = LogListing::read(&**storage, first.saturating_sub(LOOK_BACK))?;
+        let times = monotonised(&listing.commits);
+        let commits: Vec<(VersionedFile, i64)> = listing
+            .commits
+            .into_iter()
+            .zip(times)
+            .map(|(commit, (_, time))| (commit, time))
+            .filter(|(commit, _)| (first..=last).contains(&commit.version))
+            .collect();
+        check(&commits, first, last)?;
+        let storage = Arc::clone(storage);
+        let decode = move |run: Vec<(VersionedFile, i64)>| decode(&*storage, &run);
+        let size = |(commit, _): &(VersionedFile, i64)| commit.file.size.max(LEAST_BYTES);
+        Ok(Self {
+            runs: ordered(runs(commits, RUN_BYTES, size), RUNS_AHEAD, decode),
+            ready: Vec::new().into_iter(),
+        })
+    }
+}
+
+impl Iterator for Commits {
+    type Item = Result<Commit>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(commit) = self.ready.next() {
+                return Some(Ok(commit));
+            }
+            match self.runs.next()? {
+                Ok(run) => self.ready = run.into_iter(),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+fn check(commits: &[(VersionedFile, i64)], first: u64, last: u64) -> Result<()> {
+    let mut wanted = first;
+    for (commit, _) in commits {
+        if commit.version != wanted {
+            break;
+        }
+        wanted += 1;
+    }
+    if wanted > last {
+        return Ok(());
+    }
+    let later = commits.iter().find(|(commit, _)| commit.version > wanted);
+    let Some((later, _)) = later else {
+        let message = format!(
+            "the log has no commit of version {wanted}: its changes are not known, ask for the \
+             versions before it"
+        );
+        let error = Error::new(ErrorKind::VersionNotFound, "version.range", message);
+        return Err(error.at_version(wanted));
+    };
+    if wanted == first {
+        let message = format!(
+            "the commits before version {} were cleaned up: their changes are not known, begin \
+             with that version",
+            later.version
+        );
+        let error = Error::new(ErrorKind::VersionNotFound, "version.range", message);
+        return Err(error.at_version(wanted));
+    }
+    let message = "this commit is missing, while later ones are there; restore the file from a backup or another replica";
+    Err(Error::corrupt("log.gap", message)
+        .at_path(path::commit_path(wanted))
+        .at_version(wanted))
+}
+
+fn fields(more: FileField) -> Vec<FileField> {
+    SCAN_FIELDS.into_iter().chain([more]).collect()
+}
+
+fn decode(storage: &dyn Storage, run: &[(VersionedFile, i64)]) -> Result<Vec<Commit>> {
+    let mut decoder = ActionDecoder::new(Wanted {
+        adds: Some(fields(FileField::DataChange)),
+        removes: Some(fields(FileField::DataChange)),
+        cdcs: Some(fields(FileField::DataChange)),
+        control: true,
+        commit_infos: true,
+    });
+    let files: Vec<_> = run
+        .iter()
+        .map(|(commit, _)| (&commit.file, commit.version))
+        .collect();
+    decode_files(storage, &files, &mut decoder)?;
+    let mut actions = decoder.finish()?;
+    let starts = std::mem::take(&mut actions.starts);
+    let mut commits: Vec<Commit> = run
+        .iter()
+        .map(|(commit, time)| Commit {
+            stamp: Stamp {
+                version: commit.version,
+                timestamp: *time,
+            },
+            change_files: Vec::new(),
+            adds: Vec::new(),
+            removes: Vec::new(),
+            kept_adds: Vec::new(),
+            kept_removes: Vec::new(),
+            moved: false,
+            metadata: None,
+            protocol: None,
+            info: CommitInfo::default(),
+        })
+        .collect();
+    sort_out(actions, &starts, &mut commits)?;
+    Ok(commits)
+}
+
+/// Gives each commit its actions.
+fn sort_out(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Result<()> {
+    let at = |place: u32| {
+        starts
+            .partition_point(|start| *start <= place)
+            .saturating_sub(1)
+    };
+    // files that are added again in the same commit, with other statistics perhaps
+    let mut kept: HashSet<(u64, String)> = HashSet::new();
+    for (files, list) in [
+        (actions.cdcs, FileActionKind::Cdc),
+        (actions.adds, FileActionKind::Add),
+        (actions.removes, FileActionKind::Remove),
+    ] {
+        for change in file_changes(files.as_ref())? {
+            let (change, changes_rows, place) = change;
+            let Some(commit) = commits.get_mut(at(place)) else {
+                continue;
+            };
+            let version = commit.stamp.version;
+            let change = change.map_err(|error| error.at_version(version))?;
+            match list {
+                FileActionKind::Cdc => commit.change_files.push(change),
+                FileActionKind::Add if changes_rows => commit.adds.push(change),
+                FileActionKind::Remove if changes_rows => commit.removes.push(change),
+                FileActionKind::Add => {
+                    kept.insert((version, change.file.path.clone()));
+                    commit.kept_adds.push(change);
+                }
+                FileActionKind::Remove => {
+                    commit.moved |= !kept.contains(&(version, change.file.path.clone()));
+                    commit.kept_removes.push(change);
+                }
+            }
+        }
+    }
+    let find = |place: u32| at(place);
+    for (place, metadata) in actions.metadatas {
+        if let Some(commit) = commits.get_mut(find(place)) {
+            commit.metadata = Some(metadata);
+        }
+    }
+    for (place, protocol) in actions.protocols {
+        if let Some(commit) = commits.get_mut(find(place)) {
+            commit.protocol = Some(protocol);
+        }
+    }
+    let infos: Vec<Placed<String>> = actions.commit_infos;
+    for (place, text) in infos.into_iter().rev() {
+        // the first one of a commit counts
+        if let Some(commit) = commits.get_mut(find(place)) {
+            commit.info = CommitInfo::of(&text);
+        }
+    }
+    for commit in commits {
+        if let Some(own) = commit.info.in_commit_timestamp {
+            commit.stamp.timestamp = own;
+        }
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+enum FileActionKind {
+    Cdc,
+    Add,
+    Remove,
+}
+
+/// A file, whether its rows changed, and its place among the actions of its commit.
+type DecodedChange = (Result<FileChange>, bool, u32);
+
+fn file_changes(files: Option<&FileActions>) -> Result<Vec<DecodedChange>> {
+    let Some(files) = files else {
+        return Ok(Vec::new());
+    };
+    let column = |field: FileField| files.rows.column_by_name(field.name());
+    let data_change: Option<&BooleanArray> =
+        column(FileField::DataChange).and_then(|column| column.as_boolean_opt());
+    let values = column(FileField::PartitionValues);
+    let found = ScanFile::of(&files.rows)?.into_iter().zip(&files.sequence);
+    let found = found.enumerate().map(|(row, (file, place))| {
+        let changes_rows = data_change.is_none_or(|flags| flags.is_null(row) || flags.value(row));
+        let change = file.map(|file| FileChange {
+            file,
+            place: *place,
+            has_partition_values: values.is_some_and(|values| values.is_valid(row)),
+        });
+        (change, changes_rows, *place)
+    });
+    Ok(found.collect())
+}
+
+impl CommitInfo {
+    /// Of JSON text; what cannot be read is not said.
+    fn of(text: &str) -> Self {
+        let info = info_of(text).unwrap_or_default();
+        let operation = info.get("operation").and_then(Value::as_str);
+        let none = |name: &str| {
+            let metrics = info.get("operationMetrics");
+            metrics.and_then(|metrics| metrics.get(name)?.as_str()) == Some("0")
+        };
+        let counts = [
+            "numTargetRowsInserted",
+            "numTargetRowsUpdated",
+            "numTargetRowsDeleted",
+        ];
+        let preserved = info
+            .get("tags")
+            .and_then(|tags| tags.get("delta.rowTracking.preserved")?.as_str());
+        Self {
+            operation: operation.map(str::to_owned),
+            parameters: info.get("operationParameters").and_then(parameters),
+            in_commit_timestamp: info.get("inCommitTimestamp").and_then(Value::as_i64),
+            no_op_merge: operation == Some("MERGE") && counts.into_iter().all(none),
+            row_ids_preserved: preserved.and_then(|text| text.parse().ok()),
+        }
+    }
+}
+
+/// Parameters as a list of `name -> value`.
+fn parameters(value: &Value) -> Option<String> {
+    let pairs = value.as_object()?.iter().map(|(name, value)| {
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        format!("{name} -> {text}")
+    });
+    Some(pairs.collect::<Vec<_>>().join(", "))
+}

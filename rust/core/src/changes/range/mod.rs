@@ -1,0 +1,161 @@
+//! Which versions a range means: by number or by instant, both ends included.
+
+pub(super) mod commits;
+pub(super) mod derive;
+pub(super) mod metadata_history;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::LogListing;
+use crate::log::history::{Moment, moment};
+use crate::replay::Source;
+use crate::snapshot::Snapshot;
+use crate::snapshot::load::load;
+
+/// One end of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// This version.
+    Version(u64),
+    /// As a start the first commit at or after this instant, as an end the last one at or before it:
+    /// milliseconds since the epoch, UTC.
+    Timestamp(i64),
+}
+
+/// The versions of a range, and the table at both ends.
+#[derive(Clone, Debug)]
+pub(super) struct Range {
+    /// First and last version; `None` where no commit lies between two instants.
+    pub versions: Option<(u64, u64)>,
+    /// The table at the first version, where there is one.
+    pub start: Option<Snapshot>,
+    /// The table at the last version, else at the newest.
+    pub end: Snapshot,
+}
+
+/// Finds the versions.
+///
+/// # Errors
+///
+/// - Invalid argument: `changes.range`, the end lies before the start.
+/// - Version not found: `changes.start` after the newest version, `version.timestamp` for an instant
+///   after it, `version.not_found` for a start that cannot be read any more.
+pub(super) fn resolve(
+    source: &Source,
+    start: Edge,
+    end: Option<Edge>,
+    strict: bool,
+    allow_out_of_range: bool,
+) -> Result<Range> {
+    let newest = load(source, None, strict)?;
+    let latest = newest.version();
+    let finder = Finder::new(source, &newest, start, end)?;
+    let first = finder.first(start, allow_out_of_range)?;
+    let last = finder.last(end, allow_out_of_range)?;
+    let by_time = matches!((start, end), (Edge::Timestamp(start), Some(Edge::Timestamp(end))) if start <= end);
+    if last < first && !(by_time && last.saturating_add(1) == first) {
+        let message = format!(
+            "the range ends with version {last}, before version {first}, with which it begins: \
+             both ends are included, and the first comes first"
+        );
+        // a start after the newest version is the better news
+        if first <= latest || matches!(end, Some(Edge::Version(end)) if end < first) {
+            return Err(Error::invalid("changes.range", message));
+        }
+    }
+    if first > latest && !allow_out_of_range {
+        let message = format!(
+            "the range begins with version {first}, and the newest version is {latest}: begin \
+             with that at most, or allow ranges that lie outside"
+        );
+        return Err(
+            Error::new(ErrorKind::VersionNotFound, "changes.start", message).at_version(first),
+        );
+    }
+    if first > last || first > latest {
+        return Ok(Range {
+            versions: None,
+            start: None,
+            end: newest,
+        });
+    }
+    let last = last.min(latest);
+    let at = |version: u64| {
+        if version == latest {
+            Ok(newest.clone())
+        } else {
+            load(source, Some(version), strict)
+        }
+    };
+    Ok(Range {
+        versions: Some((first, last)),
+        start: Some(at(first)?),
+        end: at(last)?,
+    })
+}
+
+/// The first version of a range that begins here, which may lie after the newest one.
+pub(super) fn first_version(source: &Source, newest: &Snapshot, start: Edge) -> Result<u64> {
+    Finder::new(source, newest, start, None)?.first(start, false)
+}
+
+struct Finder<'a> {
+    source: &'a Source,
+    newest: &'a Snapshot,
+    /// Listed only where an instant is to be found.
+    listing: Option<LogListing>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(
+        source: &'a Source,
+        newest: &'a Snapshot,
+        start: Edge,
+        end: Option<Edge>,
+    ) -> Result<Self> {
+        let timed = matches!(start, Edge::Timestamp(_)) || matches!(end, Some(Edge::Timestamp(_)));
+        let listing = timed.then(|| LogListing::read(&*source.storage, 0));
+        Ok(Self {
+            source,
+            newest,
+            listing: listing.transpose()?,
+        })
+    }
+
+    fn moment(&self, timestamp: i64) -> Result<Moment> {
+        let none = LogListing::default();
+        let listing = self.listing.as_ref().unwrap_or(&none);
+        let in_commit = self.newest.in_commit_timestamps();
+        moment(&*self.source.storage, listing, timestamp, in_commit)
+    }
+
+    fn first(&self, start: Edge, allow_out_of_range: bool) -> Result<u64> {
+        let timestamp = match start {
+            Edge::Version(version) => return Ok(version),
+            Edge::Timestamp(timestamp) => timestamp,
+        };
+        Ok(match self.moment(timestamp)? {
+            Moment::Before(version, _) => version,
+            Moment::At(version, time) if time == timestamp => version,
+            Moment::At(version, _) => version.saturating_add(1),
+            after @ Moment::After(version, _) => {
+                if !allow_out_of_range {
+                    return Err(after.refused(timestamp));
+                }
+                version.saturating_add(1)
+            }
+        })
+    }
+
+    fn last(&self, end: Option<Edge>, allow_out_of_range: bool) -> Result<u64> {
+        let timestamp = match end {
+            None => return Ok(self.newest.version()),
+            Some(Edge::Version(version)) => return Ok(version),
+            Some(Edge::Timestamp(timestamp)) => timestamp,
+        };
+        match self.moment(timestamp)? {
+            Moment::At(version, _) => Ok(version),
+            Moment::After(version, _) if allow_out_of_range => Ok(version),
+            outside => Err(outside.refused(timestamp)),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! How each commit of a range is understood, and why.
+
+use crate::changes::net::endpoints;
+use crate::changes::plan::{DerivedCommits, NetPlan};
+use crate::changes::range::derive::{Item, Way};
+use crate::changes::{Changes, Net};
+use crate::error::Result;
+
+/// One commit of a range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// The version.
+    pub version: u64,
+    /// How its rows are known.
+    pub way: Way,
+    /// Why in this way.
+    pub reason: &'static str,
+    /// How many files are read for it.
+    pub files: u64,
+    /// The sum of their sizes in the log.
+    pub bytes: u64,
+}
+
+impl Changes {
+    /// How each commit is understood. Reads the log of the range and deletion vectors, and no rows.
+    pub fn explain(&self) -> Result<Vec<Explained>> {
+        if self.net().is_none() {
+            let commits = DerivedCommits::new(self)?;
+            let explained = commits.map(|derived| {
+                let derived = derived?;
+                let version = derived.stamp.version;
+                Ok(explained(
+                    version,
+                    derived.way,
+                    derived.reason,
+                    &derived.work,
+                ))
+            });
+            return explained.collect();
+        }
+        let plan = NetPlan::new(self)?;
+        let known = match plan.way {
+            Way::RowTracking => match plan.range_bounds(&self.source.keys) {
+                Ok(bounds) if bounds.brings_rows_back(&self.source)? => endpoints::BACK,
+                Ok(_) => {
+                    "rows have ids in every commit of the range, and its two ends determine the result"
+                }
+                Err(why) => why,
+            },
+            _ => plan.reason,
+        };
+        let commits = plan.commits.iter().map(|(stamp, item)| {
+            let (way, reason) = match item {
+                Item::Pieces(pieces) if pieces.is_empty() => (
+                    Way::Nothing,
+                    "no file was added or removed because of its rows",
+                ),
+                Item::Pieces(_) | Item::Compare { .. } => {
+                    let reason = match (plan.way, plan.kind) {
+                        (Way::Rows, Net::MinDelta) => {
+                            "files were rewritten in the range, and nothing says which row is \
+                             which: equal rows cancel, an update shows as a delete and an insert; \
+                             row tracking or `key` would tell them"
+                        }
+                        _ => known,
+                    };
+                    (plan.way, reason)
+                }
+            };
+            explained(stamp.version, way, reason, item)
+        });
+        Ok(commits.collect())
+    }
+}
+
+fn explained(version: u64, way: Way, reason: &'static str, item: &Item) -> Explained {
+    // a file may be there twice: rows that left it, and rows that came back
+    let mut files: Vec<(&str, u64)> = item
+        .pieces()
+        .map(|piece| (piece.file.path.as_str(), piece.bytes()))
+        .collect();
+    files.sort_unstable();
+    files.dedup();
+    Explained {
+        version,
+        way,
+        reason,
+        files: files.len() as u64,
+        bytes: files.iter().map(|(_, bytes)| bytes).sum(),
+    }
+}

@@ -1,0 +1,10 @@
+//! Rows that changed: their schema, pieces of files, reading them in streams and splits.
+
+pub(super) mod bridge;
+pub(super) mod explain;
+pub(super) mod piece;
+pub(super) mod read;
+pub(super) mod row_hash;
+pub(super) mod row_schema;
+pub(super) mod split;
+pub(super) mod stream;

@@ -1,0 +1,230 @@
+//! Some rows of one file, and what happened to them.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use serde::{Deserialize, Serialize};
+
+use crate::changes::range::commits::Stamp;
+use crate::codec::deletion_vector::DeletionVector;
+use crate::error::Result;
+use crate::scan::ScanFile;
+use crate::scan::data_file::DataFile;
+use crate::scan::deletion_vectors::load_one;
+use crate::spec::DeletionVectorDescriptor;
+use crate::storage::{PathResolver, Storage};
+
+/// What happened to a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeType {
+    /// It is removed.
+    Delete,
+    /// What it was before it got other values.
+    UpdatePreimage,
+    /// What it is since it got other values.
+    UpdatePostimage,
+    /// It is new.
+    Insert,
+}
+
+impl ChangeType {
+    /// Its name in `_change_type`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Delete => "delete",
+            Self::UpdatePreimage => "update_preimage",
+            Self::UpdatePostimage => "update_postimage",
+            Self::Insert => "insert",
+        }
+    }
+
+    /// For a column; [`ChangeType::from_number`] gives it back.
+    pub(in crate::changes) fn number(self) -> u8 {
+        match self {
+            Self::Delete => 0,
+            Self::UpdatePreimage => 1,
+            Self::UpdatePostimage => 2,
+            Self::Insert => 3,
+        }
+    }
+
+    /// Out of a column.
+    pub(in crate::changes) fn from_number(number: u8) -> Self {
+        match number {
+            0 => Self::Delete,
+            1 => Self::UpdatePreimage,
+            2 => Self::UpdatePostimage,
+            _ => Self::Insert,
+        }
+    }
+}
+
+/// Which rows of a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::changes) enum PieceRows {
+    /// Those that its deletion vector leaves.
+    Live,
+    /// Those that are in one vector, and not in the other.
+    Between {
+        of: DeletionVectorDescriptor,
+        but: Option<DeletionVectorDescriptor>,
+    },
+    /// These; never in a split.
+    #[serde(skip)]
+    Only(Arc<DeletionVector>),
+    /// These and perhaps others, as they were read to be compared, with their codes; never in a split.
+    #[serde(skip)]
+    Read(Arc<Vec<RecordBatch>>),
+}
+
+/// What happened to a row, as one number: what, and the place of the commit among all stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::changes) struct ChangeCode(u32);
+
+impl ChangeCode {
+    /// The row is not shown.
+    pub(in crate::changes) const NONE: Self = Self(u32::MAX);
+
+    /// `None` when there are too many stamps.
+    pub(in crate::changes) fn new(change: ChangeType, stamp: usize) -> Option<Self> {
+        let stamp = u32::try_from(stamp).ok().filter(|stamp| *stamp < 1 << 29)?;
+        Some(Self(stamp << 2 | u32::from(change.number())))
+    }
+
+    /// Out of a column.
+    pub(in crate::changes) fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// For a column.
+    pub(in crate::changes) fn number(self) -> u32 {
+        self.0
+    }
+
+    /// What happened to it.
+    pub(in crate::changes) fn change(self) -> ChangeType {
+        ChangeType::from_number((self.0 & 3) as u8)
+    }
+
+    /// The place of the commit.
+    pub(in crate::changes) fn stamp(self) -> usize {
+        (self.0 >> 2) as usize
+    }
+}
+
+/// What happened to rows that follow each other, in which of the commits.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::changes) struct RowLabel {
+    /// The position of the first row in its file.
+    pub row: u64,
+    /// How many there are.
+    pub rows: u32,
+    pub change: ChangeType,
+    pub stamp: Stamp,
+}
+
+/// What happened to the rows of a piece.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::changes) enum Labels {
+    /// The same to all.
+    All(ChangeType, Stamp),
+    /// The file says it of each row.
+    InFile(Stamp),
+    /// To each row its own, by runs of rows, ascending; never in a split.
+    #[serde(skip)]
+    Each(Arc<Vec<RowLabel>>),
+    /// The last column has the [`ChangeCode`] of each row, with a place among these; never in a split.
+    #[serde(skip)]
+    Coded(Arc<Vec<Stamp>>),
+}
+
+/// Rows of one file that were changed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::changes) struct Piece {
+    pub file: ScanFile,
+    pub rows: PieceRows,
+    pub labels: Labels,
+}
+
+impl Piece {
+    /// The rows that a file's own vector leaves.
+    pub(in crate::changes) fn live(file: ScanFile, change: ChangeType, stamp: Stamp) -> Self {
+        Self {
+            file,
+            rows: PieceRows::Live,
+            labels: Labels::All(change, stamp),
+        }
+    }
+
+    /// The version in which the changes were made, for messages.
+    pub(in crate::changes) fn version(&self) -> Option<u64> {
+        match &self.labels {
+            Labels::All(_, stamp) | Labels::InFile(stamp) => Some(stamp.version),
+            Labels::Each(labels) => labels.first().map(|label| label.stamp.version),
+            Labels::Coded(stamps) => stamps.first().map(|stamp| stamp.version),
+        }
+    }
+
+    /// Bytes that are read for it, at most.
+    pub(in crate::changes) fn bytes(&self) -> u64 {
+        u64::try_from(self.file.size).unwrap_or_default()
+    }
+
+    /// The file with the rows that are wanted; loads deletion vectors. `None` when no row is.
+    pub(super) fn data_file(
+        &self,
+        storage: &dyn Storage,
+        resolver: &PathResolver,
+    ) -> Result<Option<DataFile>> {
+        let vector = |descriptor: &_| load_one(storage, resolver, descriptor);
+        let optional = |descriptor: &Option<DeletionVectorDescriptor>| {
+            descriptor.as_ref().map(vector).transpose()
+        };
+        let only = match &self.rows {
+            PieceRows::Live => {
+                let removed = optional(&self.file.deletion_vector)?;
+                return self.file.data_file(resolver, removed).map(Some);
+            }
+            PieceRows::Between { of, but } => match (vector(of)?, optional(but)?) {
+                (of, Some(but)) => Some(Arc::new(of.difference(&but)?)),
+                (of, None) => Some(of),
+            },
+            PieceRows::Only(rows) => Some(Arc::clone(rows)),
+            PieceRows::Read(_) => None,
+        };
+        let Some(only) = only.filter(|only| !only.is_empty()) else {
+            return Ok(None);
+        };
+        let file = self.file.data_file(resolver, None)?;
+        Ok(Some(DataFile {
+            only: Some(only),
+            ..file
+        }))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_says_what_and_when() {
+        let changes = [
+            ChangeType::Delete,
+            ChangeType::UpdatePreimage,
+            ChangeType::UpdatePostimage,
+            ChangeType::Insert,
+        ];
+        for change in changes {
+            for stamp in [0, 1, 12_345, (1 << 29) - 1] {
+                let code =
+                    ChangeCode::from_number(ChangeCode::new(change, stamp).unwrap().number());
+                assert_eq!((code.change(), code.stamp()), (change, stamp));
+                assert_ne!(code, ChangeCode::NONE);
+            }
+        }
+        assert_eq!(ChangeCode::new(ChangeType::Insert, 1 << 29), None);
+    }
+}

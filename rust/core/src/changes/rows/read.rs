@@ -1,0 +1,316 @@
+//! Pieces of files into rows that say what happened to them.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt32Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+    UInt32Array,
+};
+use arrow_schema::ArrowError;
+use arrow_select::filter::filter_record_batch;
+
+use super::piece::{ChangeCode, ChangeType, Labels, Piece, PieceRows, RowLabel};
+use super::row_schema::{Purpose, Reading};
+use crate::changes::range::commits::Stamp;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::scan::data_file::{OpenFile, Unit};
+use crate::spec::variant_name::variant_named;
+use crate::storage::pool::rows::{Give, Look, OrderedRows, Work};
+
+/// Pieces to be read as rows.
+pub(in crate::changes) struct ChangedRows {
+    source: Source,
+    reading: Arc<Reading>,
+    pieces: Vec<Piece>,
+}
+
+/// The rows of these pieces, in their order.
+pub(in crate::changes) fn changed_rows(
+    source: &Source,
+    reading: &Arc<Reading>,
+    pieces: Vec<Piece>,
+) -> OrderedRows<ChangedRows> {
+    let work = ChangedRows {
+        source: source.clone(),
+        reading: Arc::clone(reading),
+        pieces,
+    };
+    OrderedRows::new(work, Look::default())
+}
+
+/// A unit, and which of many pieces it is of.
+pub(in crate::changes) type Numbered = (usize, Arc<OpenFile>, Unit);
+
+/// The units of one of many pieces; none after the last.
+pub(in crate::changes) fn numbered_units(
+    source: &Source,
+    reading: &Reading,
+    pieces: &[Piece],
+    number: usize,
+    purpose: impl FnOnce(&Piece) -> Purpose,
+) -> Result<Vec<Numbered>> {
+    let Some(piece) = pieces.get(number) else {
+        return Ok(Vec::new());
+    };
+    let units = units(source, reading, piece, purpose(piece))?.into_iter();
+    Ok(units.map(|(open, unit)| (number, open, unit)).collect())
+}
+
+/// Opens a piece for a purpose, and gives what can be read side by side; nothing when it has no row.
+fn units(
+    source: &Source,
+    reading: &Reading,
+    piece: &Piece,
+    purpose: Purpose,
+) -> Result<Vec<(Arc<OpenFile>, Unit)>> {
+    let storage = &*source.storage;
+    let opened = || {
+        let Some(file) = piece.data_file(storage, &source.resolver)? else {
+            return Ok(Vec::new());
+        };
+        let plan = reading.plan(&piece.file, purpose)?;
+        let open = Arc::new(plan.open_file(storage, &file)?);
+        let units = open.units().into_iter();
+        Ok(units.map(|unit| (Arc::clone(&open), unit)).collect())
+    };
+    opened().map_err(|error| blame(error, piece))
+}
+
+/// Names file and version.
+pub(in crate::changes) fn blame(error: Error, piece: &Piece) -> Error {
+    let error = error.at_path(piece.file.path.clone());
+    match piece.version() {
+        Some(version) => error.at_version(version),
+        None => error,
+    }
+}
+
+/// Rows that are read, or were read already.
+pub(in crate::changes) enum UnreadRows {
+    Unit(Arc<OpenFile>, Unit),
+    Batch(RecordBatch),
+}
+
+impl Work for ChangedRows {
+    type Unit = (usize, UnreadRows);
+    type Batch = RecordBatch;
+
+    fn files(&self) -> usize {
+        self.pieces.len()
+    }
+
+    fn open(&self, number: usize) -> Result<Vec<Self::Unit>> {
+        let Some(piece) = self.pieces.get(number) else {
+            return Ok(Vec::new());
+        };
+        if let PieceRows::Read(batches) = &piece.rows {
+            let batches = batches.iter().cloned();
+            return Ok(batches
+                .map(|batch| (number, UnreadRows::Batch(batch)))
+                .collect());
+        }
+        let purpose = Purpose::Rows {
+            numbered: matches!(piece.labels, Labels::Each(_)),
+            typed: matches!(piece.labels, Labels::InFile(_)),
+        };
+        let units = units(&self.source, &self.reading, piece, purpose)?.into_iter();
+        Ok(units
+            .map(|(open, unit)| (number, UnreadRows::Unit(open, unit)))
+            .collect())
+    }
+
+    fn read(&self, (number, rows): Self::Unit, give: &mut Give<'_>) -> Result<()> {
+        let Some(piece) = self.pieces.get(number) else {
+            return Ok(());
+        };
+        let mut give = |batch: &RecordBatch| {
+            let labelled = labelled(&self.reading, &piece.labels, batch);
+            let labelled = labelled.map_err(|error| blame(error, piece))?;
+            if labelled.num_rows() > 0 {
+                give(labelled)?;
+            }
+            Ok(())
+        };
+        match rows {
+            UnreadRows::Batch(batch) => give(&shown(&batch).map_err(|error| blame(error, piece))?),
+            UnreadRows::Unit(open, unit) => {
+                let batches = open.read(&*self.source.storage, &unit);
+                for batch in batches.map_err(|error| blame(error, piece))? {
+                    give(&batch.map_err(|error| blame(error, piece))?)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn passes_over(&self, _: usize, _: &Error) -> bool {
+        false
+    }
+}
+
+/// The rows with what happened to them, filtered by that.
+fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<RecordBatch> {
+    if reading.is_bare() {
+        return Ok(batch.clone());
+    }
+    let own = reading.all().fields().len() - 3;
+    let rows = batch.num_rows();
+    // the position, the type or the code that is there besides
+    let beside = batch.columns().get(own);
+    let mut columns: Vec<ArrayRef> = batch.columns().iter().take(own).cloned().collect();
+    match labels {
+        Labels::All(change, stamp) => {
+            columns.push(Arc::new(StringArray::new_repeated(change.name(), rows)));
+            columns.extend(stamps(std::iter::repeat_n(stamp, rows)));
+        }
+        Labels::InFile(stamp) => {
+            columns.push(types_in_file(beside)?);
+            columns.extend(stamps(std::iter::repeat_n(stamp, rows)));
+        }
+        Labels::Each(labels) => {
+            let found = labels_of(labels, beside)?;
+            let found = || {
+                let runs = found.iter();
+                runs.flat_map(|(label, rows)| std::iter::repeat_n(label, *rows))
+            };
+            let types = found().map(|label| label.change.name());
+            columns.push(Arc::new(StringArray::from_iter_values(types)));
+            columns.extend(stamps(found().map(|label| &label.stamp)));
+        }
+        Labels::Coded(all) => {
+            let codes = codes(beside)?;
+            columns.push(types_of(codes));
+            let codes = codes.values().iter();
+            let found = codes.map(|code| all.get(ChangeCode::from_number(*code).stamp()));
+            let found: Vec<&Stamp> = found.collect::<Option<_>>().ok_or_else(missing_positions)?;
+            columns.extend(stamps(found.iter().copied()));
+        }
+    }
+    let misfit = |cause: ArrowError| {
+        Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
+    };
+    let all = RecordBatch::try_new(Arc::clone(reading.all()), columns).map_err(misfit)?;
+    let left = match reading.late() {
+        None => all,
+        Some(filter) => {
+            let answers = filter.evaluate(&all)?;
+            filter_record_batch(&all, &answers).map_err(misfit)?
+        }
+    };
+    let given = reading.given();
+    if given == own {
+        return Ok(left);
+    }
+    let columns: Vec<usize> = (0..given).chain(own..own + 3).collect();
+    left.project(&columns).map_err(misfit)
+}
+
+fn stamps<'a>(stamps: impl Iterator<Item = &'a Stamp> + Clone) -> [ArrayRef; 2] {
+    let versions = stamps
+        .clone()
+        .map(|stamp| i64::try_from(stamp.version).unwrap_or(i64::MAX));
+    let times = stamps.map(|stamp| stamp.timestamp.saturating_mul(1000));
+    [
+        Arc::new(Int64Array::from_iter_values(versions)),
+        Arc::new(TimestampMicrosecondArray::from_iter_values(times).with_timezone("UTC")),
+    ]
+}
+
+/// What a change data file says of each row, in its own words.
+fn types_in_file(column: Option<&ArrayRef>) -> Result<ArrayRef> {
+    let texts = column.and_then(|column| column.as_string_opt::<i32>());
+    match texts {
+        Some(texts) if texts.null_count() == 0 => Ok(Arc::new(texts.clone())),
+        _ => Err(untold("it has no column _change_type, or a null in it")),
+    }
+}
+
+fn untold(why: &str) -> Error {
+    let message = format!(
+        "the change data file does not say of every row what happened to it: {why}; ask its writer"
+    );
+    Error::corrupt("cdc.change_type", message)
+}
+
+/// The same as values.
+pub(in crate::changes) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<ChangeType>> {
+    let texts = types_in_file(column)?;
+    let texts = texts.as_string_opt::<i32>();
+    let types = texts.into_iter().flat_map(|texts| texts.iter());
+    types
+        .map(|text| {
+            let text = text.unwrap_or_default();
+            variant_named(text).ok_or_else(|| untold(&format!("{text:?} is none of the four")))
+        })
+        .collect()
+}
+
+/// The rows that are shown; their codes are the last column.
+fn shown(batch: &RecordBatch) -> Result<RecordBatch> {
+    let is_shown = |code: u32| ChangeCode::from_number(code) != ChangeCode::NONE;
+    let codes = codes(batch.columns().last())?;
+    if codes.values().iter().all(|code| is_shown(*code)) {
+        return Ok(batch.clone());
+    }
+    let is_shown = BooleanArray::from_unary(codes, is_shown);
+    filter_record_batch(batch, &is_shown).map_err(|cause| missing_positions().because(cause))
+}
+
+fn codes(column: Option<&ArrayRef>) -> Result<&UInt32Array> {
+    let column = column.and_then(|column| column.as_primitive_opt::<UInt32Type>());
+    column.ok_or_else(missing_positions)
+}
+
+/// What these codes say.
+fn types_of(codes: &UInt32Array) -> ArrayRef {
+    let mut names =
+        (codes.values().iter()).map(|code| ChangeCode::from_number(*code).change().name());
+    let first = names.clone().next().unwrap_or_default();
+    // an image is mostly in files with others of its kind
+    Arc::new(if names.all(|name| name == first) {
+        StringArray::new_repeated(first, codes.len())
+    } else {
+        let codes = codes.values().iter();
+        StringArray::from_iter_values(
+            codes.map(|code| ChangeCode::from_number(*code).change().name()),
+        )
+    })
+}
+
+fn end(label: &RowLabel) -> u64 {
+    label.row.saturating_add(u64::from(label.rows))
+}
+
+fn positions(column: Option<&ArrayRef>) -> Result<&Int64Array> {
+    let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
+    column.ok_or_else(missing_positions)
+}
+
+fn missing_positions() -> Error {
+    Error::corrupt("log.columns", "the positions of changed rows are missing")
+}
+
+/// The labels of the rows at these positions, each with the number of rows that it is for.
+fn labels_of(labels: &[RowLabel], column: Option<&ArrayRef>) -> Result<Vec<(RowLabel, usize)>> {
+    let positions = positions(column)?;
+    let first = positions.values().first().copied().unwrap_or_default();
+    let first = u64::try_from(first).unwrap_or_default();
+    let start = labels.partition_point(|label| end(label) <= first);
+    let mut left = labels.get(start..).unwrap_or_default().iter();
+    let mut found: Vec<(RowLabel, usize)> = Vec::new();
+    for position in positions.values() {
+        let position = u64::try_from(*position).map_err(|_| missing_positions())?;
+        match found.last_mut() {
+            Some((label, rows)) if position < end(label) => *rows += 1,
+            _ => {
+                let label = left.find(|label| position < end(label));
+                let label = label.filter(|label| label.row <= position);
+                found.push((*label.ok_or_else(missing_positions)?, 1));
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,391 @@
+//! How the rows of files of many versions become rows of one schema.
+//!
+//! All files are read as the table at the end of the range has its columns: a column is found by its
+//! physical name, so that renames do not matter; a column that a file lacks is null; values of a
+//! narrower type are widened. Which columns come from the log instead of the file is known from the
+//! file's own partition values, whatever the table is partitioned by later.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use arrow_schema::{
+    ArrowError, DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit,
+};
+use arrow_select::filter::filter_record_batch;
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
+
+use crate::error::{Error, Result};
+use crate::expr::{BoundPredicate, Predicate};
+use crate::scan::ScanFile;
+use crate::scan::data_file::{Extras, ReadPlan, TableLayout};
+use crate::snapshot::Snapshot;
+use crate::spec::collation::not_compared;
+use crate::spec::properties::ColumnMappingMode;
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
+
+/// The columns that say what happened, after those of the table.
+pub(super) const CHANGE_COLUMNS: [&str; 3] =
+    ["_change_type", "_commit_version", "_commit_timestamp"];
+
+/// How many plans are kept.
+const MOST_PLANS: usize = 64;
+
+/// What is read of changed files, in values that serialise.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::changes) struct ChangesDefinition {
+    schema: String,
+    column_mapping: ColumnMappingMode,
+    row_id_column: Option<String>,
+    row_commit_version_column: Option<String>,
+    /// Logical names in the order wanted; `None` for all.
+    columns: Option<Vec<String>>,
+    /// The predicate as SQL.
+    filter: Option<String>,
+    /// Without the columns that say what happened.
+    #[serde(default)]
+    bare: bool,
+}
+
+/// A definition, understood.
+#[derive(Debug)]
+pub(in crate::changes) struct Reading {
+    layout: TableLayout,
+    /// Columns that are read: those that are given, and after them what the late filter needs.
+    read: Vec<String>,
+    given: usize,
+    /// On the table's own columns: pruned by, and applied while files are read.
+    early: Option<BoundPredicate>,
+    /// On the columns that say what happened, too.
+    late: Option<BoundPredicate>,
+    /// What `late` is applied to.
+    all: SchemaRef,
+    schema: SchemaRef,
+    bare: bool,
+    /// One for each way in which files were met.
+    plans: Mutex<HashMap<(Vec<String>, Purpose), ReadPlan>>,
+}
+
+/// What is read of a file besides or instead of its columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::changes) enum Purpose {
+    /// The rows as they are handed out; with their positions, or with their change types.
+    Rows { numbered: bool, typed: bool },
+    /// Positions alone.
+    Positions,
+    /// Positions and row ids.
+    RowIds,
+    /// Positions, row ids and all columns.
+    TrackedValues,
+    /// Positions and all columns; with their change types.
+    Values { typed: bool },
+}
+
+impl ChangesDefinition {
+    pub(in crate::changes) fn new(
+        end: &Snapshot,
+        start: Option<&Snapshot>,
+        columns: Option<Vec<String>>,
+        filter: Option<&Predicate>,
+    ) -> Self {
+        let properties = end.properties();
+        // what a table that gave up row tracking had is still in the older files
+        let before = start.map(Snapshot::properties);
+        let kept = |own: &Option<String>, before: Option<&Option<String>>| {
+            own.clone().or_else(|| before.cloned().flatten())
+        };
+        Self {
+            schema: end.metadata().schema_string.clone(),
+            column_mapping: properties.column_mapping_mode,
+            row_id_column: kept(
+                &properties.materialized_row_id_column,
+                before.map(|before| &before.materialized_row_id_column),
+            ),
+            row_commit_version_column: kept(
+                &properties.materialized_row_commit_version_column,
+                before.map(|before| &before.materialized_row_commit_version_column),
+            ),
+            columns,
+            filter: filter.map(ToString::to_string),
+            bare: false,
+        }
+    }
+
+    /// The same without the columns that say what happened.
+    pub(in crate::changes) fn bare(self) -> Self {
+        Self { bare: true, ..self }
+    }
+
+    /// # Errors
+    ///
+    /// Invalid argument: `columns.unknown`, `columns.twice`, `columns.reserved`, and those of filters.
+    pub(in crate::changes) fn reading(&self) -> Result<Reading> {
+        let schema = StructType::parse(&self.schema)?;
+        let layout = TableLayout {
+            schema,
+            partition_columns: Vec::new(),
+            column_mapping: self.column_mapping,
+            row_id_column: self.row_id_column.clone(),
+            row_commit_version_column: self.row_commit_version_column.clone(),
+        };
+        Reading::new(layout, self)
+    }
+}
+
+impl Reading {
+    fn new(layout: TableLayout, definition: &ChangesDefinition) -> Result<Self> {
+        let own = ReadPlan::new(
+            layout.clone(),
+            definition.columns.as_deref(),
+            Extras::default(),
+        )?;
+        let own = own.schema();
+        let mut read: Vec<String> = own
+            .fields()
+            .iter()
+            .map(|field| field.name().clone())
+            .collect();
+        let given = read.len();
+        for name in CHANGE_COLUMNS.into_iter().filter(|_| !definition.bare) {
+            if read.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+                let message = format!(
+                    "the table has a column named {name}, which says what happened in a change \
+                     feed: leave it out by `columns`"
+                );
+                return Err(Error::invalid("columns.reserved", message));
+            }
+        }
+        let (mut early, mut late) = (None, None);
+        if let Some(text) = &definition.filter {
+            let filter = Predicate::parse_sql(text)?;
+            match filter.bind(&layout.schema) {
+                Ok(bound) => early = Some(bound),
+                Err(error) if definition.bare => return Err(error),
+                Err(error) => {
+                    let extended = extended(&layout.schema)?;
+                    let Ok(bound) = filter.bind(&extended) else {
+                        return Err(error);
+                    };
+                    for column in bound.columns() {
+                        let name = column.path.first().map_or("", String::as_str);
+                        let field = layout.schema.field(name);
+                        let known = |field: &&StructField| !read.contains(&field.name);
+                        if let Some(field) = field.filter(known) {
+                            read.push(field.name.clone());
+                        }
+                    }
+                    late = Some(bound);
+                }
+            }
+        }
+        let all = ReadPlan::new(layout.clone(), Some(&read), Extras::default())?.schema();
+        Ok(Self {
+            all: with_change_columns(&all, all.fields().len()),
+            schema: if definition.bare {
+                own
+            } else {
+                with_change_columns(&all, given)
+            },
+            bare: definition.bare,
+            plans: Mutex::default(),
+            layout,
+            read,
+            given,
+            early,
+            late,
+        })
+    }
+
+    /// The schema of what is handed out.
+    pub(in crate::changes) fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// The schema that the late filter is applied to.
+    pub(in crate::changes) fn all(&self) -> &SchemaRef {
+        &self.all
+    }
+
+    /// How many of the table's columns are handed out; those that only the filter needs are after.
+    pub(super) fn given(&self) -> usize {
+        self.given
+    }
+
+    /// Whether the columns that say what happened are left out.
+    pub(super) fn is_bare(&self) -> bool {
+        self.bare
+    }
+
+    /// What is applied once it is known what happened.
+    pub(super) fn late(&self) -> Option<&BoundPredicate> {
+        self.late.as_ref()
+    }
+
+    /// The table's schema, and how its columns are named in files.
+    pub(in crate::changes) fn table(&self) -> (&StructType, ColumnMappingMode) {
+        (&self.layout.schema, self.layout.column_mapping)
+    }
+
+    /// Checks the columns of a key, before anything is read.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `columns.unknown`. Unsupported: `expression.collation`.
+    pub(in crate::changes) fn check_key(&self, names: &[String]) -> Result<()> {
+        for at in self.positions(names)? {
+            let Some(field) = self.layout.schema.fields().get(at) else {
+                continue;
+            };
+            if let Some(collation) = field.collation() {
+                return Err(not_compared(&field.name, &collation));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where these columns stand in the table's schema.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `columns.unknown`.
+    pub(in crate::changes) fn positions(&self, names: &[String]) -> Result<Vec<usize>> {
+        let plan = ReadPlan::new(self.layout.clone(), Some(names), Extras::default())?;
+        let wanted = plan.schema();
+        let fields = self.layout.schema.fields();
+        let place = |name: &String| fields.iter().position(|field| field.name == *name);
+        let names = wanted.fields().iter().map(|field| field.name());
+        Ok(names.filter_map(place).collect())
+    }
+
+    /// Of rows with all columns and their positions what [`Purpose::Rows`] reads of them.
+    pub(in crate::changes) fn shown(&self, all: &RecordBatch) -> Result<RecordBatch> {
+        let misfit = |cause: ArrowError| {
+            Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
+        };
+        let mut columns = self.positions(&self.read)?;
+        columns.push(self.layout.schema.fields().len());
+        let shown = all.project(&columns).map_err(misfit)?;
+        match &self.early {
+            None => Ok(shown),
+            Some(filter) => filter_record_batch(&shown, &filter.evaluate(all)?).map_err(misfit),
+        }
+    }
+
+    /// How this file is read.
+    pub(in crate::changes) fn plan(&self, file: &ScanFile, purpose: Purpose) -> Result<ReadPlan> {
+        let mut partition_columns = Vec::new();
+        for field in self.layout.schema.fields() {
+            let name = field.name_in_files(self.layout.column_mapping)?;
+            if file.partition_values.iter().any(|(key, _)| key == name) {
+                partition_columns.push(field.name.clone());
+            }
+        }
+        let key = (partition_columns, purpose);
+        // a plan is put in whole, so that a panic elsewhere leaves no half of one
+        let plans = || self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = plans().get(&key) {
+            return Ok(plan.clone());
+        }
+        let layout = TableLayout {
+            partition_columns: key.0.clone(),
+            ..self.layout.clone()
+        };
+        let plan = self.new_plan(layout, purpose)?;
+        let mut plans = plans();
+        if plans.len() >= MOST_PLANS {
+            plans.clear(); // partitioned in ever new ways: no table is
+        }
+        plans.insert(key, plan.clone());
+        Ok(plan)
+    }
+
+    fn new_plan(&self, layout: TableLayout, purpose: Purpose) -> Result<ReadPlan> {
+        let none: &[String] = &[];
+        let (columns, extras) = match purpose {
+            Purpose::Rows { numbered, typed } => (
+                Some(self.read.as_slice()),
+                Extras {
+                    row_index: numbered,
+                    change_type: typed,
+                    ..Extras::default()
+                },
+            ),
+            Purpose::Positions => (
+                Some(none),
+                Extras {
+                    row_index: true,
+                    ..Extras::default()
+                },
+            ),
+            Purpose::RowIds => (
+                Some(none),
+                Extras {
+                    row_index: true,
+                    row_id: true,
+                    ..Extras::default()
+                },
+            ),
+            Purpose::TrackedValues => (
+                None,
+                Extras {
+                    row_index: true,
+                    row_id: true,
+                    ..Extras::default()
+                },
+            ),
+            Purpose::Values { typed } => (
+                None,
+                Extras {
+                    row_index: true,
+                    change_type: typed,
+                    ..Extras::default()
+                },
+            ),
+        };
+        let plan = ReadPlan::new(layout, columns, extras)?;
+        match (&self.early, purpose) {
+            (Some(filter), Purpose::Rows { .. }) => plan.with_filter(filter.clone()),
+            _ => Ok(plan),
+        }
+    }
+}
+
+/// The table's schema with the columns that say what happened.
+fn extended(schema: &StructType) -> Result<StructType> {
+    let types = [
+        PrimitiveType::String,
+        PrimitiveType::Long,
+        PrimitiveType::Timestamp,
+    ];
+    let more = CHANGE_COLUMNS
+        .into_iter()
+        .zip(types)
+        .map(|(name, data_type)| StructField {
+            name: name.to_owned(),
+            data_type: DataType::Primitive(data_type),
+            nullable: true,
+            metadata: Map::new(),
+        });
+    StructType::new(schema.fields().iter().cloned().chain(more).collect())
+}
+
+fn with_change_columns(schema: &Schema, own: usize) -> SchemaRef {
+    let types = [
+        ArrowType::Utf8,
+        ArrowType::Int64,
+        ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+    ];
+    let more = CHANGE_COLUMNS
+        .into_iter()
+        .zip(types)
+        .map(|(name, data_type)| Arc::new(Field::new(name, data_type, true)));
+    let fields: Vec<FieldRef> = schema
+        .fields()
+        .iter()
+        .take(own)
+        .cloned()
+        .chain(more)
+        .collect();
+    Arc::new(Schema::new(Fields::from(fields)))
+}

@@ -1,0 +1,278 @@
+//! A part of the changes as a plain value: another process reads it without the log.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use serde::{Deserialize, Serialize};
+
+use super::piece::{ChangeType, Labels, Piece, PieceRows};
+use super::row_schema::ChangesDefinition;
+use super::stream::ChangeRows;
+use crate::changes::Changes;
+use crate::changes::net::identify::Share;
+use crate::changes::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::snapshot::plain_value::PlainValue;
+use crate::spec::file_size::runs;
+
+/// The most shares of net changes: each reads the numbers of all rows.
+const MOST_SHARES: u64 = 64;
+
+/// Some commits of a range, or some rows of what they come to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Split {
+    definition: ChangesDefinition,
+    identity_options: IdentityOptions,
+    tasks: Vec<Task>,
+    bytes: u64,
+}
+
+/// A file all of whose rows were changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WholeFile {
+    /// As the log has it.
+    pub path: String,
+    /// Bytes.
+    pub size: i64,
+    /// By their names in the log.
+    pub partition_values: Vec<(String, Option<String>)>,
+    /// What happened to the rows; `None` where the file says it of each.
+    pub change: Option<ChangeType>,
+    /// In this version.
+    pub version: u64,
+    /// Milliseconds since the epoch.
+    pub timestamp: i64,
+}
+
+impl WholeFile {
+    fn of(piece: &Piece) -> Option<Self> {
+        let (change, stamp) = match &piece.labels {
+            Labels::All(change, stamp) => (Some(*change), stamp),
+            Labels::InFile(stamp) => (None, stamp),
+            Labels::Each(_) | Labels::Coded(_) => return None,
+        };
+        let file = &piece.file;
+        let whole = matches!(piece.rows, PieceRows::Live) && file.deletion_vector.is_none();
+        whole.then(|| Self {
+            path: file.path.clone(),
+            size: file.size,
+            partition_values: file.partition_values.clone(),
+            change,
+            version: stamp.version,
+            timestamp: stamp.timestamp,
+        })
+    }
+}
+
+impl Changes {
+    /// The changes in parts of about `target_size` bytes of files. Together they are the changes; of
+    /// full changes the parts come in the order of commits, and where rows of a commit must be compared
+    /// each part has a share of them. The commits of the range are read.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `split.size` when the size is 0.
+    pub fn splits(&self, target_size: u64) -> Result<Vec<Split>> {
+        check_size(target_size)?;
+        if let Some(shuffle) = self.shuffle()? {
+            return shuffle.splits(target_size);
+        }
+        let mut steps = Vec::new();
+        for derived in DerivedCommits::new(self)? {
+            steps.extend(steps_of(Task::of(derived?.work), target_size));
+        }
+        let empty = Split::new(
+            self.definition.clone(),
+            self.identity_options.clone(),
+            Vec::new(),
+            0,
+        );
+        Ok(empty.filled(steps, target_size))
+    }
+}
+
+pub(in crate::changes) fn check_size(target_size: u64) -> Result<()> {
+    if target_size > 0 {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "split.size",
+        "splits need a target size of at least 1 byte",
+    ))
+}
+
+/// A task in steps that may be done apart, with about the bytes that each reads.
+fn steps_of(task: Task, target_size: u64) -> Vec<(Task, u64)> {
+    let shared = |total: u64, with: &dyn Fn(Share) -> Task| {
+        let of = total
+            .div_ceil(target_size)
+            .clamp(1, MOST_SHARES)
+            .next_power_of_two();
+        (0..if total == 0 { 0 } else { of })
+            .map(|number| (with(Share { number, of }), total.div_ceil(of)))
+            .collect()
+    };
+    match task {
+        Task::Pieces(pieces) => pieces
+            .into_iter()
+            .map(|piece| {
+                let bytes = piece.bytes();
+                (Task::Pieces(vec![piece]), bytes)
+            })
+            .collect(),
+        Task::Compare(item, share) if share == Share::ALL => {
+            shared(bytes_of(item.pieces()), &|share| {
+                Task::Compare(Arc::clone(&item), share)
+            })
+        }
+        Task::Net(plan, share) if share == Share::ALL => {
+            shared(bytes_of(plan.pieces()), &|share| {
+                Task::Net(Arc::clone(&plan), share)
+            })
+        }
+        // a share already
+        Task::Compare(ref item, share) => {
+            let bytes = bytes_of(item.pieces()).div_ceil(share.of.max(1));
+            vec![(task, bytes)]
+        }
+        Task::Net(ref plan, share) => {
+            let bytes = bytes_of(plan.pieces()).div_ceil(share.of.max(1));
+            vec![(task, bytes)]
+        }
+    }
+}
+
+fn bytes_of<'a>(pieces: impl Iterator<Item = &'a Piece>) -> u64 {
+    pieces.map(Piece::bytes).fold(0, u64::saturating_add)
+}
+
+impl PlainValue for Split {
+    const CODE: &'static str = "split.json";
+    const WHAT: &'static str = "a split";
+}
+
+impl Split {
+    pub(in crate::changes) fn new(
+        definition: ChangesDefinition,
+        identity_options: IdentityOptions,
+        tasks: Vec<Task>,
+        bytes: u64,
+    ) -> Self {
+        Self {
+            definition,
+            identity_options,
+            tasks,
+            bytes,
+        }
+    }
+
+    /// Net changes by shares of their rows.
+    pub(in crate::changes) fn of_net(
+        definition: ChangesDefinition,
+        identity_options: IdentityOptions,
+        plan: Arc<NetPlan>,
+        target_size: u64,
+    ) -> Vec<Self> {
+        let steps = steps_of(Task::Net(plan, Share::ALL), target_size);
+        Self::new(definition, identity_options, Vec::new(), 0).filled(steps, target_size)
+    }
+
+    /// The same rows in parts of about `target_size` bytes of files.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `split.size` when the size is 0.
+    pub fn cut(&self, target_size: u64) -> Result<Vec<Self>> {
+        check_size(target_size)?;
+        let tasks = self.tasks.iter().cloned();
+        let steps = tasks.flat_map(|task| steps_of(task, target_size)).collect();
+        let empty = Self {
+            tasks: Vec::new(),
+            ..self.clone()
+        };
+        Ok(empty.filled(steps, target_size))
+    }
+
+    /// Splits like this one, with some of the steps each.
+    fn filled(&self, steps: Vec<(Task, u64)>, target_size: u64) -> Vec<Self> {
+        let split = |steps: Vec<(Task, u64)>| {
+            let bytes = steps.iter().map(|(_, size)| *size);
+            let bytes = bytes.fold(0, u64::saturating_add);
+            let mut tasks: Vec<Task> = Vec::new();
+            for (task, _) in steps {
+                match (tasks.last_mut(), task) {
+                    (Some(Task::Pieces(before)), Task::Pieces(more)) => before.extend(more),
+                    (_, task) => tasks.push(task),
+                }
+            }
+            Self {
+                tasks,
+                bytes,
+                ..self.clone()
+            }
+        };
+        let steps = runs(steps, target_size, |(_, size)| *size);
+        steps.into_iter().map(split).collect()
+    }
+
+    /// The files that any reader of Parquet reads as they stand, and the split of what is left.
+    ///
+    /// Those are files without a deletion vector all of whose rows were changed.
+    pub fn without_whole_files(mut self) -> (Vec<WholeFile>, Option<Self>) {
+        let mut whole = Vec::new();
+        for task in &mut self.tasks {
+            if let Task::Pieces(pieces) = task {
+                pieces.retain(|piece| {
+                    let found = WholeFile::of(piece);
+                    let stays = found.is_none();
+                    whole.extend(found);
+                    stays
+                });
+            }
+        }
+        self.tasks
+            .retain(|task| !matches!(task, Task::Pieces(pieces) if pieces.is_empty()));
+        let rest = (!self.tasks.is_empty()).then_some(self);
+        (whole, rest)
+    }
+
+    /// The files as the log has them, each once, sorted.
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = BTreeSet::new();
+        let mut add = |piece: &Piece| {
+            paths.insert(piece.file.path.clone());
+        };
+        for task in &self.tasks {
+            match task {
+                Task::Pieces(pieces) => pieces.iter().for_each(&mut add),
+                Task::Compare(item, _) => item.pieces().for_each(&mut add),
+                Task::Net(plan, _) => plan.pieces().for_each(&mut add),
+            }
+        }
+        paths.into_iter().collect()
+    }
+
+    /// About how many bytes of files it covers.
+    pub fn size_in_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The schema of its rows.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        self.definition.reading().map(|reading| reading.schema())
+    }
+
+    /// Its rows; `source` is the table's.
+    pub fn rows(&self, source: &Source) -> Result<ChangeRows> {
+        let reading = Arc::new(self.definition.reading()?);
+        let tasks = Box::new(self.tasks.clone().into_iter().map(Ok));
+        Ok(ChangeRows::new(
+            source,
+            &reading,
+            self.identity_options.clone(),
+            tasks,
+        ))
+    }
+}

@@ -1,0 +1,205 @@
+//! Commits and rows, read as they are pulled.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use super::piece::Piece;
+use super::read::{ChangedRows, changed_rows};
+use super::row_schema::Reading;
+use crate::changes::Changes;
+use crate::changes::net::compare::{Compared, compare};
+use crate::changes::net::endpoints;
+use crate::changes::net::identify::{RowIdentity, Share, ShareReader};
+use crate::changes::net::net;
+use crate::changes::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
+use crate::changes::range::derive::Item;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::storage::pool::rows::OrderedRows;
+
+/// How many pieces are read as one stream.
+const PIECES: usize = 1024;
+
+type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;
+
+/// Changed rows, batch by batch.
+pub struct ChangeRows {
+    source: Source,
+    reading: Arc<Reading>,
+    identity_options: IdentityOptions,
+    tasks: Tasks,
+    /// What comes before the next of the tasks.
+    waiting: VecDeque<Task>,
+    current: Option<OrderedRows<ChangedRows>>,
+    failed: Option<Error>,
+}
+
+impl ChangeRows {
+    pub(in crate::changes) fn of_changes(changes: &Changes) -> Result<Self> {
+        let tasks: Tasks = if changes.net().is_some() {
+            let changes = changes.clone();
+            Box::new(std::iter::once_with(move || {
+                NetPlan::new(&changes).map(|plan| Task::Net(Arc::new(plan), Share::ALL))
+            }))
+        } else {
+            let commits = DerivedCommits::new(changes)?;
+            Box::new(commits.map(|derived| derived.map(|derived| Task::of(derived.work))))
+        };
+        Ok(Self::new(
+            &changes.source,
+            &changes.reading,
+            changes.identity_options.clone(),
+            tasks,
+        ))
+    }
+
+    pub(in crate::changes) fn new(
+        source: &Source,
+        reading: &Arc<Reading>,
+        identity_options: IdentityOptions,
+        tasks: Tasks,
+    ) -> Self {
+        Self {
+            source: source.clone(),
+            reading: Arc::clone(reading),
+            identity_options,
+            tasks,
+            waiting: VecDeque::new(),
+            current: None,
+            failed: None,
+        }
+    }
+
+    /// The schema of every batch.
+    pub fn schema(&self) -> SchemaRef {
+        self.reading.schema()
+    }
+
+    /// Pieces that can be read side by side; none at the end.
+    fn next_pieces(&mut self) -> Result<Vec<Piece>> {
+        let mut pieces: Vec<Piece> = Vec::new();
+        while pieces.len() < PIECES {
+            let task = match self.waiting.pop_front() {
+                Some(task) => task,
+                None => match self.tasks.next() {
+                    Some(Ok(task)) => task,
+                    Some(Err(error)) if pieces.is_empty() => return Err(error),
+                    Some(Err(error)) => {
+                        // what is known of earlier commits comes first
+                        self.failed = Some(error);
+                        break;
+                    }
+                    None => break,
+                },
+            };
+            match task {
+                Task::Pieces(more) => pieces.extend(more),
+                heavy if !pieces.is_empty() => {
+                    // let the rows so far go before rows are compared
+                    self.waiting.push_front(heavy);
+                    break;
+                }
+                heavy => pieces.extend(self.compared(heavy)?),
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// What a comparison finds; one that is too large is cut in halves, and gives nothing yet.
+    fn compared(&mut self, task: Task) -> Result<Vec<Piece>> {
+        let (found, halves): (Compared, Option<[Task; 2]>) = match task {
+            Task::Pieces(pieces) => return Ok(pieces),
+            Task::Compare(item, share) => {
+                let Item::Compare {
+                    stamp,
+                    removed,
+                    new,
+                    way,
+                } = &*item
+                else {
+                    return Ok(Vec::new());
+                };
+                let identity = self.identity_options.by(*way);
+                let sides = (removed.clone(), new.clone());
+                let found = compare(self.reader(&identity, share), *stamp, sides)?;
+                let halves = share.halves();
+                let task = |share| Task::Compare(Arc::clone(&item), share);
+                (found, halves.map(|halves| halves.map(task)))
+            }
+            Task::Net(plan, share) => {
+                let found = self.net(&plan, share)?;
+                let halves = share.halves();
+                let task = |share| Task::Net(Arc::clone(&plan), share);
+                (found, halves.map(|halves| halves.map(task)))
+            }
+        };
+        match found {
+            Compared::Pieces(pieces) => Ok(pieces),
+            Compared::TooMany => {
+                for half in halves.into_iter().flatten().rev() {
+                    self.waiting.push_front(half);
+                }
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// By the bounds of the range where they tell everything, else through all of its commits.
+    fn net(&self, plan: &NetPlan, share: Share) -> Result<Compared> {
+        let identity = self.identity_options.by(plan.way);
+        let rows = self.reader(&identity, share);
+        if let Ok(bounds) = plan.range_bounds(&self.source.keys)
+            && let Some(found) = endpoints::net(rows, plan.kind, &bounds)?
+        {
+            return Ok(found);
+        }
+        net(rows, plan.kind, &plan.commits)
+    }
+
+    fn reader<'a>(&'a self, identity: &'a RowIdentity, share: Share) -> ShareReader<'a> {
+        ShareReader {
+            source: &self.source,
+            reading: &self.reading,
+            identity,
+            share,
+        }
+    }
+
+    fn pull(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(current) = &mut self.current {
+                if let Some(batch) = current.next() {
+                    return batch.map(Some);
+                }
+                self.current = None;
+            }
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
+            let pieces = self.next_pieces()?;
+            if pieces.is_empty() && self.failed.is_none() && self.waiting.is_empty() {
+                return Ok(None);
+            }
+            if !pieces.is_empty() {
+                self.current = Some(changed_rows(&self.source, &self.reading, pieces));
+            }
+        }
+    }
+}
+
+impl Iterator for ChangeRows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.pull().transpose();
+        if !matches!(next, Some(Ok(_))) {
+            self.current = None;
+            self.waiting.clear();
+            self.tasks = Box::new(std::iter::empty());
+        }
+        next
+    }
+}

@@ -1,0 +1,46 @@
+//! Metadata of a table that begins as a copy of another.
+//!
+//! It has columns, partitioning and properties of the source, another id, and what else belongs to the
+//! target. Rows get ids of their own.
+//!
+//! Not part of the protocol; rules as in the reference implementation.
+
+use std::collections::BTreeMap;
+
+use super::{ROW_TRACKING_COLUMNS, set_properties};
+use crate::error::Result;
+use crate::spec::Metadata;
+use crate::write::random::new_id;
+
+/// Properties that speak of the source's own log.
+const OF_ITS_LOG: [&str; 3] = [
+    "delta.inCommitTimestampEnablementVersion",
+    "delta.inCommitTimestampEnablementTimestamp",
+    "delta.requireCheckpointProtectionBeforeVersion",
+];
+
+/// Metadata of the target, in which there was a table with the metadata `there`; with more properties.
+///
+/// # Errors
+///
+/// Invalid argument: a property; `alter.column_mapping`.
+pub fn cloned_metadata(
+    source: &Metadata,
+    there: Option<&Metadata>,
+    properties: &BTreeMap<String, String>,
+) -> Result<Metadata> {
+    let mut new = source.clone();
+    let names = ROW_TRACKING_COLUMNS.map(|(key, _)| key);
+    new.configuration
+        .retain(|key, _| !OF_ITS_LOG.contains(&key.as_str()) && !names.contains(&key.as_str()));
+    for key in names {
+        if let Some(name) = there.and_then(|there| there.property(key)) {
+            new.configuration.insert(key.to_owned(), name.to_owned());
+        }
+    }
+    let mut new = set_properties(&new, properties)?;
+    new.id = new_id();
+    new.name = there.and_then(|there| there.name.clone());
+    new.description = there.and_then(|there| there.description.clone());
+    Ok(new)
+}

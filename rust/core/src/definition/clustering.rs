@@ -1,0 +1,230 @@
+//! The columns by which a table is clustered: a domain of the system.
+//!
+//! Protocol: "Clustered Table".
+
+use serde_json::{Value, json};
+
+use super::columns::{no_way_into, position};
+use crate::error::{Error, Result};
+use crate::spec::Metadata;
+use crate::spec::column_path::{
+    column_path_text, leads_into, named_path, parse_column_paths, physical_path,
+};
+use crate::spec::json::clipped;
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
+
+/// The domain.
+pub const CLUSTERING: &str = "delta.clustering";
+
+/// Its configuration where rows are clustered no more.
+pub const NOT_CLUSTERED: &str = r#"{"clusteringColumns":[]}"#;
+
+/// The reference implementation takes no more columns than that.
+const MOST_COLUMNS: usize = 4;
+const FIRST_COLUMNS: i64 = 32;
+
+/// The configuration of the domain that names these columns; parts of structs by dots.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.clustering` for a partitioned table, too many columns, a type that has no
+/// order, and a column without statistics; `alter.column` for one that is not there.
+pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
+    let refused = |message: String| Err(Error::invalid("alter.clustering", message));
+    if !metadata.partition_columns.is_empty() {
+        return refused("a partitioned table cannot be clustered".to_owned());
+    }
+    if columns.len() > MOST_COLUMNS {
+        return refused(format!(
+            "a table is clustered by at most {MOST_COLUMNS} columns, and not by {}",
+            columns.len()
+        ));
+    }
+    let schema = StructType::parse(&metadata.schema_string)?;
+    let counted = leaves(&schema);
+    let mut found: Vec<Vec<String>> = Vec::with_capacity(columns.len());
+    for column in columns {
+        let (path, data_type) = leaf(&schema, column)?;
+        if !data_type.has_order() {
+            return refused(format!(
+                "the table cannot be clustered by {}: its type has no minimum and maximum",
+                clipped(column)
+            ));
+        }
+        if !has_statistics(metadata, &counted, &path) {
+            return refused(format!(
+                "the table keeps no statistics on {}: name it in delta.dataSkippingStatsColumns, or raise \
+                 delta.dataSkippingNumIndexedCols",
+                clipped(column)
+            ));
+        }
+        let physical = physical_path(&schema, &path);
+        if found.contains(&physical) {
+            return refused(format!("the column {} is named twice", clipped(column)));
+        }
+        found.push(physical);
+    }
+    Ok(json!({"clusteringColumns": found}).to_string())
+}
+
+/// The columns by which rows are to be put in order, as the schema spells them, and their types.
+///
+/// # Errors
+///
+/// Invalid argument: `optimize.z_order` for a partition column, a type that has no order, and a column
+/// without statistics; `alter.column` for one that is not there.
+pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Vec<String>>> {
+    let refused = |message: String| Err(Error::invalid("optimize.z_order", message));
+    let schema = StructType::parse(&metadata.schema_string)?;
+    let counted = leaves(&schema);
+    let mut found: Vec<Vec<String>> = Vec::with_capacity(columns.len());
+    for column in columns {
+        let (path, data_type) = leaf(&schema, column)?;
+        let name = clipped(column);
+        if metadata
+            .partition_columns
+            .contains(&column_path_text(&path))
+        {
+            return refused(format!(
+                "{name} is a partition column: rows of a file have one value of it, so leave it out"
+            ));
+        }
+        let boolean = *data_type == DataType::Primitive(PrimitiveType::Boolean);
+        if !data_type.has_order() && !boolean {
+            return refused(format!("rows have no order by {name}: its type has none"));
+        }
+        if !has_statistics(metadata, &counted, &path) {
+            return refused(format!(
+                "the table keeps no statistics on {name}, so that no file would be skipped by it: name it in \
+                 delta.dataSkippingStatsColumns, or raise delta.dataSkippingNumIndexedCols"
+            ));
+        }
+        if found.contains(&path) {
+            return refused(format!("the column {name} is named twice"));
+        }
+        found.push(path);
+    }
+    Ok(found)
+}
+
+/// The columns that a configuration names, as the schema spells them.
+///
+/// # Errors
+///
+/// Corrupt: `optimize.clustering` where the configuration names none of the schema's.
+pub fn clustering_columns(schema: &StructType, configuration: &str) -> Result<Vec<Vec<String>>> {
+    let wrong = || {
+        let message = format!(
+            "the configuration of the domain {CLUSTERING} names no columns of the table: {}",
+            clipped(configuration)
+        );
+        Error::corrupt("optimize.clustering", message)
+    };
+    let value: Value = serde_json::from_str(configuration).map_err(|_| wrong())?;
+    let columns = value.get("clusteringColumns").and_then(Value::as_array);
+    let mut found = Vec::new();
+    for column in columns.ok_or_else(wrong)? {
+        // the protocol's example has plain names, writers have lists of them
+        let names: Vec<String> = match column {
+            Value::String(name) => vec![name.clone()],
+            other => serde_json::from_value(other.clone()).map_err(|_| wrong())?,
+        };
+        let mut open = Some(schema);
+        let mut path = Vec::with_capacity(names.len());
+        for name in &names {
+            let fields = open.ok_or_else(wrong)?.fields();
+            let is_it = |field: &&StructField| field.physical_name().unwrap_or(&field.name) == name;
+            let field = fields.iter().find(is_it).ok_or_else(wrong)?;
+            path.push(field.name.clone());
+            open = match &field.data_type {
+                DataType::Struct(parts) => Some(parts),
+                _ => None,
+            };
+        }
+        found.push(path);
+    }
+    Ok(found)
+}
+
+/// Refuses to let a column go by which the table is clustered.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.clustering`.
+pub fn refuse_if_clustered_by(
+    metadata: &Metadata,
+    configuration: &str,
+    path: &[String],
+) -> Result<()> {
+    let schema = StructType::parse(&metadata.schema_string)?;
+    let dropped = physical_path(&schema, path);
+    let columns: Vec<Vec<String>> = serde_json::from_str::<Value>(configuration)
+        .ok()
+        .and_then(|value| serde_json::from_value(value.get("clusteringColumns")?.clone()).ok())
+        .unwrap_or_default();
+    if columns.iter().any(|column| column.starts_with(&dropped)) {
+        let column = column_path_text(path);
+        let message = format!(
+            "the column {} cannot be dropped: the table is clustered by it; name others with cluster_by first",
+            clipped(&column)
+        );
+        return Err(Error::invalid("alter.clustering", message));
+    }
+    Ok(())
+}
+
+/// The path of a column, as the schema spells it, and its type.
+fn leaf<'a>(schema: &'a StructType, column: &str) -> Result<(Vec<String>, &'a DataType)> {
+    let mut spelled: Vec<String> = Vec::new();
+    let mut found: Option<&DataType> = None;
+    for name in named_path(schema, column) {
+        let fields = match found {
+            None => schema,
+            Some(DataType::Struct(parts)) => parts,
+            Some(_) => return Err(no_way_into(&name)),
+        };
+        if let Some(field) = fields.fields().get(position(fields, &name)?) {
+            spelled.push(field.name.clone());
+            found = Some(&field.data_type);
+        }
+    }
+    match found {
+        Some(data_type) => Ok((spelled, data_type)),
+        None => Err(Error::invalid("alter.column", "no column is named")),
+    }
+}
+
+/// Paths of the columns without parts, in order.
+fn leaves(schema: &StructType) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let mut open: Vec<(Vec<String>, &StructField)> = Vec::new();
+    let path_of =
+        |above: &[String], field: &StructField| [above, std::slice::from_ref(&field.name)].concat();
+    for field in schema.fields().iter().rev() {
+        open.push((path_of(&[], field), field));
+    }
+    while let Some((path, field)) = open.pop() {
+        match &field.data_type {
+            DataType::Struct(parts) => {
+                for part in parts.fields().iter().rev() {
+                    open.push((path_of(&path, part), part));
+                }
+            }
+            _ => found.push(path),
+        }
+    }
+    found
+}
+
+fn has_statistics(metadata: &Metadata, leaves: &[Vec<String>], column: &[String]) -> bool {
+    if let Some(text) = metadata.property("delta.dataSkippingStatsColumns") {
+        let chosen = parse_column_paths(text);
+        return chosen.iter().any(|root| leads_into(column, root));
+    }
+    let first = metadata
+        .property("delta.dataSkippingNumIndexedCols")
+        .and_then(|text| text.trim().parse::<i64>().ok())
+        .unwrap_or(FIRST_COLUMNS);
+    let at = leaves.iter().position(|leaf| leaf == column);
+    first < 0 || at.is_some_and(|at| i64::try_from(at).is_ok_and(|at| at < first))
+}

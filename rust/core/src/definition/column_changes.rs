@@ -1,0 +1,119 @@
+//! Columns, and parts of columns, that stay and become another: their type, their comment, their default,
+//! whether they may be null, and their place. No file is touched.
+//!
+//! Protocol: "Default Columns", "Type Widening".
+
+use super::columns::{Position, column_at, last_of, position, refused, within};
+use super::widening::widen_column;
+use crate::error::{Error, Result};
+use crate::spec::Metadata;
+use crate::spec::column_path::column_path_text;
+use crate::spec::json::clipped;
+use crate::spec::schema::{DataType, StructField, StructType};
+use crate::write::{CURRENT_DEFAULT, check_default, is_identity};
+
+/// One change of a column.
+#[derive(Clone, Debug)]
+pub enum ColumnChange {
+    /// A wider type.
+    Type(DataType),
+    /// What is said of it, or nothing any more.
+    Comment(Option<String>),
+    /// The expression that gives a value to rows without one, or none any more.
+    Default(Option<String>),
+    /// It may be null.
+    DropNotNull,
+    /// It goes to another place in its struct.
+    Move(Position),
+}
+
+/// The old metadata with a column changed.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.column` for a column that is not there, or counts; `alter.column_default`;
+/// as [`widen_column`].
+pub fn change_column(old: &Metadata, path: &[String], change: &ColumnChange) -> Result<Metadata> {
+    let keeps_values = matches!(change, ColumnChange::Comment(_) | ColumnChange::Move(_));
+    if !keeps_values && is_identity(&column_at(old, path)?.1) {
+        let name = column_path_text(path);
+        let message = "it is an identity column, which can only be moved and commented";
+        return Err(refused(format!(
+            "the column {} stays as it is: {message}",
+            clipped(&name)
+        )));
+    }
+    match change {
+        ColumnChange::Comment(comment) => changed(old, path, &mut |field| {
+            set(field, "comment", comment.as_deref());
+            Ok(())
+        }),
+        ColumnChange::Move(to) => moved(old, path, to),
+        ColumnChange::Type(to) => widen_column(old, path, to),
+        ColumnChange::Default(expression) => changed(old, path, &mut |field| {
+            if let Some(expression) = expression {
+                check_default(field, expression).map_err(|cause| {
+                    let message = format!(
+                        "{} is no default of the column {}: it must be an expression without columns, \
+                         with a value of the type of the column",
+                        clipped(expression),
+                        clipped(&field.name)
+                    );
+                    Error::invalid("alter.column_default", message).because(cause)
+                })?;
+            }
+            set(field, CURRENT_DEFAULT, expression.as_deref());
+            Ok(())
+        }),
+        ColumnChange::DropNotNull => changed(old, path, &mut |field| {
+            field.nullable = true;
+            Ok(())
+        }),
+    }
+}
+
+fn set(field: &mut StructField, key: &str, value: Option<&str>) {
+    match value {
+        Some(value) => field.metadata.insert(key.to_owned(), value.into()),
+        None => field.metadata.remove(key),
+    };
+}
+
+fn changed(
+    old: &Metadata,
+    path: &[String],
+    change: &mut dyn FnMut(&mut StructField) -> Result<()>,
+) -> Result<Metadata> {
+    let (name, parent) = last_of(path)?;
+    with_fields(old, parent, &mut |fields| {
+        let at = position(fields, name)?;
+        let mut fields = fields.fields().to_vec();
+        if let Some(field) = fields.get_mut(at) {
+            change(field)?;
+        }
+        Ok(fields)
+    })
+}
+
+fn moved(old: &Metadata, path: &[String], to: &Position) -> Result<Metadata> {
+    let (name, parent) = last_of(path)?;
+    with_fields(old, parent, &mut |fields| {
+        let (from, to) = (position(fields, name)?, to.place_in(fields)?);
+        let mut fields = fields.fields().to_vec();
+        let field = fields.remove(from);
+        fields.insert(if to > from { to.saturating_sub(1) } else { to }, field);
+        Ok(fields)
+    })
+}
+
+fn with_fields(
+    old: &Metadata,
+    parent: &[String],
+    change: &mut dyn FnMut(&StructType) -> Result<Vec<StructField>>,
+) -> Result<Metadata> {
+    let schema = StructType::parse(&old.schema_string)?;
+    Ok(Metadata {
+        schema_string: within(&schema, parent, change)?.to_json(),
+        ..old.clone()
+    })
+}

@@ -1,0 +1,382 @@
+//! Columns, and parts of columns, added, renamed and dropped; no file is touched.
+//!
+//! A path leads into structs by the names of their fields, into arrays by `element`, into maps by `key`
+//! and `value`.
+//!
+//! Protocol: "Column Mapping".
+
+use serde_json::{Map, Value};
+
+use super::{MODE, mode, with_schema};
+use crate::error::{Error, Result};
+use crate::expr::closest_columns;
+use crate::spec::Metadata;
+use crate::spec::column_path::{column_path_text, leads_into, named_path, parse_column_paths};
+use crate::spec::json::clipped;
+use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
+
+const STATISTICS: &str = "delta.dataSkippingStatsColumns";
+
+/// The path that a user names: one name may lead into structs by dots.
+///
+/// # Errors
+///
+/// Corrupt: the schema.
+pub fn path_of(metadata: &Metadata, names: Vec<String>) -> Result<Vec<String>> {
+    match names.as_slice() {
+        [name] => Ok(named_path(
+            &StructType::parse(&metadata.schema_string)?,
+            name,
+        )),
+        _ => Ok(names),
+    }
+}
+
+/// Where a column is among those of its struct, or of the table.
+#[derive(Clone, Debug)]
+pub enum Position {
+    /// Before the others.
+    First,
+    /// After the one of this name.
+    After(String),
+}
+
+impl Position {
+    /// The place that follows this position.
+    pub(super) fn place_in(&self, fields: &StructType) -> Result<usize> {
+        match self {
+            Self::First => Ok(0),
+            Self::After(name) => Ok(position(fields, name)?.saturating_add(1)),
+        }
+    }
+}
+
+/// A column to be added.
+#[derive(Clone, Debug)]
+pub struct NewColumn {
+    /// The struct that gets it as a field; empty for the table itself.
+    pub parent: Vec<String>,
+    /// Its name, its type and its metadata.
+    pub field: StructField,
+    /// Where it goes; `None` for after the others.
+    pub position: Option<Position>,
+}
+
+/// The old metadata with more columns, one after the other. Rows that are there have null in them.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.column` for one that may not be null or is there, for a parent that is no
+/// struct, and for a position after one that is not there.
+pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
+    let before = StructType::parse(&old.schema_string)?;
+    let mut schema = before.clone();
+    for NewColumn {
+        parent,
+        field,
+        position,
+    } in columns
+    {
+        if !field.nullable {
+            let name = clipped(&field.name);
+            return Err(refused(format!(
+                "the column {name} must be nullable: the rows that are there have no value for it"
+            )));
+        }
+        let as_it_was = &mut |fields: &StructType| Ok(fields.fields().to_vec());
+        within(&before, parent, as_it_was)?; // a new struct comes with all of its fields
+        schema = within(&schema, parent, &mut |fields| {
+            refuse_if_taken(fields, &field.name, None)?;
+            let last = fields.fields().len();
+            let place = position.as_ref().map(|one| one.place_in(fields));
+            let mut fields = fields.fields().to_vec();
+            fields.insert(place.transpose()?.unwrap_or(last), field.clone());
+            Ok(fields)
+        })?;
+    }
+    with_schema(old, &schema)
+}
+
+/// The old metadata with a column under another name.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.column` for a column that is not there, is spoken of by a constraint or a
+/// generated column, or has the other name of one that is there; `alter.column_mapping` where columns
+/// are not mapped.
+pub fn rename_column(old: &Metadata, path: &[String], new_name: &str) -> Result<Metadata> {
+    let (schema, parent, name) = mapped_column(old, path)?;
+    let mut was = String::new();
+    let schema = within(&schema, parent, &mut |fields| {
+        let at = position(fields, name)?;
+        refuse_if_taken(fields, new_name, Some(at))?;
+        let mut fields = fields.fields().to_vec();
+        if let Some(field) = fields.get_mut(at) {
+            was = std::mem::replace(&mut field.name, new_name.to_owned());
+        }
+        Ok(fields)
+    })?;
+    let mut new = old.clone();
+    new.schema_string = schema.to_json();
+    if parent.is_empty() {
+        let partitions = new.partition_columns.iter_mut();
+        for column in partitions.filter(|column| **column == was) {
+            new_name.clone_into(column);
+        }
+    }
+    change_statistics(&mut new, |named| {
+        if leads_into(named, path)
+            && let Some(renamed) = named.get_mut(parent.len())
+        {
+            new_name.clone_into(renamed);
+        }
+        true
+    });
+    Ok(new)
+}
+
+/// The old metadata without these columns.
+///
+/// # Errors
+///
+/// As [`rename_column`]; `alter.column` for a partition column, for the last one of its struct, and for one
+/// that another of them speaks of.
+pub fn drop_columns(old: &Metadata, paths: &[Vec<String>]) -> Result<Metadata> {
+    for path in paths {
+        mapped_column(old, path)?;
+    }
+    paths
+        .iter()
+        .try_fold(old.clone(), |old, path| drop_column(&old, path))
+}
+
+fn drop_column(old: &Metadata, path: &[String]) -> Result<Metadata> {
+    let (schema, parent, name) = mapped_column(old, path)?;
+    let kept = |why: &str| {
+        let column = column_path_text(path);
+        refused(format!(
+            "the column {} cannot be dropped: {why}",
+            clipped(&column)
+        ))
+    };
+    let schema = within(&schema, parent, &mut |fields| {
+        let at = position(fields, name)?;
+        let mut fields = fields.fields().to_vec();
+        let dropped = fields.remove(at);
+        let partitions: &[String] = match parent {
+            [] => &old.partition_columns,
+            _ => &[],
+        };
+        if partitions.contains(&dropped.name) {
+            return Err(kept("the table is partitioned by it"));
+        }
+        let in_files = |field: &StructField| !partitions.contains(&field.name);
+        match (fields.iter().any(in_files), parent) {
+            (true, _) => Ok(fields),
+            (false, []) => Err(kept("no column would be left in the files")),
+            (false, _) => Err(kept("its struct would be left without fields; drop that")),
+        }
+    })?;
+    let mut new = old.clone();
+    new.schema_string = schema.to_json();
+    change_statistics(&mut new, |named| !leads_into(named, path));
+    Ok(new)
+}
+
+/// A column, or a part of one, with the path to it: the names are those of the schema.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.column` for a column that is not there. Corrupt: the schema.
+pub fn column_at(metadata: &Metadata, path: &[String]) -> Result<(Vec<String>, StructField)> {
+    let (last, parents) = last_of(path)?;
+    let schema = StructType::parse(&metadata.schema_string)?;
+    let mut names = Vec::with_capacity(path.len());
+    let mut within = DataType::Struct(Box::new(schema));
+    for step in parents {
+        let field = part_of(&within, step)?;
+        names.push(field.name);
+        within = field.data_type;
+    }
+    let found = part_of(&within, last)?;
+    names.push(found.name.clone());
+    Ok((names, found))
+}
+
+/// A part of a column as a field.
+fn part_of(data_type: &DataType, step: &str) -> Result<StructField> {
+    let (data_type, nullable) = match (data_type, step) {
+        (DataType::Struct(fields), name) => {
+            let field = fields.fields().get(position(fields, name)?);
+            return field.cloned().ok_or_else(|| no_way_into(name));
+        }
+        (DataType::Array(array), "element") => (&array.element_type, array.contains_null),
+        (DataType::Map(map), "key") => (&map.key_type, false),
+        (DataType::Map(map), "value") => (&map.value_type, map.value_contains_null),
+        (_, step) => return Err(no_way_into(step)),
+    };
+    Ok(StructField {
+        name: step.to_owned(),
+        data_type: data_type.clone(),
+        nullable,
+        metadata: Map::new(),
+    })
+}
+
+/// The place of a field.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.column` where there is none of that name; those with names like it are offered.
+pub fn position(fields: &StructType, name: &str) -> Result<usize> {
+    let found = fields.field(name).map(|field| field.name.clone());
+    let at = |found: String| fields.fields().iter().position(|field| field.name == found);
+    found.and_then(at).ok_or_else(|| {
+        let offer = closest_columns(name, fields);
+        refused(format!("there is no column {}: {offer}", clipped(name)))
+    })
+}
+
+/// The error of a step that leads nowhere.
+pub fn no_way_into(step: &str) -> Error {
+    refused(format!(
+        "there is nothing named {} in this column: structs have fields, arrays `element`, maps `key` and `value`",
+        clipped(step)
+    ))
+}
+
+pub(super) fn refused(message: String) -> Error {
+    Error::invalid("alter.column", message)
+}
+
+pub(super) fn last_of(path: &[String]) -> Result<(&String, &[String])> {
+    path.split_last()
+        .ok_or_else(|| refused("no column is named".to_owned()))
+}
+
+fn refuse_if_taken(fields: &StructType, name: &str, but: Option<usize>) -> Result<()> {
+    if name.is_empty() {
+        return Err(refused("a column needs a name".to_owned()));
+    }
+    match fields.field(name) {
+        Some(field) if but.and_then(|at| fields.fields().get(at)) != Some(field) => {
+            let message = "there is a column of that name (upper and lower case ignored)";
+            Err(refused(format!("{}: {message}", clipped(&field.name))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The schema with other fields in the struct that a path leads to.
+pub(super) fn within(
+    schema: &StructType,
+    path: &[String],
+    change: &mut dyn FnMut(&StructType) -> Result<Vec<StructField>>,
+) -> Result<StructType> {
+    let Some((name, rest)) = path.split_first() else {
+        return StructType::new(change(schema)?);
+    };
+    let at = position(schema, name)?;
+    let mut fields = schema.fields().to_vec();
+    if let Some(field) = fields.get_mut(at) {
+        field.data_type = within_type(&field.data_type, rest, change)?;
+    }
+    StructType::new(fields)
+}
+
+fn within_type(
+    data_type: &DataType,
+    path: &[String],
+    change: &mut dyn FnMut(&StructType) -> Result<Vec<StructField>>,
+) -> Result<DataType> {
+    let step = path.split_first().map(|(step, rest)| (step.as_str(), rest));
+    Ok(match (data_type, step) {
+        (DataType::Struct(fields), _) => DataType::Struct(Box::new(within(fields, path, change)?)),
+        (DataType::Array(array), Some(("element", rest))) => DataType::Array(Box::new(ArrayType {
+            element_type: within_type(&array.element_type, rest, change)?,
+            ..(**array).clone()
+        })),
+        (DataType::Map(map), Some(("key", rest))) => DataType::Map(Box::new(MapType {
+            key_type: within_type(&map.key_type, rest, change)?,
+            ..(**map).clone()
+        })),
+        (DataType::Map(map), Some(("value", rest))) => DataType::Map(Box::new(MapType {
+            value_type: within_type(&map.value_type, rest, change)?,
+            ..(**map).clone()
+        })),
+        (_, Some((step, _))) => return Err(no_way_into(step)),
+        (_, None) => return Err(refused("only structs have fields".to_owned())),
+    })
+}
+
+/// A column that may get another name, or go: the schema, the way to its struct, and its name.
+fn mapped_column<'a>(
+    old: &Metadata,
+    path: &'a [String],
+) -> Result<(StructType, &'a [String], &'a String)> {
+    let (name, parent) = last_of(path)?;
+    let schema = StructType::parse(&old.schema_string)?;
+    within(&schema, parent, &mut |fields| {
+        position(fields, name).map(|_| fields.fields().to_vec())
+    })?;
+    if mode(old) == "none" {
+        let message = format!(
+            "columns of this table are known by their names in the files: set {MODE} to name first"
+        );
+        return Err(Error::invalid("alter.column_mapping", message));
+    }
+    refuse_if_spoken_of(old, &schema, path)?;
+    Ok((schema, parent, name))
+}
+
+/// A column that a constraint or a generated column speaks of stays as it is.
+pub fn refuse_if_spoken_of(old: &Metadata, schema: &StructType, path: &[String]) -> Result<()> {
+    let constraints = old.configuration.iter().filter_map(|(key, text)| {
+        key.to_ascii_lowercase()
+            .starts_with("delta.constraints.")
+            .then_some(text.as_str())
+    });
+    let generated = schema.fields().iter().filter_map(|field| {
+        field
+            .metadata
+            .get("delta.generationExpression")
+            .and_then(Value::as_str)
+    });
+    let speaks = |text: &str| {
+        let word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let text = text.to_lowercase();
+        let has = |name: &String| {
+            text.split(|letter| !word(letter))
+                .any(|found| found == name)
+        };
+        path.iter()
+            .map(|name| name.to_lowercase())
+            .all(|name| has(&name))
+    };
+    match constraints.chain(generated).find(|text| speaks(text)) {
+        None => Ok(()),
+        Some(text) => {
+            let column = column_path_text(path);
+            let column = clipped(&column);
+            Err(refused(format!(
+                "the column {column} is spoken of by {}",
+                clipped(text)
+            )))
+        }
+    }
+}
+
+/// The columns that keep statistics are named by their names of today.
+fn change_statistics(metadata: &mut Metadata, mut keeps: impl FnMut(&mut Vec<String>) -> bool) {
+    let property = metadata.configuration.iter_mut();
+    let named = |(key, _): &(&String, &mut String)| key.eq_ignore_ascii_case(STATISTICS);
+    if let Some((_, text)) = property.into_iter().find(named) {
+        let mut paths = parse_column_paths(text);
+        let before = paths.clone();
+        paths.retain_mut(|path| keeps(path));
+        if paths != before {
+            let texts: Vec<_> = paths.iter().map(|path| column_path_text(path)).collect();
+            *text = texts.join(",");
+        }
+    }
+}

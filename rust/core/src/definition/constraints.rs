@@ -1,0 +1,65 @@
+//! CHECK constraints: properties that hold SQL.
+//!
+//! Protocol: "CHECK Constraints".
+
+use super::StructType;
+use crate::error::{Error, Result};
+use crate::expr::Predicate;
+use crate::spec::Metadata;
+use crate::spec::json::clipped;
+
+const PREFIX: &str = "delta.constraints.";
+
+/// The old metadata with one more constraint, and the rows that break it.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.constraint` for a name that is empty or taken; an expression that does not
+/// parse, or names a column that is not there.
+pub fn add_constraint(
+    old: &Metadata,
+    name: &str,
+    expression: &str,
+) -> Result<(Metadata, Predicate)> {
+    let name = name.trim().to_lowercase();
+    if name.is_empty() {
+        let message = "a constraint needs a name";
+        return Err(Error::invalid("alter.constraint", message));
+    }
+    let key = format!("{PREFIX}{name}");
+    if let Some(known) = old.property(&key) {
+        let message = format!(
+            "there is a constraint {} already: {}",
+            clipped(&name),
+            clipped(known)
+        );
+        return Err(Error::invalid("alter.constraint", message));
+    }
+    let broken = Predicate::parse_sql(expression)?.not_true();
+    broken.bind(&StructType::parse(&old.schema_string)?)?;
+    let mut new = old.clone();
+    new.configuration.insert(key, expression.trim().to_owned());
+    Ok((new, broken))
+}
+
+/// The old metadata without a constraint, and its expression; None where there is none.
+pub fn drop_constraint(old: &Metadata, name: &str) -> Option<(Metadata, String)> {
+    let wanted = format!("{PREFIX}{}", name.trim());
+    let mut new = old.clone();
+    let key = new
+        .configuration
+        .keys()
+        .find(|key| key.eq_ignore_ascii_case(&wanted))?;
+    let key = key.clone();
+    let expression = new.configuration.remove(&key)?;
+    Some((new, expression))
+}
+
+/// The names of all constraints.
+pub fn constraint_names(metadata: &Metadata) -> Vec<String> {
+    let names = metadata.configuration.keys().filter_map(|key| {
+        let lowered = key.to_lowercase();
+        lowered.strip_prefix(PREFIX).map(ToOwned::to_owned)
+    });
+    names.collect()
+}

@@ -1,0 +1,237 @@
+//! New metadata from old: properties set and unset; columns mapped to names in files.
+//!
+//! Protocol: "Column Mapping", "Row Tracking", "Table Properties".
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+use crate::spec::json::clipped;
+use crate::spec::property_rules::{checked_properties, is_consumed};
+use crate::spec::schema::{StructField, StructType};
+use crate::spec::{Metadata, Protocol};
+
+use crate::write::random::new_id;
+
+pub mod clone;
+pub mod clustering;
+pub mod column_changes;
+pub mod columns;
+pub mod constraints;
+pub mod drop_feature;
+pub mod replace;
+pub mod widening;
+
+/// The property that SQL sets for the description of a table.
+const COMMENT: &str = "comment";
+const MODE: &str = "delta.columnMapping.mode";
+const MAX_ID: &str = "delta.columnMapping.maxColumnId";
+const ID: &str = "delta.columnMapping.id";
+const PHYSICAL: &str = "delta.columnMapping.physicalName";
+
+/// Names of the columns in which files keep the ids of rows, and what the names begin with.
+const ROW_TRACKING_COLUMNS: [(&str, &str); 2] = [
+    (
+        "delta.rowTracking.materializedRowIdColumnName",
+        "_row-id-col-",
+    ),
+    (
+        "delta.rowTracking.materializedRowCommitVersionColumnName",
+        "_row-commit-version-col-",
+    ),
+];
+
+/// Metadata of a new table.
+///
+/// # Errors
+///
+/// Invalid argument: a property.
+pub fn new_metadata(
+    schema: &StructType,
+    partition_columns: Vec<String>,
+    properties: &BTreeMap<String, String>,
+    created_time: i64,
+) -> Result<Metadata> {
+    let metadata = unmapped(schema, partition_columns, properties, created_time)?;
+    mapped(metadata, true)
+}
+
+/// Metadata of a table whose files are there already: they have the names of the columns.
+///
+/// # Errors
+///
+/// Invalid argument: a property.
+pub fn adopted_metadata(
+    schema: &StructType,
+    partition_columns: Vec<String>,
+    properties: &BTreeMap<String, String>,
+    created_time: i64,
+) -> Result<Metadata> {
+    let metadata = unmapped(schema, partition_columns, properties, created_time)?;
+    mapped(metadata, false)
+}
+
+fn unmapped(
+    schema: &StructType,
+    partition_columns: Vec<String>,
+    properties: &BTreeMap<String, String>,
+    created_time: i64,
+) -> Result<Metadata> {
+    Ok(Metadata {
+        id: new_id(),
+        schema_string: schema.to_json(),
+        partition_columns,
+        created_time: Some(created_time),
+        configuration: checked_properties(properties)?,
+        ..Metadata::default()
+    })
+}
+
+/// What the log of a new table begins with: its metadata, and the protocol that follows from them.
+///
+/// # Errors
+///
+/// As [`Protocol::for_new_table`]; Unsupported: `protocol.writer_features`.
+pub fn first_actions(metadata: Metadata) -> Result<(Metadata, Protocol)> {
+    let protocol = Protocol::for_new_table(&metadata)?;
+    protocol.check_writable()?;
+    let metadata = with_needed_properties(without_consumed(metadata), &protocol);
+    Ok((metadata, protocol))
+}
+
+/// Properties that say which protocol a table is to have never reach the log.
+pub(super) fn without_consumed(mut metadata: Metadata) -> Metadata {
+    metadata.configuration.retain(|key, _| !is_consumed(key));
+    metadata
+}
+
+/// The old metadata with these properties set; `comment` is the description, as in SQL.
+///
+/// # Errors
+///
+/// Invalid argument: a property; `alter.column_mapping` for a change of mode that would need rewriting
+/// files.
+pub fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> Result<Metadata> {
+    let mut new = old.clone();
+    for (key, value) in checked_properties(properties)? {
+        if key == COMMENT {
+            new.description = Some(value);
+            continue;
+        }
+        new.configuration
+            .retain(|known, _| !known.eq_ignore_ascii_case(&key));
+        new.configuration.insert(key, value);
+    }
+    check_mode(old, &new)?;
+    mapped(new, false)
+}
+
+/// The old metadata without these properties; `if_exists`: those that are not set are passed over.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.property_absent`, `alter.column_mapping`.
+pub fn unset_properties(old: &Metadata, keys: &[String], if_exists: bool) -> Result<Metadata> {
+    let mut new = old.clone();
+    for key in keys {
+        let before = new.configuration.len();
+        new.configuration
+            .retain(|known, _| !known.eq_ignore_ascii_case(key));
+        let described = key == COMMENT && new.description.take().is_some();
+        if before == new.configuration.len() && !described && !if_exists {
+            let message = format!("the property {} is not set", clipped(key));
+            return Err(Error::invalid("alter.property_absent", message));
+        }
+    }
+    check_mode(old, &new)?;
+    Ok(new)
+}
+
+fn mode(metadata: &Metadata) -> String {
+    metadata
+        .property(MODE)
+        .unwrap_or("none")
+        .to_ascii_lowercase()
+}
+
+fn check_mode(old: &Metadata, new: &Metadata) -> Result<()> {
+    let (before, after) = (mode(old), mode(new));
+    if before == after || (before == "none" && after == "name") {
+        return Ok(());
+    }
+    let message = format!(
+        "{MODE} cannot go from {before} to {after} on a table that exists: only from none to name"
+    );
+    Err(Error::invalid("alter.column_mapping", message))
+}
+
+/// The old metadata with another schema, which has all of its columns and parts of columns, and more.
+///
+/// # Errors
+///
+/// Corrupt: `schema.duplicate_column`.
+pub fn with_schema(old: &Metadata, schema: &StructType) -> Result<Metadata> {
+    let new = Metadata {
+        schema_string: schema.to_json(),
+        ..old.clone()
+    };
+    mapped(new, true)
+}
+
+/// Gives ids and names in files to columns that lack them, where the table maps columns. `fresh`: the
+/// columns are new, and so are their names in files.
+fn mapped(mut metadata: Metadata, fresh: bool) -> Result<Metadata> {
+    if mode(&metadata) == "none" {
+        return Ok(metadata);
+    }
+    let mut schema = StructType::parse(&metadata.schema_string)?;
+    let mut last = newest_id(&metadata, &schema);
+    schema.change_fields(&mut |field| {
+        if field.column_id().is_none() {
+            last += 1;
+            field.metadata.insert(ID.to_owned(), last.into());
+        }
+        if field.physical_name().is_none() {
+            let name = if fresh {
+                format!("col-{}", new_id())
+            } else {
+                field.name.clone()
+            };
+            field.metadata.insert(PHYSICAL.to_owned(), name.into());
+        }
+    });
+    metadata.schema_string = schema.to_json();
+    metadata
+        .configuration
+        .insert(MAX_ID.to_owned(), last.to_string());
+    Ok(metadata)
+}
+
+/// The greatest id that a column has or had; 0 where there is none.
+fn newest_id(metadata: &Metadata, schema: &StructType) -> i64 {
+    let known = metadata
+        .property(MAX_ID)
+        .and_then(|text| text.parse::<i64>().ok());
+    let used = schema.all_fields().filter_map(StructField::column_id);
+    used.chain(known).max().unwrap_or(0).max(0)
+}
+
+/// Properties that features of the protocol ask for: names of the columns in which files keep the ids of
+/// rows, and timestamps of commits where a catalog manages them.
+pub(super) fn with_needed_properties(mut metadata: Metadata, protocol: &Protocol) -> Metadata {
+    if protocol.is_supported("rowTracking") {
+        for (key, prefix) in ROW_TRACKING_COLUMNS {
+            let name = || format!("{prefix}{}", new_id());
+            metadata
+                .configuration
+                .entry(key.to_owned())
+                .or_insert_with(name);
+        }
+    }
+    let timestamps = "delta.enableInCommitTimestamps";
+    if protocol.is_catalog_managed() && metadata.property(timestamps).is_none() {
+        metadata
+            .configuration
+            .insert(timestamps.to_owned(), "true".to_owned());
+    }
+    metadata
+}

@@ -1,0 +1,133 @@
+//! Metadata that take the place of a table's: what CREATE OR REPLACE, and an overwrite with other columns, keep
+//! of the old ones.
+//!
+//! The table gets another id, schema, partitioning and properties. What readers of older versions rely on
+//! stays: names that hold the ids of rows, and ids and names in files of columns that stay as they were.
+//! Deletion vectors and row tracking stay enabled unless the new properties say otherwise.
+//!
+//! Not part of the protocol; rules as in the reference implementation.
+
+use std::collections::BTreeMap;
+
+use super::{ID, MAX_ID, PHYSICAL, ROW_TRACKING_COLUMNS, mapped, mode, newest_id, unmapped};
+use crate::error::Result;
+use crate::spec::Metadata;
+use crate::spec::schema::{DataType, StructField, StructType, same_name};
+
+/// Properties that stay enabled.
+const STAY_ENABLED: [&str; 2] = ["delta.enableDeletionVectors", "delta.enableRowTracking"];
+
+/// Metadata of the table that replaces one with the metadata `old`.
+///
+/// # Errors
+///
+/// Invalid argument: a property. Corrupt: the old schema.
+pub fn replaced_metadata(
+    old: &Metadata,
+    schema: &StructType,
+    partition_columns: Vec<String>,
+    properties: &BTreeMap<String, String>,
+    created_time: i64,
+) -> Result<Metadata> {
+    let mut new = unmapped(schema, partition_columns, properties, created_time)?;
+    for key in STAY_ENABLED {
+        if let Some(value) = old.property(key)
+            && old.is_on(key)
+            && new.property(key).is_none()
+        {
+            new.configuration.insert(key.to_owned(), value.to_owned());
+        }
+    }
+    for (key, _) in ROW_TRACKING_COLUMNS {
+        if let Some(name) = old.property(key) {
+            new.configuration.insert(key.to_owned(), name.to_owned());
+        }
+    }
+    if mode(&new) != "none" {
+        keep_ids(&mut new, schema, old)?;
+    }
+    mapped(new, true)
+}
+
+/// Metadata of a table whose rows are all replaced, together with their columns. The rest stays.
+///
+/// # Errors
+///
+/// Corrupt: the old schema.
+pub fn overwritten_metadata(
+    old: &Metadata,
+    schema: &StructType,
+    partition_columns: Vec<String>,
+) -> Result<Metadata> {
+    let mut new = Metadata {
+        schema_string: schema.to_json(),
+        partition_columns,
+        ..old.clone()
+    };
+    if mode(&new) != "none" {
+        keep_ids(&mut new, schema, old)?;
+    }
+    mapped(new, true)
+}
+
+/// Gives columns that stay their ids and names in files. Ids never come back: those of new columns follow
+/// the greatest that ever was.
+fn keep_ids(new: &mut Metadata, schema: &StructType, old: &Metadata) -> Result<()> {
+    let known = StructType::parse(&old.schema_string)?;
+    let last = newest_id(old, &known);
+    new.configuration
+        .insert(MAX_ID.to_owned(), last.to_string());
+    if mode(new) == mode(old) {
+        new.schema_string = with_known_ids(schema, &known)?.to_json();
+    }
+    Ok(())
+}
+
+/// The fields, those of an unchanged type with their old ids and names in files.
+fn with_known_ids(new: &StructType, old: &StructType) -> Result<StructType> {
+    let fields = new.fields().iter().map(|field| -> Result<StructField> {
+        let Some(known) = old.field(&field.name) else {
+            return Ok(field.clone());
+        };
+        let mut kept = field.clone();
+        if is_same_type(&field.data_type, &known.data_type) {
+            for key in [ID, PHYSICAL] {
+                if let Some(value) = known.metadata.get(key) {
+                    kept.metadata.insert(key.to_owned(), value.clone());
+                }
+            }
+        }
+        let mut parts = |new: &DataType, old: &DataType| match (new, old) {
+            (DataType::Struct(new), DataType::Struct(old)) => {
+                let known = with_known_ids(new, old)?;
+                Ok(Some(DataType::Struct(Box::new(known))))
+            }
+            _ => Ok(None),
+        };
+        kept.data_type = field.data_type.joined(&known.data_type, &mut parts)?;
+        Ok(kept)
+    });
+    StructType::new(fields.collect::<Result<_>>()?)
+}
+
+/// Whether two types hold the same values, whatever is said of their parts beside that.
+fn is_same_type(one: &DataType, other: &DataType) -> bool {
+    match (one, other) {
+        (DataType::Primitive(one), DataType::Primitive(other)) => one == other,
+        (DataType::Array(one), DataType::Array(other)) => {
+            is_same_type(&one.element_type, &other.element_type)
+        }
+        (DataType::Map(one), DataType::Map(other)) => {
+            is_same_type(&one.key_type, &other.key_type)
+                && is_same_type(&one.value_type, &other.value_type)
+        }
+        (DataType::Struct(one), DataType::Struct(other)) => {
+            one.fields().len() == other.fields().len()
+                && one.fields().iter().zip(other.fields()).all(|(one, other)| {
+                    same_name(&one.name, &other.name)
+                        && is_same_type(&one.data_type, &other.data_type)
+                })
+        }
+        _ => false,
+    }
+}

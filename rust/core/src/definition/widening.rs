@@ -1,0 +1,122 @@
+//! Columns of a wider type; no file is touched.
+//!
+//! Protocol: "Type Widening".
+
+use serde_json::{Value, json};
+
+use super::columns::{no_way_into, position, refuse_if_spoken_of};
+use crate::error::{Error, Result};
+use crate::spec::Metadata;
+use crate::spec::schema::{DataType, StructField, StructType};
+
+/// The property of tables whose columns may get wider types.
+pub const TYPE_WIDENING: &str = "delta.enableTypeWidening";
+/// Where a field remembers its former types.
+pub const CHANGES: &str = "delta.typeChanges";
+
+/// The old metadata with a column, or a part of one, of a wider type. `path` leads into structs by the
+/// names of their fields, into arrays by `element`, into maps by `key` and `value`.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.type_widening` where the table does not widen types, or not so;
+/// `alter.column` for a column that is not there, or is spoken of by a constraint or a generated column.
+pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Metadata> {
+    if !old.is_on(TYPE_WIDENING) {
+        let message =
+            format!("types of this table are not widened: set {TYPE_WIDENING} to true first");
+        return Err(Error::invalid("alter.type_widening", message));
+    }
+    let schema = StructType::parse(&old.schema_string)?;
+    let Some((first, rest)) = path.split_first() else {
+        return Err(Error::invalid("alter.column", "no column is named"));
+    };
+    let at = position(&schema, first)?;
+    refuse_if_spoken_of(old, &schema, path)?;
+    let mut fields = schema.fields().to_vec();
+    if let Some(field) = fields.get_mut(at) {
+        widen_field(field, rest, to)?;
+    }
+    Ok(Metadata {
+        schema_string: StructType::new(fields)?.to_json(),
+        ..old.clone()
+    })
+}
+
+fn widen_field(field: &mut StructField, path: &[String], to: &DataType) -> Result<()> {
+    let mut within = Vec::new();
+    if let Some((before, after)) = widen_type(&mut field.data_type, path, to, &mut within)? {
+        remember(field, &within, &before, &after);
+    }
+    Ok(())
+}
+
+/// The names of the types before and after, where no field between remembers them. `within` is the way
+/// from the field to the type.
+fn widen_type(
+    from: &mut DataType,
+    path: &[String],
+    to: &DataType,
+    within: &mut Vec<&'static str>,
+) -> Result<Option<(String, String)>> {
+    let Some((name, rest)) = path.split_first() else {
+        let names = (name_of(from), name_of(to));
+        let fits = match (&*from, to) {
+            (DataType::Primitive(old), DataType::Primitive(new)) => old.widens_to(new),
+            _ => false,
+        };
+        if !fits {
+            return Err(refused(&names.0, &names.1));
+        }
+        *from = to.clone();
+        return Ok(Some(names));
+    };
+    let (step, inner) = match (from, name.as_str()) {
+        (DataType::Struct(parts), name) => {
+            let mut fields = parts.fields().to_vec();
+            let at = position(parts, name)?;
+            if let Some(inner) = fields.get_mut(at) {
+                widen_field(inner, rest, to)?;
+            }
+            **parts = StructType::new(fields)?;
+            return Ok(None);
+        }
+        (DataType::Array(array), "element") => ("element", &mut array.element_type),
+        (DataType::Map(map), "key") => ("key", &mut map.key_type),
+        (DataType::Map(map), "value") => ("value", &mut map.value_type),
+        (_, name) => return Err(no_way_into(name)),
+    };
+    within.push(step);
+    widen_type(inner, rest, to, within)
+}
+
+fn remember(field: &mut StructField, within: &[&str], from: &str, to: &str) {
+    let mut change = json!({"fromType": from, "toType": to});
+    if let (Some(change), false) = (change.as_object_mut(), within.is_empty()) {
+        change.insert("fieldPath".to_owned(), within.join(".").into());
+    }
+    let changes = field
+        .metadata
+        .entry(CHANGES)
+        .or_insert_with(|| Value::Array(Vec::new()));
+    match changes {
+        Value::Array(changes) => changes.push(change),
+        other => *other = Value::Array(vec![change]),
+    }
+}
+
+/// The name of a type, without its parts.
+pub fn name_of(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Primitive(primitive) => primitive.to_string(),
+        DataType::Array(_) => "array".to_owned(),
+        DataType::Map(_) => "map".to_owned(),
+        DataType::Struct(_) => "struct".to_owned(),
+    }
+}
+
+fn refused(from: &str, to: &str) -> Error {
+    let message =
+        format!("{from} is not widened to {to}: files that are there could not be read so");
+    Error::invalid("alter.type_widening", message)
+}

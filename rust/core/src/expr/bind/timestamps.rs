@@ -1,0 +1,210 @@
+//! Predicates that are meant in a time zone: clock times in them become moments.
+//!
+//! A text, a date or a `TIMESTAMP` without a zone that is compared with a timestamp is a time on the
+//! clock of the session's time zone. A caller who knows the zone gets these times and returns the moments.
+//! What depends on the zone in another way, such as `hour(at) = 3`, is left out; so are conditions on
+//! timestamps that partition a table, whose texts in the log may be clock times of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::columns::Columns;
+use super::values::Family;
+use crate::error::{Error, Result};
+use crate::expr::node::formula::Formula;
+use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
+use crate::expr::value::literal::Literal;
+use crate::spec::schema::StructType;
+use crate::spec::values::has_zone;
+
+impl Predicate {
+    /// The clock times that are compared with timestamps, as texts.
+    ///
+    /// # Arguments
+    ///
+    /// * `partitions`: the table's partition columns.
+    ///
+    /// # Errors
+    ///
+    /// Invalid: `filter.column`.
+    pub fn clock_times(
+        &self,
+        schema: &StructType,
+        partitions: &[String],
+    ) -> Result<BTreeSet<String>> {
+        let mut found = BTreeSet::new();
+        let mut moment = |text: &str| {
+            found.insert(text.to_owned());
+            Some(0)
+        };
+        Zoned::new(schema, partitions, &mut moment).weakened(&self.root)?;
+        Ok(found)
+    }
+
+    /// What holds wherever this predicate does: itself with moments for clock times, without what
+    /// depends on the time zone in another way. `None` where nothing is left.
+    ///
+    /// # Arguments
+    ///
+    /// * `partitions`: the table's partition columns.
+    /// * `moments`: microseconds since 1970-01-01T00:00:00 UTC for what [`Self::clock_times`] gives.
+    ///
+    /// # Errors
+    ///
+    /// Invalid: `filter.column`.
+    pub fn with_moments(
+        &self,
+        schema: &StructType,
+        partitions: &[String],
+        moments: &BTreeMap<String, i64>,
+    ) -> Result<Option<Self>> {
+        let mut moment = |text: &str| moments.get(text).copied();
+        let root = Zoned::new(schema, partitions, &mut moment).weakened(&self.root)?;
+        Ok(root.map(|root| Self { root }))
+    }
+}
+
+struct Zoned<'a> {
+    schema: &'a StructType,
+    partitions: &'a [String],
+    columns: Columns<'a>,
+    moment: &'a mut dyn FnMut(&str) -> Option<i64>,
+}
+
+impl<'a> Zoned<'a> {
+    fn new(
+        schema: &'a StructType,
+        partitions: &'a [String],
+        moment: &'a mut dyn FnMut(&str) -> Option<i64>,
+    ) -> Self {
+        Self {
+            schema,
+            partitions,
+            columns: Columns::new(schema),
+            moment,
+        }
+    }
+
+    /// A condition that holds wherever this one does.
+    fn weakened(&mut self, expr: &Expr) -> Result<Option<Expr>> {
+        Ok(match expr {
+            Expr::And(parts) => {
+                let parts = self.each(parts, Self::weakened)?;
+                let parts: Vec<_> = parts.into_iter().flatten().collect();
+                (!parts.is_empty()).then(|| Expr::all(parts))
+            }
+            Expr::Or(parts) => {
+                let parts = self.each(parts, Self::weakened)?;
+                parts.into_iter().collect::<Option<_>>().map(Expr::any)
+            }
+            other => self.exact(other)?,
+        })
+    }
+
+    /// The same condition; `None` where it depends on the time zone.
+    fn exact(&mut self, expr: &Expr) -> Result<Option<Expr>> {
+        let boxed = |inner: Option<Expr>| inner.map(Box::new);
+        Ok(match expr {
+            Expr::And(parts) => {
+                let parts = self.each(parts, Self::exact)?;
+                parts.into_iter().collect::<Option<_>>().map(Expr::all)
+            }
+            Expr::Or(parts) => {
+                let parts = self.each(parts, Self::exact)?;
+                parts.into_iter().collect::<Option<_>>().map(Expr::any)
+            }
+            Expr::Not(inner) => boxed(self.exact(inner)?).map(Expr::Not),
+            Expr::IsNull(inner) => boxed(self.exact(inner)?).map(Expr::IsNull),
+            Expr::Is(inner, value) => {
+                boxed(self.exact(inner)?).map(|inner| Expr::Is(inner, *value))
+            }
+            Expr::Compare(left, op, right) => {
+                let sides = match (left, right) {
+                    (Operand::Column(path), Operand::Literal(literal)) => self
+                        .literal(path, literal)?
+                        .map(|literal| (left.clone(), Operand::Literal(literal))),
+                    (Operand::Literal(literal), Operand::Column(path)) => self
+                        .literal(path, literal)?
+                        .map(|literal| (Operand::Literal(literal), right.clone())),
+                    (Operand::Column(one), Operand::Column(other)) => {
+                        let mut zoned = |path| {
+                            let is_moment = self.columns.find(path)?.1 == Family::Timestamp;
+                            Ok::<_, Error>((is_moment, is_moment && self.is_partition(path)))
+                        };
+                        let same = matches!(
+                            (zoned(one)?, zoned(other)?),
+                            ((false, _), (false, _)) | ((true, false), (true, false))
+                        );
+                        same.then(|| (left.clone(), right.clone()))
+                    }
+                    (Operand::Literal(_), Operand::Literal(_)) => None,
+                };
+                sides.map(|(left, right)| Expr::Compare(left, *op, right))
+            }
+            Expr::In(path, list) => {
+                let mut moments = Vec::with_capacity(list.len());
+                for literal in list {
+                    moments.push(self.literal(path, literal)?);
+                }
+                let list = moments.into_iter().collect::<Option<_>>();
+                list.map(|list| Expr::In(path.clone(), list))
+            }
+            Expr::Computed(formula) => (!self.is_zoned(formula)).then(|| expr.clone()),
+            Expr::Value(_) | Expr::Like { .. } => Some(expr.clone()),
+        })
+    }
+
+    fn each(
+        &mut self,
+        parts: &[Expr],
+        change: fn(&mut Self, &Expr) -> Result<Option<Expr>>,
+    ) -> Result<Vec<Option<Expr>>> {
+        parts.iter().map(|part| change(self, part)).collect()
+    }
+
+    /// A literal that is compared with a column.
+    fn literal(&mut self, path: &Path, literal: &Literal) -> Result<Option<Literal>> {
+        let family = self.columns.find(path)?.1;
+        if family == Family::Timestamp && self.is_partition(path) {
+            return Ok(None);
+        }
+        let clock = match (&family, literal) {
+            (Family::Timestamp, Literal::String(text)) if !has_zone(text) => text.clone(),
+            (
+                Family::Timestamp,
+                Literal::Date(_) | Literal::TimestampNtz(_) | Literal::LocalTimestamp(_),
+            ) => text(literal),
+            (Family::Date | Family::TimestampNtz, Literal::Timestamp(_))
+            | (Family::TimestampNtz, Literal::LocalTimestamp(_)) => return Ok(None),
+            _ => return Ok(Some(literal.clone())),
+        };
+        Ok((self.moment)(&clock).map(Literal::Timestamp))
+    }
+
+    fn is_partition(&self, path: &Path) -> bool {
+        let is =
+            |name: &String| matches!(path.0.as_slice(), [only] if only.eq_ignore_ascii_case(name));
+        self.partitions.iter().any(is)
+    }
+
+    /// Whether a formula may have another value in another time zone.
+    fn is_zoned(&self, formula: &Formula) -> bool {
+        let named = |word: &String| {
+            let mut fields = self.schema.fields().iter();
+            fields.find(|field| field.name.eq_ignore_ascii_case(word))
+        };
+        formula.words().iter().any(|word| match named(word) {
+            Some(field) => matches!(
+                Family::of(&field.data_type),
+                Family::Date | Family::Timestamp | Family::TimestampNtz | Family::Other("struct")
+            ),
+            None => word == "now" || word.contains("time") || word.contains("date"),
+        })
+    }
+}
+
+/// The text between the quotes of a literal as it prints.
+fn text(literal: &Literal) -> String {
+    let printed = literal.to_string();
+    let text = printed.split('\'').nth(1);
+    text.unwrap_or_default().to_owned()
+}

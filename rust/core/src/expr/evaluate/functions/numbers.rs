@@ -1,0 +1,85 @@
+//! Numbers rounded, and the greatest and least of values.
+
+use std::sync::Arc;
+
+use arrow_arith::boolean::{not, or};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{ArrayRef, BooleanArray, Int32Array};
+use arrow_schema::DataType;
+
+use super::cast::cast_value;
+use super::columnar_value::Computed;
+use super::operators::{chosen_of, compared, is_true};
+use super::{failed, mistyped, unsupported};
+use crate::error::Result;
+use crate::expr::value::comparison::Op;
+use crate::expr::value::floats::{all_one_nan, comparable};
+
+/// `-`
+///
+/// # Errors
+///
+/// Invalid argument: `formula.unsupported`, `formula.value`.
+pub(super) fn opposite(values: &ArrayRef) -> Result<ArrayRef> {
+    if !values.data_type().is_numeric() {
+        return Err(unsupported("the operator - here"));
+    }
+    let opposite = arrow_arith::numeric::neg(values).map_err(failed)?;
+    Ok(all_one_nan(&opposite))
+}
+
+pub(super) fn abs(values: &ArrayRef) -> Result<ArrayRef> {
+    if !values.data_type().is_numeric() {
+        return Err(mistyped("abs takes a number"));
+    }
+    let zero = Computed::One(Arc::new(Int32Array::from(vec![0])));
+    let given = Computed::Rows(Arc::clone(values));
+    let negative = compared(Op::Lt, &given, &zero)?;
+    let opposite = arrow_arith::numeric::neg(values).map_err(failed)?;
+    // of zeros and of NaN there is one that is not negative
+    let chosen = chosen_of(&negative, &Computed::Rows(opposite), &given)?;
+    Ok(comparable(&chosen))
+}
+
+/// `isnan`: false of null.
+pub(super) fn not_a_number(values: &ArrayRef) -> Result<ArrayRef> {
+    let kind = values.data_type();
+    if !kind.is_numeric() && !matches!(kind, DataType::Null | DataType::Utf8) {
+        return Err(mistyped(&format!("isnan takes a number, not {kind}")));
+    }
+    let numbers = cast_value(values, &DataType::Float64)?;
+    let numbers = numbers.as_primitive::<Float64Type>().iter();
+    let found = numbers.map(|one| Some(one.is_some_and(f64::is_nan)));
+    Ok(Arc::new(found.collect::<BooleanArray>()))
+}
+
+/// The greatest or the least of some values, by the comparison that the better one fulfils. Nulls do not count.
+pub(super) fn extreme(values: &[ArrayRef], op: Op) -> Result<ArrayRef> {
+    let mut values = values.iter().map(|one| Computed::Rows(Arc::clone(one)));
+    let mut best = values
+        .next()
+        .ok_or_else(|| mistyped("there are no values"))?;
+    for one in values {
+        let better = is_true(&compared(op, &one, &best)?);
+        let missing = not(&best.known(better.len())).map_err(failed)?;
+        let better = or(&better, &missing).map_err(failed)?;
+        best = Computed::Rows(chosen_of(&better, &one, &best)?);
+    }
+    Ok(Arc::clone(best.array()))
+}
+
+/// Rounded to whole numbers; what is none, or too large, becomes the nearest `BIGINT`, NaN 0.
+pub(super) fn whole(values: &ArrayRef, round: fn(f64) -> f64) -> Result<ArrayRef> {
+    match values.data_type() {
+        DataType::Float32 | DataType::Float64 => {
+            let numbers = cast_value(values, &DataType::Float64)?;
+            let rounded = numbers
+                .as_primitive::<Float64Type>()
+                .unary::<_, Int64Type>(|one| round(one) as i64);
+            Ok(Arc::new(rounded))
+        }
+        kind if kind.is_integer() => cast_value(values, &DataType::Int64),
+        kind => Err(unsupported(&format!("rounding values of the type {kind}"))),
+    }
+}

@@ -1,0 +1,234 @@
+//! Arithmetic and comparison: both sides in one type first.
+
+use arrow_arith::numeric;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{Array, ArrayRef, BooleanArray, new_null_array};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+use arrow_select::zip::zip;
+use sqlparser::ast::BinaryOperator;
+
+use super::cast::sql_name;
+use super::columnar_value::Computed;
+use super::{failed, mistyped, unsupported};
+use crate::error::Result;
+use crate::expr::value::comparison::Op;
+use crate::expr::value::floats::{all_one_nan, comparable};
+
+/// The type in which values of both types are compared, and put together.
+pub(crate) fn common_type(left: &DataType, right: &DataType) -> Option<DataType> {
+    use DataType as T;
+    if left == right {
+        return Some(left.clone());
+    }
+    let time = |one: &T| matches!(one, T::Date32 | T::Timestamp(..));
+    Some(match (left, right) {
+        (T::Null, other) | (other, T::Null) => other.clone(),
+        // texts become the other's type, numbers the widest of their kind
+        (T::Utf8, other) | (other, T::Utf8) => match other {
+            whole if whole.is_integer() => T::Int64,
+            number if number.is_numeric() => T::Float64,
+            other => other.clone(),
+        },
+        (T::Decimal128(p, s), T::Decimal128(q, t)) => {
+            let scale = *s.max(t);
+            let whole = |p: u8, s: i8| i16::from(p) - i16::from(s);
+            let whole = whole(*p, *s).max(whole(*q, *t));
+            let precision = u8::try_from(whole + i16::from(scale)).ok()?.min(38);
+            T::Decimal128(precision, scale)
+        }
+        (T::Decimal128(..), T::Float32 | T::Float64)
+        | (T::Float32 | T::Float64, T::Decimal128(..)) => T::Float64,
+        (decimal @ T::Decimal128(..), other) | (other, decimal @ T::Decimal128(..)) => {
+            return common_type(decimal, &T::Decimal128(digits(other)?, 0));
+        }
+        // a FLOAT has not the digits of whole numbers
+        (T::Float32, whole) | (whole, T::Float32) if whole.is_integer() => T::Float64,
+        (one, other) if one.is_numeric() && other.is_numeric() => {
+            if rank(one)? > rank(other)? {
+                one.clone()
+            } else {
+                other.clone()
+            }
+        }
+        (one, other) if time(one) && time(other) => {
+            let zone = [one, other].into_iter().find_map(|one| match one {
+                T::Timestamp(_, zone) => zone.clone(),
+                _ => None,
+            });
+            T::Timestamp(TimeUnit::Microsecond, zone)
+        }
+        _ => return None,
+    })
+}
+
+fn digits(whole: &DataType) -> Option<u8> {
+    Some(match whole {
+        DataType::Int8 => 3,
+        DataType::Int16 => 5,
+        DataType::Int32 => 10,
+        DataType::Int64 => 20,
+        _ => return None,
+    })
+}
+
+fn rank(number: &DataType) -> Option<u8> {
+    Some(match number {
+        DataType::Int8 => 0,
+        DataType::Int16 => 1,
+        DataType::Int32 => 2,
+        DataType::Int64 => 3,
+        DataType::Float32 => 4,
+        DataType::Float64 => 5,
+        _ => return None,
+    })
+}
+
+/// As [`common_type`].
+///
+/// # Errors
+///
+/// Invalid argument: `formula.type`.
+pub(in crate::expr) fn agreed_type(one: &DataType, other: &DataType) -> Result<DataType> {
+    common_type(one, other).ok_or_else(|| {
+        let (one, other) = (sql_name(one), sql_name(other));
+        mistyped(&format!("{one} and {other} have no type in common"))
+    })
+}
+
+/// Whether every value of the one type is one of the other.
+pub(in crate::expr) fn always_fits(from: &DataType, to: &DataType) -> bool {
+    use DataType as T;
+    match (from, to) {
+        (T::Null, _) => true,
+        (from, T::Utf8) => from.is_numeric() || from.is_temporal() || matches!(from, T::Boolean),
+        (T::Decimal128(..), T::Float64) => true,
+        (from, to) => rank(from)
+            .zip(rank(to))
+            .is_some_and(|(from, to)| from <= to),
+    }
+}
+
+/// `=`, `<` and the like; null where a side is, except for `<=>`.
+pub(in crate::expr) fn compared(op: Op, left: &Computed, right: &Computed) -> Result<BooleanArray> {
+    let both = match agreed_type(left.data_type(), right.data_type())? {
+        DataType::Null => DataType::Boolean,
+        both => both,
+    };
+    let side = |one: &Computed| one.cast(&both)?.map(|values| Ok(comparable(values)));
+    op.kernel()(&side(left)?, &side(right)?).map_err(failed)
+}
+
+/// The first where the answer is true, the other where it is not.
+pub(in crate::expr) fn chosen_of(
+    answers: &BooleanArray,
+    yes: &Computed,
+    no: &Computed,
+) -> Result<ArrayRef> {
+    let both = agreed_type(yes.data_type(), no.data_type())?;
+    if both == DataType::Null {
+        return Ok(new_null_array(&both, answers.len()));
+    }
+    zip(&is_true(answers), &yes.cast(&both)?, &no.cast(&both)?).map_err(failed)
+}
+
+/// Whether each answer is true; never null.
+pub(in crate::expr) fn is_true(answers: &BooleanArray) -> BooleanArray {
+    match answers.nulls() {
+        Some(nulls) => BooleanArray::new(answers.values() & nulls.inner(), None),
+        None => answers.clone(),
+    }
+}
+
+/// What is calculated with two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::expr) enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    /// `DIV`
+    DivideWhole,
+    Modulo,
+}
+
+impl Arithmetic {
+    /// What an operator of SQL calculates.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `formula.unsupported`.
+    pub(in crate::expr) fn of(op: &BinaryOperator) -> Result<Self> {
+        Ok(match op {
+            BinaryOperator::Plus => Self::Add,
+            BinaryOperator::Minus => Self::Subtract,
+            BinaryOperator::Multiply => Self::Multiply,
+            BinaryOperator::Divide => Self::Divide,
+            BinaryOperator::MyIntegerDivide | BinaryOperator::DuckIntegerDivide => {
+                Self::DivideWhole
+            }
+            BinaryOperator::Modulo => Self::Modulo,
+            other => return Err(unsupported(&format!("the operator {other}"))),
+        })
+    }
+
+    /// Whether the right side is looked at first.
+    pub(in crate::expr) fn divides(self) -> bool {
+        matches!(self, Self::Divide | Self::DivideWhole | Self::Modulo)
+    }
+
+    /// The type that both sides are cast to, once they are numbers.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `formula.type`, `formula.unsupported`.
+    pub(in crate::expr) fn operand_type(
+        self,
+        left: &DataType,
+        right: &DataType,
+    ) -> Result<DataType> {
+        Ok(match (self, agreed_type(left, right)?) {
+            (Self::Divide, DataType::Decimal128(..)) => {
+                return Err(unsupported("the division of decimals: cast them to DOUBLE"));
+            }
+            (Self::Divide, _) => DataType::Float64,
+            (Self::DivideWhole, _) => DataType::Int64,
+            (_, both) => both,
+        })
+    }
+
+    /// The values for numbers of one type.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `formula.value`.
+    pub(in crate::expr) fn calculated(self, left: &Computed, right: &Computed) -> Result<ArrayRef> {
+        let calculate = match self {
+            Self::Add => numeric::add,
+            Self::Subtract => numeric::sub,
+            Self::Multiply => numeric::mul,
+            Self::Divide | Self::DivideWhole => numeric::div,
+            Self::Modulo => numeric::rem,
+        };
+        if self.divides() && right.data_type().is_floating() && divides_by_zero(left, right)? {
+            return Err(failed(ArrowError::DivideByZero));
+        }
+        Ok(all_one_nan(&calculate(left, right).map_err(failed)?))
+    }
+}
+
+/// Whether a floating-point number is divided by zero: the kernels see to whole numbers. Nothing is divided
+/// where the left side is null.
+fn divides_by_zero(left: &Computed, right: &Computed) -> Result<bool> {
+    let divisors = right.cast(&DataType::Float64)?;
+    let divisors = divisors.array().as_primitive::<Float64Type>();
+    if !divisors.iter().any(|divisor| divisor == Some(0.0)) {
+        return Ok(false);
+    }
+    let is_zero = |row| divisors.is_valid(row) && divisors.value(row) == 0.0;
+    let rows = match left {
+        Computed::Rows(values) => values.len(),
+        Computed::One(_) => divisors.len(),
+    };
+    Ok((0..rows).any(|row| is_zero(right.place(row)) && left.array().is_valid(left.place(row))))
+}

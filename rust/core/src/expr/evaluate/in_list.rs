@@ -1,0 +1,201 @@
+//! The values of an `IN`, sorted, and in a hash table where they are many.
+
+use std::hash::Hash;
+
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, PrimitiveArray};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use hashbrown::HashTable;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::Result;
+use crate::expr::value::canonical_order::{as_bytes, as_decimals, as_integers};
+use crate::expr::value::floats::NAN_KEY;
+
+/// Lists up to this long are searched in halves.
+const SHORT: usize = 16;
+
+/// Values of one form.
+#[derive(Clone, Debug)]
+pub(in crate::expr) enum InList {
+    Integers(Values<i64>),
+    Decimals(Values<i128>),
+    Bytes(Values<Vec<u8>>),
+}
+
+/// Sorted and distinct.
+#[derive(Clone, Debug)]
+pub(in crate::expr) struct Values<T> {
+    sorted: Vec<T>,
+    /// Places in `sorted`; only for long lists.
+    places: Option<HashTable<usize>>,
+}
+
+/// How a value is hashed.
+pub(in crate::expr) trait Hashed: Ord + Hash {
+    fn hashed(&self) -> u64;
+}
+
+impl Hashed for i64 {
+    fn hashed(&self) -> u64 {
+        xxh3_64(&self.to_ne_bytes())
+    }
+}
+
+impl Hashed for i128 {
+    fn hashed(&self) -> u64 {
+        xxh3_64(&self.to_ne_bytes())
+    }
+}
+
+impl Hashed for [u8] {
+    fn hashed(&self) -> u64 {
+        xxh3_64(self)
+    }
+}
+
+impl<T: Ord> Values<T> {
+    pub(in crate::expr) fn new<K: Hashed + ?Sized>(mut values: Vec<T>) -> Self
+    where
+        T: std::borrow::Borrow<K>,
+    {
+        values.sort_unstable();
+        values.dedup();
+        let hash = |place: &usize| {
+            values
+                .get(*place)
+                .map_or(0, |value| value.borrow().hashed())
+        };
+        let places = (values.len() > SHORT).then(|| {
+            let mut places = HashTable::with_capacity(values.len());
+            for place in 0..values.len() {
+                places.insert_unique(hash(&place), place, hash);
+            }
+            places
+        });
+        Self {
+            sorted: values,
+            places,
+        }
+    }
+
+    fn contains<K: Hashed + ?Sized>(&self, wanted: &K) -> bool
+    where
+        T: std::borrow::Borrow<K>,
+    {
+        match &self.places {
+            Some(places) => {
+                let same = |place: &usize| {
+                    self.sorted
+                        .get(*place)
+                        .is_some_and(|value| value.borrow() == wanted)
+                };
+                places.find(wanted.hashed(), same).is_some()
+            }
+            None => self
+                .sorted
+                .binary_search_by(|value| value.borrow().cmp(wanted))
+                .is_ok(),
+        }
+    }
+
+    /// Whether one of the values lies between the bounds, where `None` is no bound.
+    fn meets<K: Hashed + ?Sized>(&self, min: Option<&K>, max: Option<&K>) -> bool
+    where
+        T: std::borrow::Borrow<K>,
+    {
+        let first = min.map_or(0, |min| {
+            self.sorted.partition_point(|value| value.borrow() < min)
+        });
+        self.sorted
+            .get(first)
+            .is_some_and(|value| max.is_none_or(|max| value.borrow() <= max))
+    }
+}
+
+/// What bounds leave open about membership.
+pub(in crate::expr) struct Membership {
+    /// A value between the bounds is in the list.
+    pub(in crate::expr) within: BooleanBuffer,
+    /// A value between the bounds may be outside of the list.
+    pub(in crate::expr) outside: BooleanBuffer,
+}
+
+impl InList {
+    /// Whether `NaN` is in the list; for values in the form of floating-point numbers.
+    pub(in crate::expr) fn has_nan(&self) -> bool {
+        match self {
+            Self::Integers(list) => list.contains(&NAN_KEY),
+            _ => false,
+        }
+    }
+
+    /// Which values are in the list; null for null and, with `or_null`, for those that are not.
+    pub(in crate::expr) fn contains(
+        &self,
+        values: &ArrayRef,
+        or_null: bool,
+    ) -> Result<BooleanArray> {
+        let rows = values.len();
+        let found = match self {
+            Self::Integers(list) => {
+                let values = as_integers(values)?.values();
+                let at = |row| values.get(row).is_some_and(|value| list.contains(value));
+                BooleanBuffer::collect_bool(rows, at)
+            }
+            Self::Decimals(list) => {
+                let values = as_decimals(values)?.values();
+                let at = |row| values.get(row).is_some_and(|value| list.contains(value));
+                BooleanBuffer::collect_bool(rows, at)
+            }
+            Self::Bytes(list) => {
+                let values = as_bytes(values)?;
+                BooleanBuffer::collect_bool(rows, |row| list.contains(values.value(row)))
+            }
+        };
+        let nulls = match (values.nulls(), or_null) {
+            (nulls, false) => nulls.cloned(),
+            (None, true) => Some(NullBuffer::new(found.clone())),
+            (Some(nulls), true) => Some(NullBuffer::new(nulls.inner() & &found)),
+        };
+        Ok(BooleanArray::new(found, nulls))
+    }
+
+    /// What bounds leave open, row by row.
+    pub(in crate::expr) fn meets(
+        &self,
+        rows: usize,
+        min: Option<&ArrayRef>,
+        max: Option<&ArrayRef>,
+    ) -> Result<Membership> {
+        macro_rules! meets {
+            ($list:expr, $typed:expr, $get:expr) => {{
+                let min = min.map($typed).transpose()?;
+                let max = max.map($typed).transpose()?;
+                let least = |row| min.and_then(|bound| $get(bound, row));
+                let most = |row| max.and_then(|bound| $get(bound, row));
+                let within = |row| $list.meets(least(row), most(row));
+                let outside = |row| match (least(row), most(row)) {
+                    (Some(min), Some(max)) => min != max || !$list.contains(min),
+                    _ => true,
+                };
+                Membership {
+                    within: BooleanBuffer::collect_bool(rows, within),
+                    outside: BooleanBuffer::collect_bool(rows, outside),
+                }
+            }};
+        }
+        Ok(match self {
+            Self::Integers(list) => meets!(list, as_integers, number),
+            Self::Decimals(list) => meets!(list, as_decimals, number),
+            Self::Bytes(list) => meets!(list, as_bytes, bytes),
+        })
+    }
+}
+
+fn number<T: ArrowPrimitiveType>(values: &PrimitiveArray<T>, row: usize) -> Option<&T::Native> {
+    values.is_valid(row).then(|| values.values().get(row))?
+}
+
+fn bytes(values: &BinaryArray, row: usize) -> Option<&[u8]> {
+    values.is_valid(row).then(|| values.value(row))
+}

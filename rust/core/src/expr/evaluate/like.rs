@@ -1,0 +1,195 @@
+//! Patterns of `LIKE`: `_` is any one letter, `%` any number of them.
+
+use memchr::memmem;
+
+/// The letter that takes `_` and `%` their meaning, where the predicate names no other.
+pub(in crate::expr) const DEFAULT_ESCAPE: char = '\\';
+
+/// A text as the pattern that only it matches.
+pub(in crate::expr) fn escaped(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if matches!(letter, '%' | '_' | DEFAULT_ESCAPE) {
+            pattern.push(DEFAULT_ESCAPE);
+        }
+        pattern.push(letter);
+    }
+    pattern
+}
+
+/// A pattern, cut at its `%`.
+#[derive(Clone, Debug)]
+pub(in crate::expr) struct Matcher {
+    first: Segment,
+    /// What stands between the first and the last `%`, each found as early as it can be.
+    middle: Vec<Segment>,
+    /// What stands after the last `%`; `None` for a pattern without one.
+    last: Option<Segment>,
+}
+
+/// Pieces that follow each other without gap.
+type Segment = Vec<Piece>;
+
+#[derive(Clone, Debug)]
+enum Piece {
+    Text(Vec<u8>),
+    /// One letter, whichever.
+    Letter,
+}
+
+/// What a pattern says about the start of a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::expr) enum Shape<'a> {
+    /// The text is this one.
+    Exactly(&'a [u8]),
+    /// All texts that start like this match, and no others.
+    StartsWith(&'a [u8]),
+    /// Texts that match start like this; some that do may not match.
+    Beyond(&'a [u8]),
+}
+
+impl Matcher {
+    /// A pattern with its escape letter; as an error, what is wrong with it.
+    pub(in crate::expr) fn new(pattern: &str, escape: char) -> Result<Self, &'static str> {
+        let mut segments = Vec::new();
+        let mut segment = Segment::new();
+        let mut letters = pattern.chars();
+        while let Some(letter) = letters.next() {
+            let letter = if letter == escape {
+                match letters.next() {
+                    Some(next) if next == '%' || next == '_' || next == escape => next,
+                    Some(_) => {
+                        return Err(
+                            "the escape letter of a pattern stands before %, _ or itself \
+                                    only: double it to mean the letter",
+                        );
+                    }
+                    None => return Err("the pattern ends with its escape letter: double it"),
+                }
+            } else if letter == '%' {
+                segments.push(std::mem::take(&mut segment));
+                continue;
+            } else if letter == '_' {
+                segment.push(Piece::Letter);
+                continue;
+            } else {
+                letter
+            };
+            let bytes = letter.encode_utf8(&mut [0; 4]).as_bytes().to_vec();
+            match segment.last_mut() {
+                Some(Piece::Text(text)) => text.extend(bytes),
+                _ => segment.push(Piece::Text(bytes)),
+            }
+        }
+        segments.push(segment);
+        let mut segments = segments.into_iter();
+        let first = segments.next().unwrap_or_default();
+        let last = segments.next_back();
+        let middle = segments.filter(|segment| !segment.is_empty()).collect();
+        Ok(Self {
+            first,
+            middle,
+            last,
+        })
+    }
+
+    /// Whether a text matches. The bytes are UTF-8.
+    pub(in crate::expr) fn matches(&self, text: &[u8]) -> bool {
+        let Some(mut rest) = forward(&self.first, text) else {
+            return false;
+        };
+        let Some(last) = &self.last else {
+            return rest.is_empty();
+        };
+        for segment in &self.middle {
+            match find(segment, rest) {
+                Some(after) => rest = after,
+                None => return false,
+            }
+        }
+        backward(last, rest)
+    }
+
+    /// What the pattern says about the start of a text.
+    pub(in crate::expr) fn shape(&self) -> Shape<'_> {
+        let start: &[u8] = match self.first.first() {
+            Some(Piece::Text(text)) => text,
+            _ => &[],
+        };
+        let all = matches!(self.first.as_slice(), [] | [Piece::Text(_)]);
+        match &self.last {
+            None if all => Shape::Exactly(start),
+            Some(last) if all && last.is_empty() && self.middle.is_empty() => {
+                Shape::StartsWith(start)
+            }
+            _ => Shape::Beyond(start),
+        }
+    }
+}
+
+/// What is left after the segment, where the text starts with it.
+fn forward<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
+    segment.iter().try_fold(text, |rest, piece| match piece {
+        Piece::Text(wanted) => rest.strip_prefix(wanted.as_slice()),
+        Piece::Letter => behind_letter(rest),
+    })
+}
+
+fn behind_letter(text: &[u8]) -> Option<&[u8]> {
+    let (_, mut rest) = text.split_first()?;
+    while let Some((byte, after)) = rest.split_first()
+        && is_inside(*byte)
+    {
+        rest = after;
+    }
+    Some(rest)
+}
+
+/// Whether the text ends with the segment.
+fn backward(segment: &[Piece], text: &[u8]) -> bool {
+    let rest = segment.iter().rev().try_fold(text, |mut rest, piece| {
+        if let Piece::Text(wanted) = piece {
+            return rest.strip_suffix(wanted.as_slice());
+        }
+        loop {
+            let (byte, before) = rest.split_last()?;
+            rest = before;
+            if !is_inside(*byte) {
+                return Some(rest);
+            }
+        }
+    });
+    rest.is_some()
+}
+
+/// What is left after the first place where the segment stands.
+fn find<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
+    if let [Piece::Text(wanted)] = segment {
+        let end = memmem::find(text, wanted)?.checked_add(wanted.len())?;
+        return text.get(end..);
+    }
+    let mut rest = text;
+    loop {
+        if let Some(after) = forward(segment, rest) {
+            return Some(after);
+        }
+        rest = behind_letter(rest)?;
+    }
+}
+
+/// Whether a byte continues a letter.
+fn is_inside(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
+}
+
+/// The first text after all that start with `prefix`; `None` where there is none.
+pub(in crate::expr) fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut prefix = prefix.to_vec();
+    while let Some(last) = prefix.pop() {
+        if let Some(next) = last.checked_add(1) {
+            prefix.push(next);
+            return Some(prefix);
+        }
+    }
+    None
+}

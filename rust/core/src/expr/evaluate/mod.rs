@@ -1,0 +1,434 @@
+//! Expressions on rows; conditions in three-valued logic.
+//!
+//! As in Spark, a part that cannot change the outcome of a row is not computed on it, so that a value that
+//! would be an error there is none: `b <> 0 AND a / b > 1`.
+
+pub(super) mod functions;
+pub(super) mod in_list;
+pub(super) mod like;
+
+use std::sync::Arc;
+
+use arrow_arith::boolean::{and, and_kleene, and_not, not, or_kleene};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array, new_null_array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType};
+use arrow_select::filter::filter;
+use arrow_select::take::take;
+
+use crate::error::{Error, Result};
+use crate::expr::evaluate::functions::{
+    Computed, cast_value, chosen_of, compared, is_true, mistyped,
+};
+use crate::expr::node::bound_column::BoundColumn;
+use crate::expr::node::{BoundPredicate, Node};
+use crate::expr::value::canonical_order::{Form, as_bytes, failed};
+use crate::expr::value::comparison::Op;
+use crate::spec::char_length::filled_up;
+
+impl BoundPredicate {
+    /// The answer for each row: null where it is unknown. Rows with `Some(true)` satisfy the
+    /// predicate.
+    ///
+    /// The batch has the schema's columns that [`BoundPredicate::columns`] names, by their logical
+    /// names, what is nested inside of structs; others may be there. Texts may be views, and values
+    /// of other types that cast to the schema's.
+    ///
+    /// # Errors
+    ///
+    /// Invalid: `filter.values` where the batch lacks a column, or has it in another type; `formula.value` for
+    /// what cannot be computed.
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        Evaluator::of_batch(batch).answers(&self.root)
+    }
+}
+
+/// Where values of columns come from.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Batch(&'a RecordBatch),
+    /// All columns have this one.
+    Value(&'a ArrayRef),
+    /// Nulls, of columns that are not known already.
+    Nothing,
+}
+
+/// How the values of a column are wanted.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// As the source has them.
+    Given,
+    /// In the column's type.
+    Typed,
+    In(Form),
+}
+
+/// Evaluates expressions over rows, and keeps those of their columns that were used already.
+pub(super) struct Evaluator<'a> {
+    rows: usize,
+    source: Source<'a>,
+    columns: Vec<(Arc<BoundColumn>, Kind, ArrayRef)>,
+}
+
+impl<'a> Evaluator<'a> {
+    fn new(rows: usize, source: Source<'a>) -> Self {
+        let columns = Vec::new();
+        Self {
+            rows,
+            source,
+            columns,
+        }
+    }
+
+    pub(super) fn of_batch(batch: &'a RecordBatch) -> Self {
+        Self::new(batch.num_rows(), Source::Batch(batch))
+    }
+
+    /// Of one row, in which all columns have this value.
+    pub(super) fn of_one_value(value: &'a ArrayRef) -> Self {
+        Self::new(1, Source::Value(value))
+    }
+
+    /// Of one row of nulls.
+    pub(super) fn of_nulls() -> Self {
+        Self::new(1, Source::Nothing)
+    }
+
+    /// Of rows with these columns.
+    pub(super) fn of_columns(rows: usize, columns: Vec<(Arc<BoundColumn>, ArrayRef)>) -> Self {
+        let given = |(column, values)| (column, Kind::Given, values);
+        Self {
+            columns: columns.into_iter().map(given).collect(),
+            ..Self::new(rows, Source::Nothing)
+        }
+    }
+
+    /// The value for each row. Recurses as deep as the parser does.
+    pub(super) fn value(&mut self, node: &Node) -> Result<ArrayRef> {
+        match node {
+            Node::Constant(value) => Computed::One(Arc::clone(value)).into_rows(self.rows),
+            Node::Column(column) => self.column(column, Kind::Typed),
+            Node::Cast { value, wanted, .. } => cast_value(&self.value(value)?, wanted),
+            Node::Calculated(op, left, right) => {
+                let (left, right) = if op.divides() {
+                    let (right, left) = self.both(right, left)?;
+                    (left, right)
+                } else {
+                    self.both(left, right)?
+                };
+                op.calculated(&left, &right)
+            }
+            Node::Case {
+                branches,
+                otherwise,
+            } => self.case(branches, otherwise),
+            Node::Coalesce(parts) => self.coalesce(parts),
+            Node::Call(function, arguments) => {
+                let arguments = arguments.iter().map(|argument| self.value(argument));
+                function.call(&arguments.collect::<Result<Vec<_>>>()?)
+            }
+            Node::With {
+                value,
+                column,
+                root,
+            } => {
+                let values = self.value(value)?;
+                self.columns.push((Arc::clone(column), Kind::Given, values));
+                self.value(root)
+            }
+            condition => Ok(Arc::new(self.answers(condition)?)),
+        }
+    }
+
+    /// The answer for each row.
+    pub(super) fn answers(&mut self, node: &Node) -> Result<BooleanArray> {
+        match node {
+            Node::Constant(_)
+            | Node::Column(_)
+            | Node::Cast { .. }
+            | Node::Calculated(..)
+            | Node::Case { .. }
+            | Node::Coalesce(_)
+            | Node::Call(..)
+            | Node::With { .. } => as_answers(&self.value(node)?),
+            Node::Compare {
+                column,
+                form,
+                order,
+                value,
+            } => {
+                let values = self.column(column, Kind::In(*form))?;
+                order.kernel()(&values, value).map_err(failed)
+            }
+            Node::CompareColumns {
+                left,
+                right,
+                form,
+                order,
+            } => {
+                let left = self.column(left, Kind::In(*form))?;
+                let right = self.column(right, Kind::In(*form))?;
+                order.kernel()(&left, &right).map_err(failed)
+            }
+            Node::In {
+                column,
+                form,
+                list,
+                or_null,
+            } => list.contains(&self.column(column, Kind::In(*form))?, *or_null),
+            Node::Like { text, matcher } => {
+                let values = match text.as_ref() {
+                    Node::Column(column) => self.column(column, Kind::In(Form::Bytes))?,
+                    other => cast(&self.value(other)?, &DataType::Binary).map_err(failed)?,
+                };
+                let values = as_bytes(&values)?;
+                let found = BooleanBuffer::collect_bool(self.rows, |row| {
+                    matcher.matches(values.value(row))
+                });
+                Ok(BooleanArray::new(found, values.nulls().cloned()))
+            }
+            Node::IsNull(inner) => {
+                let values = match inner.as_ref() {
+                    Node::Column(column) => self.column(column, Kind::Given)?,
+                    other => self.value(other)?,
+                };
+                let missing = match values.logical_nulls() {
+                    Some(nulls) => !nulls.inner(),
+                    None => BooleanBuffer::new_unset(self.rows),
+                };
+                Ok(BooleanArray::new(missing, None))
+            }
+            Node::IsTrue(inner) => Ok(is_true(&self.answers(inner)?)),
+            Node::Not(inner) => not(&self.answers(inner)?).map_err(failed),
+            Node::And(parts) => self.fold(parts, true, and_kleene),
+            Node::Or(parts) => self.fold(parts, false, or_kleene),
+            Node::Compared(Op::NullSafeEq, one, other) => {
+                let one = Computed::Rows(self.value(one)?);
+                compared(Op::NullSafeEq, &one, &self.computed(other)?)
+            }
+            Node::Compared(op, one, other) => {
+                let (one, other) = self.both(one, other)?;
+                compared(*op, &one, &other)
+            }
+        }
+    }
+
+    fn fold(
+        &mut self,
+        parts: &[Node],
+        of_none: bool,
+        join: fn(&BooleanArray, &BooleanArray) -> Result<BooleanArray, ArrowError>,
+    ) -> Result<BooleanArray> {
+        let Some((first, rest)) = parts.split_first() else {
+            return Ok(BooleanArray::from(vec![of_none; self.rows]));
+        };
+        let mut answer = self.answers(first)?;
+        for part in rest {
+            let next = if part.can_fail() {
+                let decided = if of_none {
+                    not(&answer)
+                } else {
+                    Ok(answer.clone())
+                };
+                let decided = is_true(&decided.map_err(failed)?);
+                let open = not(&decided).map_err(failed)?;
+                self.answers_on(&open, part)?
+            } else {
+                self.answers(part)?
+            };
+            answer = join(&answer, &next).map_err(failed)?;
+        }
+        Ok(answer)
+    }
+
+    /// Two values, of which the other is not computed where the first one is null. At least one of them has a
+    /// value for each row.
+    fn both(&mut self, first: &Node, other: &Node) -> Result<(Computed, Computed)> {
+        let first = match other {
+            Node::Constant(_) => Computed::Rows(self.value(first)?),
+            _ => self.computed(first)?,
+        };
+        let other = if other.can_fail() {
+            self.folded_on(&first.known(self.rows), other)?
+        } else {
+            self.computed(other)?
+        };
+        Ok((first, other))
+    }
+
+    fn case(&mut self, branches: &[(Node, Node)], otherwise: &Node) -> Result<ArrayRef> {
+        let mut open = BooleanArray::from(vec![true; self.rows]);
+        let mut chosen = Vec::with_capacity(branches.len());
+        for (condition, value) in branches {
+            let holds = is_true(&self.answers_on(&open, condition)?);
+            let mine = and(&open, &holds).map_err(failed)?;
+            open = and_not(&open, &mine).map_err(failed)?;
+            let value = self.computed_on(&mine, value)?;
+            chosen.push((mine, value));
+        }
+        let otherwise = self.computed_on(&open, otherwise)?;
+        self.chosen(chosen, otherwise)
+    }
+
+    fn coalesce(&mut self, parts: &[Node]) -> Result<ArrayRef> {
+        let mut open = BooleanArray::from(vec![true; self.rows]);
+        let mut found = Vec::with_capacity(parts.len());
+        for part in parts {
+            let value = self.computed_on(&open, part)?;
+            let known = value.known(self.rows);
+            open = and_not(&open, &known).map_err(failed)?;
+            found.push((known, value));
+        }
+        self.chosen(found, Computed::One(new_null_array(&DataType::Null, 1)))
+    }
+
+    /// The value of the first mask that is true of a row.
+    fn chosen(
+        &self,
+        branches: Vec<(BooleanArray, Computed)>,
+        otherwise: Computed,
+    ) -> Result<ArrayRef> {
+        let mut result = otherwise;
+        for (mine, value) in branches.into_iter().rev() {
+            result = Computed::Rows(chosen_of(&mine, &value, &result)?);
+        }
+        result.into_rows(self.rows)
+    }
+
+    /// The value for each row, or the one for all.
+    fn computed(&mut self, node: &Node) -> Result<Computed> {
+        Ok(match node {
+            Node::Constant(value) => Computed::One(Arc::clone(value)),
+            other => Computed::Rows(self.value(other)?),
+        })
+    }
+
+    /// As [`Self::computed`] for the rows that the mask is true of; null on the others, which are not looked at
+    /// where that might fail.
+    fn computed_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<Computed> {
+        if !node.can_fail() || mask.true_count() == self.rows {
+            return self.computed(node);
+        }
+        let mut columns = Vec::new();
+        node.each_column(&mut |column| {
+            if !columns.contains(column) {
+                columns.push(Arc::clone(column));
+            }
+        });
+        let columns = columns.into_iter().map(|column| {
+            let values = self.column(&column, Kind::Given)?;
+            Ok((column, filter(&values, mask).map_err(failed)?))
+        });
+        let columns = columns.collect::<Result<_>>()?;
+        let values = Evaluator::of_columns(mask.true_count(), columns).value(node)?;
+        Ok(Computed::Rows(spread(&values, mask)?))
+    }
+
+    /// As [`Self::computed_on`]; a constant is computed in any case.
+    fn folded_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<Computed> {
+        if node.is_constant() {
+            return self.computed(node);
+        }
+        self.computed_on(mask, node)
+    }
+
+    fn answers_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<BooleanArray> {
+        as_answers(&self.computed_on(mask, node)?.into_rows(self.rows)?)
+    }
+
+    fn column(&mut self, column: &Arc<BoundColumn>, kind: Kind) -> Result<ArrayRef> {
+        let same = |(other, made, _): &&(Arc<BoundColumn>, Kind, ArrayRef)| {
+            *made == kind && (Arc::ptr_eq(other, column) || other == column)
+        };
+        if let Some((_, _, values)) = self.columns.iter().find(same) {
+            return Ok(Arc::clone(values));
+        }
+        let values = match kind {
+            Kind::Given => self.given(column)?,
+            Kind::Typed => {
+                let given = self.column(column, Kind::Given)?;
+                if given.data_type() == &column.data_type || column.data_type.is_nested() {
+                    return Ok(given);
+                }
+                cast(&given, &column.data_type).map_err(failed)?
+            }
+            Kind::In(form) => form.of(&self.column(column, Kind::Given)?, column)?,
+        };
+        self.columns
+            .push((Arc::clone(column), kind, Arc::clone(&values)));
+        Ok(values)
+    }
+
+    fn given(&self, column: &BoundColumn) -> Result<ArrayRef> {
+        let values = match self.source {
+            Source::Batch(batch) => from_batch(batch, column)?,
+            Source::Value(value) => Arc::clone(value),
+            Source::Nothing => new_null_array(&column.data_type, self.rows),
+        };
+        Ok(match column.char_length {
+            Some(letters) => filled_up(&cast(&values, &column.data_type).map_err(failed)?, letters),
+            None => values,
+        })
+    }
+}
+
+fn as_answers(values: &ArrayRef) -> Result<BooleanArray> {
+    let answers = values.as_boolean_opt().cloned();
+    answers.ok_or_else(|| mistyped("a value is not a condition"))
+}
+
+/// The values of the rows that the mask is true of, at their places among all rows: null on the others.
+pub(super) fn spread(values: &dyn Array, mask: &BooleanArray) -> Result<ArrayRef> {
+    let mut next = 0;
+    let places = mask.iter().map(|one| {
+        let place = (one == Some(true)).then_some(next);
+        next += u32::from(place.is_some());
+        place
+    });
+    take(values, &places.collect::<UInt32Array>(), None).map_err(failed)
+}
+
+/// The values of a column that may be inside of structs.
+fn from_batch(batch: &RecordBatch, column: &BoundColumn) -> Result<ArrayRef> {
+    let found = match column.path.split_first() {
+        Some((first, rest)) => batch
+            .column_by_name(first)
+            .map(|values| nested(values, rest))
+            .transpose()?
+            .flatten(),
+        None => None,
+    };
+    found.ok_or_else(|| {
+        let message = format!(
+            "the rows lack the column {}, which the filter uses",
+            column.path.join(".")
+        );
+        Error::invalid("filter.values", message)
+    })
+}
+
+/// What these names lead to inside of structs: null wherever one of the structs is. `None` where
+/// they lead to nothing.
+pub(crate) fn nested(values: &ArrayRef, names: &[String]) -> Result<Option<ArrayRef>> {
+    let mut values = values;
+    let mut nulls: Option<NullBuffer> = None;
+    for name in names {
+        let Some(structure) = values.as_struct_opt() else {
+            return Ok(None);
+        };
+        nulls = NullBuffer::union(nulls.as_ref(), structure.nulls());
+        match structure.column_by_name(name) {
+            Some(inner) => values = inner,
+            None => return Ok(None),
+        }
+    }
+    if nulls.is_none() || *values.data_type() == DataType::Null {
+        return Ok(Some(Arc::clone(values)));
+    }
+    let nulls = NullBuffer::union(nulls.as_ref(), values.logical_nulls().as_ref());
+    let data = values.to_data().into_builder().nulls(nulls);
+    let masked = data.build().map_err(failed)?;
+    Ok(Some(arrow_array::make_array(masked)))
+}

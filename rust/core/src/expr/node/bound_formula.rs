@@ -1,0 +1,75 @@
+//! Expressions bound to columns, ready to be evaluated.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_schema::DataType;
+
+use crate::error::Result;
+use crate::expr::evaluate::Evaluator;
+use crate::expr::evaluate::functions::{cast_value, mistyped};
+use crate::expr::node::Node;
+
+/// A formula whose columns are known.
+#[derive(Clone, Debug)]
+pub struct BoundFormula {
+    text: String,
+    root: Arc<Node>,
+    data_type: DataType,
+}
+
+impl BoundFormula {
+    pub(in crate::expr) fn new(text: &str, root: Node, data_type: DataType) -> Self {
+        Self {
+            text: text.to_owned(),
+            root: Arc::new(root),
+            data_type,
+        }
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The type of the values.
+    pub fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    /// Calls `found` with the path of each column that it uses, outermost name first.
+    pub(crate) fn each_column(&self, found: &mut dyn FnMut(&[String])) {
+        self.root.each_column(&mut |column| found(&column.path));
+    }
+
+    /// One value for each row.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `formula.value` for a value that cannot be computed; `filter.values` where the rows
+    /// lack a column.
+    pub fn evaluate(&self, rows: &RecordBatch) -> Result<ArrayRef> {
+        Evaluator::of_batch(rows).value(&self.root)
+    }
+
+    /// The value of a formula without columns.
+    ///
+    /// # Errors
+    ///
+    /// As [`BoundFormula::evaluate`].
+    pub(crate) fn one_value(&self) -> Result<ArrayRef> {
+        Evaluator::of_nulls().value(&self.root)
+    }
+
+    /// The values as answers.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `formula.type` where they are none; `formula.value`.
+    pub fn answers(&self, rows: &RecordBatch) -> Result<BooleanArray> {
+        let values = cast_value(&self.evaluate(rows)?, &DataType::Boolean)?;
+        let answers = values.as_boolean_opt().cloned();
+        answers.ok_or_else(|| mistyped(&format!("{} is not a condition", self.text)))
+    }
+}

@@ -1,0 +1,252 @@
+//! Typed expressions: columns found, types in agreement.
+
+pub(super) mod bound_column;
+pub(super) mod bound_formula;
+pub(super) mod formula;
+pub(super) mod predicate;
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Scalar};
+use arrow_schema::DataType;
+
+use crate::expr::evaluate::functions::{Arithmetic, Function};
+use crate::expr::evaluate::in_list::InList;
+use crate::expr::evaluate::like::Matcher;
+use crate::expr::node::bound_column::BoundColumn;
+use crate::expr::node::predicate::{Expr, Predicate};
+use crate::expr::value::canonical_order::Form;
+use crate::expr::value::comparison::{Op, Order};
+
+/// A condition bound to a schema, ready to be evaluated.
+#[derive(Clone)]
+pub struct BoundPredicate {
+    predicate: Predicate,
+    pub(super) root: Node,
+    columns: Vec<BoundColumn>,
+}
+
+/// An expression with a value for each row. The first ones are conditions whose answers bounds may tell.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    /// The same value for all rows: an array of one.
+    Constant(ArrayRef),
+    Column(Arc<BoundColumn>),
+    Compare {
+        column: Arc<BoundColumn>,
+        form: Form,
+        order: Order,
+        value: Scalar<ArrayRef>,
+    },
+    CompareColumns {
+        left: Arc<BoundColumn>,
+        right: Arc<BoundColumn>,
+        form: Form,
+        order: Order,
+    },
+    In {
+        column: Arc<BoundColumn>,
+        form: Form,
+        list: Arc<InList>,
+        /// Whether null is in the list: what is not found is unknown then.
+        or_null: bool,
+    },
+    /// Whether a text matches.
+    Like {
+        text: Box<Node>,
+        matcher: Arc<Matcher>,
+    },
+    IsNull(Box<Node>),
+    IsTrue(Box<Node>),
+    Not(Box<Node>),
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    /// Two values of one type. Where the first is null, the other is not computed.
+    Compared(Op, Box<Node>, Box<Node>),
+    /// Numbers of one type.
+    Calculated(Arithmetic, Box<Node>, Box<Node>),
+    Cast {
+        value: Box<Node>,
+        wanted: DataType,
+        /// Whether all values of the one type are values of the other.
+        always_fits: bool,
+    },
+    /// The value of the first branch whose condition is true. All values are of one type.
+    Case {
+        branches: Vec<(Node, Node)>,
+        otherwise: Box<Node>,
+    },
+    /// The first value that is not null, all of one type.
+    Coalesce(Vec<Node>),
+    Call(Function, Vec<Node>),
+    /// An expression that has a value several times, as a column that no row has.
+    With {
+        value: Box<Node>,
+        column: Arc<BoundColumn>,
+        root: Box<Node>,
+    },
+}
+
+impl BoundPredicate {
+    pub(super) fn new(predicate: Predicate, root: Node) -> Self {
+        let mut columns: Vec<BoundColumn> = Vec::new();
+        root.each_column(&mut |column| {
+            if !columns.contains(column) {
+                columns.push(BoundColumn::clone(column));
+            }
+        });
+        Self {
+            predicate,
+            root,
+            columns,
+        }
+    }
+
+    /// The predicate that was bound; its text is how a bound predicate travels.
+    pub fn predicate(&self) -> &Predicate {
+        &self.predicate
+    }
+
+    /// The columns used, each once, in the order of the text. A column whose values cannot matter
+    /// (`x = NULL`) is not among them.
+    pub fn columns(&self) -> &[BoundColumn] {
+        &self.columns
+    }
+
+    /// Whether all columns used are such as `keep` says.
+    pub fn uses_only(&self, keep: &dyn Fn(&BoundColumn) -> bool) -> bool {
+        self.columns.iter().all(keep)
+    }
+
+    /// The conditions that all have to be true: the parts of an `AND`, or this one alone.
+    pub fn conjuncts(&self) -> Vec<Self> {
+        match (&self.predicate.root, &self.root) {
+            (Expr::And(parts), Node::And(nodes)) if parts.len() == nodes.len() => parts
+                .iter()
+                .zip(nodes)
+                .map(|(part, node)| Self::new(Predicate { root: part.clone() }, node.clone()))
+                .collect(),
+            _ => vec![self.clone()],
+        }
+    }
+}
+
+impl fmt::Debug for BoundPredicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BoundPredicate({})", self.predicate)
+    }
+}
+
+impl Node {
+    /// An answer that is known already.
+    pub(super) fn answer(answer: Option<bool>) -> Self {
+        Self::Constant(Arc::new(BooleanArray::from(vec![answer])))
+    }
+
+    pub(super) fn negated(self) -> Self {
+        Self::Not(Box::new(self))
+    }
+
+    /// Whether its values are answers by its kind alone.
+    pub(super) fn is_condition(&self) -> bool {
+        matches!(
+            self,
+            Self::Compare { .. }
+                | Self::CompareColumns { .. }
+                | Self::In { .. }
+                | Self::Like { .. }
+                | Self::IsNull(_)
+                | Self::IsTrue(_)
+                | Self::Not(_)
+                | Self::And(_)
+                | Self::Or(_)
+        )
+    }
+
+    /// Whether computing it may fail for some value: looking at a row where it does not matter would then be an
+    /// error that Spark does not have.
+    pub(super) fn can_fail(&self) -> bool {
+        match self {
+            Self::Calculated(..) | Self::Call(..) => true,
+            Self::Cast { always_fits, .. } if !always_fits => true,
+            other => {
+                let mut found = false;
+                other.each_part(&mut |part| found = found || part.can_fail());
+                found
+            }
+        }
+    }
+
+    /// Whether it is the same for all rows.
+    pub(super) fn is_constant(&self) -> bool {
+        let mut columns = 0_usize;
+        self.each_column(&mut |_| columns += 1);
+        columns == 0
+    }
+
+    /// Calls `found` for each use of a column.
+    pub(super) fn each_column(&self, found: &mut dyn FnMut(&Arc<BoundColumn>)) {
+        match self {
+            Self::Column(column) | Self::Compare { column, .. } | Self::In { column, .. } => {
+                found(column)
+            }
+            Self::CompareColumns { left, right, .. } => {
+                found(left);
+                found(right);
+            }
+            Self::With {
+                value,
+                column: own,
+                root,
+            } => {
+                value.each_column(found);
+                root.each_column(&mut |column| {
+                    if column != own {
+                        found(column);
+                    }
+                });
+            }
+            other => other.each_part(&mut |part| part.each_column(found)),
+        }
+    }
+
+    /// Calls `found` for each expression that this one is made of.
+    pub(super) fn each_part(&self, found: &mut dyn FnMut(&Self)) {
+        match self {
+            Self::Constant(_)
+            | Self::Column(_)
+            | Self::Compare { .. }
+            | Self::CompareColumns { .. }
+            | Self::In { .. } => {}
+            Self::Like { text: part, .. }
+            | Self::Cast { value: part, .. }
+            | Self::IsNull(part)
+            | Self::IsTrue(part)
+            | Self::Not(part) => found(part),
+            Self::And(parts) | Self::Or(parts) | Self::Coalesce(parts) | Self::Call(_, parts) => {
+                parts.iter().for_each(found);
+            }
+            Self::Compared(_, one, other)
+            | Self::Calculated(_, one, other)
+            | Self::With {
+                value: one,
+                root: other,
+                ..
+            } => {
+                found(one);
+                found(other);
+            }
+            Self::Case {
+                branches,
+                otherwise,
+            } => {
+                for (condition, value) in branches {
+                    found(condition);
+                    found(value);
+                }
+                found(otherwise);
+            }
+        }
+    }
+}

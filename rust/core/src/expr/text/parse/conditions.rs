@@ -1,0 +1,227 @@
+//! Conditions joined by `AND`, `OR`, `NOT` and parentheses, by recursive descent to a bounded depth.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use sqlparser::tokenizer::Token;
+
+use super::Clock;
+use super::simple::Simple;
+use super::tokens::{Tokens, Wrong, is_word};
+use crate::error::Result;
+use crate::expr::node::formula::Formula;
+use crate::expr::node::predicate::{Expr, MAX_DEPTH, MAX_FORMULAS};
+
+type Read<T> = std::result::Result<T, Wrong>;
+
+/// Reads one text.
+pub(super) struct Conditions<'a> {
+    text: &'a str,
+    tokens: Tokens<'a>,
+    clock: Clock,
+    depth: usize,
+    formulas: usize,
+}
+
+impl<'a> Conditions<'a> {
+    pub(super) fn new(text: &'a str, clock: Clock) -> Result<Self> {
+        Ok(Self {
+            text,
+            tokens: Tokens::new(text).map_err(|wrong| wrong.of_filter(text))?,
+            clock,
+            depth: 0,
+            formulas: 0,
+        })
+    }
+
+    /// Reads one condition, after which nothing may stand.
+    pub(super) fn whole(mut self) -> Result<Expr> {
+        let read = self.condition().and_then(|read| match self.tokens.peek() {
+            Token::EOF => Ok(read),
+            _ => Err(self.tokens.unexpected("AND, OR or the end of the filter")),
+        });
+        read.map_err(|wrong| wrong.of_filter(self.text))
+    }
+
+    /// `a OR b OR c`
+    fn condition(&mut self) -> Read<Expr> {
+        let mut parts = vec![self.conjunction()?];
+        while self.tokens.take_word("OR") {
+            parts.push(self.conjunction()?);
+        }
+        Ok(Expr::any(parts))
+    }
+
+    fn conjunction(&mut self) -> Read<Expr> {
+        let mut parts = vec![self.negation()?];
+        while self.tokens.take_word("AND") {
+            parts.push(self.negation()?);
+        }
+        Ok(Expr::all(parts))
+    }
+
+    fn negation(&mut self) -> Read<Expr> {
+        let is_bang = *self.tokens.peek() == Token::ExclamationMark;
+        if is_bang || is_word(self.tokens.peek(), "NOT") {
+            self.tokens.advance();
+            return self.deeper(|conditions| Ok(conditions.negation()?.negated()));
+        }
+        self.term()
+    }
+
+    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Read<Expr>) -> Read<Expr> {
+        if self.depth >= MAX_DEPTH {
+            let what = format!("{MAX_DEPTH} levels of parentheses and NOT");
+            return Err(Wrong::TooDeep(what));
+        }
+        self.depth += 1;
+        let read = read(self);
+        self.depth -= 1;
+        read
+    }
+
+    /// A condition in parentheses, perhaps with `IS` after it, or an expression.
+    fn term(&mut self) -> Read<Expr> {
+        let from = self.tokens.at();
+        let is_query = is_word(self.tokens.get(from + 1), "SELECT");
+        if *self.tokens.peek() == Token::LParen && !is_query {
+            let after = self.closing().map(|closing| closing + 1);
+            let Some(after) = after else {
+                return self.in_parentheses(); // and they do not end
+            };
+            if self.ends_at(after) {
+                return self.in_parentheses();
+            }
+            let negated = is_word(self.tokens.get(after + 1), "NOT");
+            let last = after + 1 + usize::from(negated);
+            if is_word(self.tokens.get(after), "IS") && self.ends_at(last + 1) {
+                let mut outer: Option<Question> = None;
+                for (word, of) in IS {
+                    if is_word(self.tokens.get(last), word) {
+                        outer = Some(of);
+                    }
+                }
+                if let Some(outer) = outer {
+                    let read = outer(Box::new(self.in_parentheses()?));
+                    self.tokens.go_to(last + 1);
+                    return Ok(if negated { read.negated() } else { read });
+                }
+            }
+        }
+        let end = self.end_of_term();
+        if end == from || *self.tokens.peek() == Token::DoubleExclamationMark {
+            return Err(self.tokens.unexpected("a column or a value"));
+        }
+        let root = self.tokens.expression(from..end)?;
+        let place = self.tokens.place(from);
+        let read = match Simple::new(place).condition(&root)? {
+            Some(simple) => simple,
+            None => self.computed(root, from..end)?,
+        };
+        self.tokens.go_to(end);
+        Ok(read)
+    }
+
+    fn in_parentheses(&mut self) -> Read<Expr> {
+        self.tokens.advance();
+        let inner = self.deeper(Self::condition)?;
+        match self.tokens.peek() {
+            Token::RParen => self.tokens.advance(),
+            _ => return Err(self.tokens.unexpected(")")),
+        }
+        Ok(inner)
+    }
+
+    /// The parenthesis that closes the one which comes next.
+    fn closing(&self) -> Option<usize> {
+        let mut open = 0_usize;
+        for number in self.tokens.at().. {
+            match self.tokens.get(number) {
+                Token::LParen => open += 1,
+                Token::RParen if open <= 1 => return Some(number),
+                Token::RParen => open -= 1,
+                Token::EOF => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Whether a condition ends before a token.
+    fn ends_at(&self, number: usize) -> bool {
+        match self.tokens.get(number) {
+            Token::EOF | Token::RParen => true,
+            word => is_word(word, "AND") || is_word(word, "OR"),
+        }
+    }
+
+    /// The next `AND`, `OR` or parenthesis that is not a part of the expression which comes next.
+    fn end_of_term(&self) -> usize {
+        // what is open: a parenthesis, or a CASE
+        let (mut open, mut between) = (Vec::new(), 0_usize);
+        let mut is_name = false;
+        for number in self.tokens.at().. {
+            let token = self.tokens.get(number);
+            let word = |wanted: &str| !is_name && is_word(token, wanted);
+            if *token == Token::LParen || word("CASE") {
+                open.push(word("CASE"));
+            } else if *token == Token::RParen {
+                if open.pop() != Some(false) {
+                    return number;
+                }
+            } else if word("END") && open.last() == Some(&true) {
+                open.pop();
+            } else if *token == Token::EOF {
+                return number;
+            } else if open.is_empty() && word("BETWEEN") {
+                between += 1;
+            } else if open.is_empty() && word("AND") && between > 0 {
+                between -= 1;
+            } else if open.is_empty() && (word("AND") || word("OR")) {
+                return number;
+            }
+            is_name = *token == Token::Period;
+        }
+        self.tokens.at()
+    }
+
+    /// An expression that only rows decide.
+    fn computed(&mut self, root: sqlparser::ast::Expr, range: Range<usize>) -> Read<Expr> {
+        const QUERIES: [&str; 2] = ["SELECT", "EXISTS"];
+        const CLOCK: [&str; 4] = ["NOW", "CURDATE", "CURRENT_DATE", "CURRENT_TIMESTAMP"];
+        let place = self.tokens.place(range.start);
+        let refused = |what: &str| Err(Wrong::Unsupported(place, what.to_owned()));
+        match self.tokens.find_word(range.clone(), &QUERIES) {
+            Some("SELECT") => return refused("subqueries"),
+            Some(word) => return refused(word),
+            None => {}
+        }
+        if self.clock == Clock::Refused
+            && let Some(word) = self.tokens.find_word(range.clone(), &CLOCK)
+        {
+            return refused(&format!(
+                "the function {word}, which asks for the time (give it by deltareplay.filter_at),"
+            ));
+        }
+        self.formulas += 1;
+        if self.formulas > MAX_FORMULAS {
+            return refused(&format!(
+                "more than {MAX_FORMULAS} conditions with arithmetic or functions"
+            ));
+        }
+        let text = self.tokens.text_of(range).unwrap_or_default();
+        let formula = Formula::new(text, root).map_err(Wrong::Other)?;
+        Ok(Expr::Computed(Arc::new(formula)))
+    }
+}
+
+/// Makes the question that `IS` asks of a condition.
+type Question = fn(Box<Expr>) -> Expr;
+
+/// What may follow `IS`, and the question that it asks.
+const IS: [(&str, Question); 4] = [
+    ("NULL", Expr::IsNull),
+    ("UNKNOWN", Expr::IsNull),
+    ("TRUE", |inner| Expr::Is(inner, true)),
+    ("FALSE", |inner| Expr::Is(inner, false)),
+];

@@ -1,0 +1,113 @@
+//! SQL text in, expressions out: the one parser of filters, constraints, assignments and all other SQL.
+//!
+//! `sqlparser` cuts the text into tokens and reads expressions. `AND`, `OR`, `NOT` and the parentheses
+//! around conditions are read by `conditions`, to a bounded depth and into flat lists, so that filters may
+//! be long; what stands between them is an expression each. `simple` finds those expressions that bounds
+//! decide, such as a column compared with a value.
+
+mod conditions;
+mod simple;
+mod timestamp;
+mod tokens;
+
+use std::collections::BTreeSet;
+
+use sqlparser::ast;
+use sqlparser::tokenizer::Token;
+
+use crate::error::Result;
+use crate::expr::node::formula::Formula;
+use crate::expr::node::predicate::{Expr, Path, Predicate};
+use crate::expr::text::string_literals::canonical;
+use conditions::Conditions;
+use tokens::Tokens;
+
+impl Predicate {
+    /// Parses a condition as it stands after SQL's `WHERE`.
+    ///
+    /// Names may be quoted by backticks and lead into structs by dots; texts are written as in Spark.
+    /// Comparisons (`=`, `==`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `<=>`), `AND`, `OR`, `NOT`,
+    /// `IS [NOT] NULL`, `TRUE`, `FALSE` and `DISTINCT FROM`, `IN`, `BETWEEN`, `LIKE` with `ESCAPE`,
+    /// `isnull`, `isnotnull`, `isnan` and `startswith` of columns and literals leave out files by their
+    /// bounds; literals may have a type (`DATE '2026-01-31'`, `X'00ff'`, `1.5D`) or be cast to one.
+    /// Arithmetic, functions and casts of columns are formulas: they are evaluated for each row, and
+    /// leave out only files whose rows all have the same values.
+    ///
+    /// # Errors
+    ///
+    /// Invalid: `filter.syntax` with the place marked, `filter.unsupported` with the name of what is
+    /// not supported, `filter.literal` for an impossible value, `filter.too_long`, `filter.too_deep`.
+    pub fn parse_sql(text: &str) -> Result<Self> {
+        condition(text, Clock::Refused).map(|root| Self { root })
+    }
+
+    /// As [`Predicate::parse_sql`], for a rule of a table, which may ask for the current time.
+    ///
+    /// # Errors
+    ///
+    /// As [`Predicate::parse_sql`].
+    pub(crate) fn parse_rule(text: &str) -> Result<Self> {
+        condition(text, Clock::Allowed).map(|root| Self { root })
+    }
+}
+
+impl Formula {
+    /// Parses an expression of Spark's SQL.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `formula.syntax`, `formula.too_long`.
+    pub fn parse(text: &str) -> Result<Self> {
+        Self::new(text, value(text)?)
+    }
+
+    /// The words of the text in small letters, the names of its columns among them.
+    pub(crate) fn words(&self) -> BTreeSet<String> {
+        let written = canonical(self.text());
+        let tokens = Tokens::new(&written).into_iter();
+        tokens.flat_map(|tokens| tokens.words()).collect()
+    }
+}
+
+/// Whether a condition may ask for the current time.
+#[derive(Clone, Copy, PartialEq)]
+enum Clock {
+    Allowed,
+    /// A filter travels as text, and is read again at another time.
+    Refused,
+}
+
+/// Parses a whole condition.
+fn condition(text: &str, clock: Clock) -> Result<Expr> {
+    Conditions::new(&canonical(text), clock)?.whole()
+}
+
+/// Parses an expression that has a value.
+///
+/// # Errors
+///
+/// Invalid argument: `formula.syntax`, `formula.too_long`.
+fn value(text: &str) -> Result<ast::Expr> {
+    let written = canonical(text);
+    let tokens = Tokens::new(&written);
+    let read = tokens.and_then(|tokens| tokens.expression(0..usize::MAX));
+    read.map_err(|wrong| wrong.of_value(&written))
+}
+
+/// Parses a column: names with dots between them.
+pub(super) fn path(text: &str) -> Result<Path> {
+    let mut tokens = Tokens::new(text).map_err(|wrong| wrong.of_filter(text))?;
+    let mut names = Vec::new();
+    loop {
+        match tokens.peek().clone() {
+            Token::Word(word) => names.push(word.value),
+            _ => return Err(tokens.unexpected("the name of a column").of_filter(text)),
+        }
+        tokens.advance();
+        match tokens.peek() {
+            Token::Period => tokens.advance(),
+            Token::EOF => return Ok(Path(names)),
+            _ => return Err(tokens.unexpected("a dot or the end").of_filter(text)),
+        }
+    }
+}

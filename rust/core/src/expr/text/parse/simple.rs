@@ -1,0 +1,398 @@
+//! Expressions that bounds decide: columns compared with values and with each other.
+
+use arrow_array::ArrayRef;
+use arrow_schema::DataType;
+use sqlparser::ast::{
+    self, BinaryOperator, CastKind, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    UnaryOperator, Value, ValueWithSpan,
+};
+use sqlparser::tokenizer::Location;
+
+use super::tokens::Wrong;
+use crate::expr::evaluate::functions::{cast_value, named_type};
+use crate::expr::evaluate::like::{DEFAULT_ESCAPE, Matcher, escaped};
+use crate::expr::node::predicate::{Expr, Operand, Path};
+use crate::expr::text::string_literals;
+use crate::expr::value::comparison::Op;
+use crate::expr::value::literal::{Decimal, Literal};
+use crate::spec::values::has_zone;
+
+/// What was found; `None` where only the values of rows decide.
+type Found<T> = Result<Option<T>, Wrong>;
+
+/// Takes the value out of `Some`, or there is nothing to be found.
+macro_rules! known {
+    ($found:expr) => {
+        match $found {
+            Some(found) => found,
+            None => return Ok(None),
+        }
+    };
+}
+
+/// Looks into one expression of `sqlparser`.
+#[derive(Clone, Copy)]
+pub(super) struct Simple {
+    /// Where it starts, for errors.
+    place: Location,
+    /// Levels of conditions that are still looked into: each prints with parentheses around the next.
+    levels: usize,
+}
+
+impl Simple {
+    pub(super) fn new(place: Location) -> Self {
+        Self { place, levels: 4 }
+    }
+
+    fn inner(&self, root: &ast::Expr) -> Found<Expr> {
+        let levels = known!(self.levels.checked_sub(1));
+        Self { levels, ..*self }.condition(root)
+    }
+
+    /// A condition.
+    pub(super) fn condition(&self, root: &ast::Expr) -> Found<Expr> {
+        use ast::Expr as Sql;
+        let either =
+            |negated: bool, read: Expr| Ok(Some(if negated { read.negated() } else { read }));
+        match root {
+            Sql::Nested(inner) => self.inner(inner),
+            Sql::UnaryOp {
+                op: UnaryOperator::Not | UnaryOperator::BangNot,
+                expr,
+            } => Ok(self.inner(expr)?.map(Expr::negated)),
+            Sql::BinaryOp { left, op, right } => self.binary(left, op, right),
+            Sql::IsNull(inner) | Sql::IsUnknown(inner) => self.boxed(inner, Expr::IsNull, false),
+            Sql::IsNotNull(inner) | Sql::IsNotUnknown(inner) => {
+                self.boxed(inner, Expr::IsNull, true)
+            }
+            Sql::IsTrue(inner) => self.boxed(inner, |inner| Expr::Is(inner, true), false),
+            Sql::IsNotTrue(inner) => self.boxed(inner, |inner| Expr::Is(inner, true), true),
+            Sql::IsFalse(inner) => self.boxed(inner, |inner| Expr::Is(inner, false), false),
+            Sql::IsNotFalse(inner) => self.boxed(inner, |inner| Expr::Is(inner, false), true),
+            Sql::IsDistinctFrom(left, right) => Ok(self
+                .compared(left, Op::NullSafeEq, right)?
+                .map(Expr::negated)),
+            Sql::IsNotDistinctFrom(left, right) => self.compared(left, Op::NullSafeEq, right),
+            Sql::InList {
+                expr,
+                list,
+                negated,
+            } => either(*negated, known!(self.within(expr, list)?)),
+            Sql::Between {
+                expr,
+                negated,
+                low,
+                high,
+            } => {
+                let low = known!(self.compared(expr, Op::GtEq, low)?);
+                let high = known!(self.compared(expr, Op::LtEq, high)?);
+                either(*negated, Expr::And(vec![low, high]))
+            }
+            Sql::Like {
+                negated,
+                any: false,
+                expr,
+                pattern,
+                escape_char,
+            } => either(
+                *negated,
+                known!(self.like(expr, pattern, escape_char.as_deref())?),
+            ),
+            Sql::Function(function) => self.function(function),
+            other => Ok(self.operand(other)?.map(Expr::Value)),
+        }
+    }
+
+    fn boxed(&self, inner: &ast::Expr, outer: fn(Box<Expr>) -> Expr, negated: bool) -> Found<Expr> {
+        let read = outer(Box::new(known!(self.inner(inner)?)));
+        Ok(Some(if negated { read.negated() } else { read }))
+    }
+
+    fn binary(&self, left: &ast::Expr, op: &BinaryOperator, right: &ast::Expr) -> Found<Expr> {
+        if let BinaryOperator::And | BinaryOperator::Or = op {
+            let left = known!(self.inner(left)?);
+            let parts = vec![left, known!(self.inner(right)?)];
+            let is_and = *op == BinaryOperator::And;
+            let joined = if is_and { Expr::all } else { Expr::any };
+            return Ok(Some(joined(parts)));
+        }
+        let op = known!(Op::of(op));
+        self.compared(left, op, right)
+    }
+
+    fn compared(&self, left: &ast::Expr, op: Op, right: &ast::Expr) -> Found<Expr> {
+        let left = known!(self.operand(left)?);
+        let right = known!(self.operand(right)?);
+        Ok(Some(Expr::Compare(left, op, right)))
+    }
+
+    fn within(&self, expr: &ast::Expr, list: &[ast::Expr]) -> Found<Expr> {
+        let column = known!(self.column(expr)?);
+        let (mut literals, mut parts) = (Vec::with_capacity(list.len()), Vec::new());
+        for one in list {
+            match known!(self.operand(one)?) {
+                Operand::Literal(literal) => literals.push(literal),
+                other => parts.push(Expr::Compare(
+                    Operand::Column(column.clone()),
+                    Op::Eq,
+                    other,
+                )),
+            }
+        }
+        if parts.is_empty() || !literals.is_empty() {
+            parts.push(Expr::In(column, literals));
+        }
+        Ok(Some(Expr::any(parts)))
+    }
+
+    fn like(
+        &self,
+        expr: &ast::Expr,
+        pattern: &ast::Expr,
+        escape: Option<&ast::Expr>,
+    ) -> Found<Expr> {
+        let column = known!(self.column(expr)?);
+        let pattern = match known!(self.literal(pattern)?) {
+            Literal::String(pattern) => pattern,
+            Literal::Null => return Ok(Some(Expr::Value(Operand::Literal(Literal::Null)))),
+            _ => return Ok(None),
+        };
+        let escape = match escape.map(|escape| self.literal(escape)).transpose()? {
+            None => Some(DEFAULT_ESCAPE),
+            Some(Some(Literal::String(letter))) => letter.parse().ok(),
+            Some(_) => None,
+        };
+        let Some(escape) = escape else {
+            let what = "ESCAPE takes one letter in quotes";
+            return Err(Wrong::Syntax(self.place, what.to_owned()));
+        };
+        if let Err(what) = Matcher::new(&pattern, escape) {
+            return Err(Wrong::Literal(self.place, what.to_owned()));
+        }
+        Ok(Some(Expr::Like {
+            column,
+            pattern,
+            escape,
+        }))
+    }
+
+    fn function(&self, function: &ast::Function) -> Found<Expr> {
+        let FunctionArguments::List(list) = &function.args else {
+            return Ok(None);
+        };
+        let arguments = list.args.iter().map(|argument| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(one)) => Some(one),
+            _ => None,
+        });
+        let arguments = known!(arguments.collect::<Option<Vec<_>>>());
+        let name = function.name.to_string().to_ascii_lowercase();
+        match (name.as_str(), arguments.as_slice()) {
+            ("isnull", [one]) => self.boxed(one, Expr::IsNull, false),
+            ("isnotnull", [one]) => self.boxed(one, Expr::IsNull, true),
+            ("isnan", [one]) => {
+                let nan = Operand::Literal(Literal::Double(f64::NAN));
+                let is_nan = Expr::Compare(known!(self.operand(one)?), Op::Eq, nan);
+                Ok(Some(Expr::Is(Box::new(is_nan), true)))
+            }
+            ("startswith" | "starts_with", [text, prefix]) => {
+                let column = known!(self.column(text)?);
+                Ok(match known!(self.literal(prefix)?) {
+                    Literal::String(prefix) => Some(Expr::Like {
+                        column,
+                        pattern: escaped(&prefix) + "%",
+                        escape: DEFAULT_ESCAPE,
+                    }),
+                    Literal::Null => Some(Expr::Value(Operand::Literal(Literal::Null))),
+                    _ => None,
+                })
+            }
+            ("isnull" | "isnotnull" | "isnan" | "startswith" | "starts_with", _) => {
+                let what = format!("{name} takes other arguments");
+                Err(Wrong::Syntax(self.place, what))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A value that can be compared.
+    fn operand(&self, root: &ast::Expr) -> Found<Operand> {
+        let names = match root {
+            ast::Expr::Nested(inner) => return self.operand(inner),
+            ast::Expr::Identifier(name) => std::slice::from_ref(name),
+            ast::Expr::CompoundIdentifier(names) => names,
+            other => return Ok(self.literal(other)?.map(Operand::Literal)),
+        };
+        self.path(names).map(|path| Some(Operand::Column(path)))
+    }
+
+    fn column(&self, root: &ast::Expr) -> Found<Path> {
+        Ok(match self.operand(root)? {
+            Some(Operand::Column(path)) => Some(path),
+            _ => None,
+        })
+    }
+
+    fn path(&self, names: &[Ident]) -> Result<Path, Wrong> {
+        const NO_NAMES: [&str; 11] = [
+            "AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "ESCAPE", "TRUE", "FALSE", "NULL",
+        ];
+        let plain = names.first().filter(|first| first.quote_style.is_none());
+        if let Some(first) = plain {
+            let is = |word: &&str| word.eq_ignore_ascii_case(&first.value);
+            if NO_NAMES.iter().any(is) {
+                let what = format!("expected a column or a value, found \"{first}\"");
+                return Err(Wrong::Syntax(first.span.start, what));
+            }
+            if ["CASE", "SELECT", "EXISTS"].iter().any(is) {
+                return Err(Wrong::Unsupported(first.span.start, first.to_string()));
+            }
+        }
+        Ok(Path(names.iter().map(|name| name.value.clone()).collect()))
+    }
+
+    /// A value that is written in the text, perhaps with a sign, or as one of another type.
+    fn literal(&self, root: &ast::Expr) -> Found<Literal> {
+        match root {
+            ast::Expr::Nested(inner) => self.literal(inner),
+            ast::Expr::Value(value) => self.value(value, ""),
+            ast::Expr::UnaryOp {
+                op: op @ (UnaryOperator::Minus | UnaryOperator::Plus),
+                expr,
+            } => {
+                let sign = if *op == UnaryOperator::Minus { "-" } else { "" };
+                match expr.as_ref() {
+                    ast::Expr::Value(value) => self.number(value, sign, None),
+                    // the least values of their types have no opposite: `-128Y`
+                    ast::Expr::Cast {
+                        expr, data_type, ..
+                    } => match expr.as_ref() {
+                        ast::Expr::Value(value) => self.number(value, sign, Some(data_type)),
+                        _ => Ok(None),
+                    },
+                    _ => Ok(None),
+                }
+            }
+            ast::Expr::TypedString(typed) => {
+                let literal = known!(self.value(&typed.value, "")?);
+                self.cast(literal, &typed.data_type)
+            }
+            ast::Expr::Cast {
+                kind: CastKind::Cast | CastKind::DoubleColon,
+                expr,
+                data_type,
+                format: None,
+            } => match expr.as_ref() {
+                ast::Expr::Value(value) if matches!(value.value, Value::Number(..)) => {
+                    self.number(value, "", Some(data_type))
+                }
+                inner => {
+                    let literal = known!(self.literal(inner)?);
+                    self.cast(literal, data_type)
+                }
+            },
+            _ => Ok(None),
+        }
+    }
+
+    fn value(&self, value: &ValueWithSpan, sign: &str) -> Found<Literal> {
+        Ok(Some(match &value.value {
+            Value::Null => Literal::Null,
+            Value::Boolean(value) => Literal::Boolean(*value),
+            Value::SingleQuotedString(text) => Literal::String(string_literals::value(text)),
+            Value::Number(..) => return self.number(value, sign, None),
+            Value::HexStringLiteral(digits) => {
+                if string_literals::is_number(value, digits) {
+                    let what = "numbers by 0x".to_owned();
+                    return Err(Wrong::Unsupported(value.span.start, what));
+                }
+                Literal::Binary(string_literals::bytes(digits).ok_or_else(|| {
+                    let what = "bytes are an even number of hexadecimal digits";
+                    Wrong::Literal(value.span.start, what.to_owned())
+                })?)
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// A number with its sign, perhaps as one of a type.
+    fn number(
+        &self,
+        value: &ValueWithSpan,
+        sign: &str,
+        wanted: Option<&ast::DataType>,
+    ) -> Found<Literal> {
+        let Value::Number(digits, long) = &value.value else {
+            return Ok(None);
+        };
+        let text = format!("{sign}{digits}");
+        let double = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite());
+        // not by way of a decimal, which may have too few digits
+        let exact = match wanted.and_then(|wanted| named_type(&wanted.to_string())) {
+            Some(DataType::Float64) => Some(double(&text)),
+            Some(DataType::Float32) => {
+                let single = text.parse().ok().filter(|value: &f32| value.is_finite());
+                Some(single.map(f64::from))
+            }
+            _ => None,
+        };
+        let literal = match exact {
+            Some(value) => value.map(Literal::Double),
+            None if digits.contains(['e', 'E']) => double(&text).map(Literal::Double),
+            None => match text.parse() {
+                Ok(whole) => Some(Literal::Integer(whole)),
+                Err(_) if *long => None,
+                Err(_) => Decimal::parse(&text).map(Literal::Decimal),
+            },
+        };
+        let Some(literal) = literal else {
+            let what = "this number is too large or too exact for its type".to_owned();
+            return Err(Wrong::Literal(value.span.start, what));
+        };
+        match wanted {
+            Some(wanted) if exact.is_none() => self.cast(literal, wanted),
+            _ => Ok(Some(literal)),
+        }
+    }
+
+    /// A literal as one of another type; `None` where that depends on the time zone, or is not known.
+    fn cast(&self, literal: Literal, wanted: &ast::DataType) -> Found<Literal> {
+        let name = wanted.to_string();
+        let wanted = known!(named_type(&name));
+        let has_zone = match &literal {
+            Literal::String(text) => has_zone(text),
+            Literal::Timestamp(_) => true,
+            _ => false,
+        };
+        let values: ArrayRef = match &literal {
+            Literal::Null => return Ok(Some(Literal::Null)),
+            Literal::Decimal(value) if wanted == DataType::Float64 => {
+                return Ok(Some(Literal::Double(value.to_f64())));
+            }
+            Literal::Integer(_)
+            | Literal::Decimal(_)
+            | Literal::Double(_)
+            | Literal::Boolean(_)
+                if wanted.is_temporal() || wanted == DataType::Binary =>
+            {
+                return Ok(None);
+            }
+            Literal::Timestamp(_) if !matches!(wanted, DataType::Timestamp(_, Some(_))) => {
+                return Ok(None);
+            }
+            Literal::LocalTimestamp(_) if !wanted.is_temporal() => return Ok(None),
+            literal => known!(literal.array()),
+        };
+        let values = match cast_value(&values, &wanted) {
+            Ok(values) => values,
+            Err(error) if error.code() == "formula.value" => {
+                let what = format!("{literal} is not a value of the type {name}");
+                return Err(Wrong::Literal(self.place, what));
+            }
+            Err(_) => return Ok(None),
+        };
+        Ok(Literal::of(&values).map(|found| match found {
+            Literal::Timestamp(micros) if !has_zone => Literal::LocalTimestamp(micros),
+            other => other,
+        }))
+    }
+}

@@ -1,0 +1,60 @@
+//! The moment of a filter: what it asks of the clock, answered once.
+
+use sqlparser::tokenizer::Token;
+
+use super::tokens::{Tokens, is_word};
+use crate::error::Result;
+use crate::expr::node::predicate::Predicate;
+use crate::expr::text::string_literals::canonical;
+use crate::expr::value::literal::Literal;
+use crate::spec::interval::MICROS_PER_DAY;
+
+impl Predicate {
+    /// As [`Predicate::parse_sql`], where a moment stands for `now()`, `current_timestamp` and
+    /// `current_date`, which is that of UTC: microseconds since the epoch.
+    ///
+    /// # Errors
+    ///
+    /// As [`Predicate::parse_sql`].
+    pub fn parse_sql_at(text: &str, moment: i64) -> Result<Self> {
+        let written = canonical(text);
+        let tokens = Tokens::new(&written).map_err(|wrong| wrong.of_filter(&written))?;
+        Self::parse_sql(&at(&tokens, moment))
+    }
+}
+
+/// The text with the moment in its place.
+fn at(tokens: &Tokens<'_>, moment: i64) -> String {
+    let (mut written, mut from, mut number) = (String::new(), 0, 0);
+    while *tokens.get(number) != Token::EOF {
+        let Some((literal, end)) = answered(tokens, number, moment) else {
+            number += 1;
+            continue;
+        };
+        written.push_str(tokens.text_of(from..number).unwrap_or_default());
+        written.push_str(&format!(" {literal} "));
+        (from, number) = (end, end);
+    }
+    written.push_str(tokens.text_of(from..number).unwrap_or_default());
+    written
+}
+
+/// The answer to a question for the time that begins here, and where that ends.
+fn answered(tokens: &Tokens<'_>, number: usize, moment: i64) -> Option<(Literal, usize)> {
+    let is = |word: &str| is_word(tokens.get(number), word);
+    let is_part = *tokens.get(number.wrapping_sub(1)) == Token::Period
+        || *tokens.get(number + 1) == Token::Period;
+    let is_call =
+        *tokens.get(number + 1) == Token::LParen && *tokens.get(number + 2) == Token::RParen;
+    let is_day = is("CURRENT_DATE") || (is("CURDATE") && is_call);
+    let is_moment = is("CURRENT_TIMESTAMP") || (is("NOW") && is_call);
+    if is_part || !(is_day || is_moment) {
+        return None;
+    }
+    let literal = if is_day {
+        Literal::Date(i32::try_from(moment.div_euclid(MICROS_PER_DAY)).ok()?)
+    } else {
+        Literal::Timestamp(moment)
+    };
+    Some((literal, number + 1 + 2 * usize::from(is_call)))
+}

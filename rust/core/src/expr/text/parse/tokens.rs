@@ -1,0 +1,527 @@
+//! The tokens of a text, expressions of them, and errors that point into the text.
+
+use std::any::TypeId;
+use std::ops::Range;
+
+use sqlparser::ast::{Expr, ObjectName};
+use sqlparser::dialect::{Dialect, Precedence, SparkSqlDialect};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
+
+use crate::error::{Error, Result, is_invisible};
+use crate::expr::node::predicate;
+use crate::expr::value::literal::Decimal;
+use crate::spec::json::clipped;
+
+/// How deep an expression may nest.
+const MAX_DEPTH: usize = 50;
+/// Operators that may follow each other: in `a + b + c` each is one level deeper than the next, without any
+/// parentheses.
+const MAX_OPERATORS: usize = 500;
+
+/// Spark's SQL, with names of letters of any script, and lists that may be empty.
+#[derive(Debug)]
+struct Sql;
+
+impl Dialect for Sql {
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<SparkSqlDialect>()
+    }
+
+    fn is_delimited_identifier_start(&self, letter: char) -> bool {
+        letter == '`'
+    }
+
+    fn is_identifier_start(&self, letter: char) -> bool {
+        letter.is_alphabetic() || letter == '_'
+    }
+
+    fn is_identifier_part(&self, letter: char) -> bool {
+        letter.is_alphanumeric() || letter == '_'
+    }
+
+    fn supports_in_empty_list(&self) -> bool {
+        true
+    }
+
+    fn is_reserved_for_identifier(&self, word: Keyword) -> bool {
+        matches!(word, Keyword::EXISTS | Keyword::INTERVAL)
+    }
+
+    fn supports_bang_not_operator(&self) -> bool {
+        SparkSqlDialect.supports_bang_not_operator()
+    }
+
+    fn supports_nested_comments(&self) -> bool {
+        SparkSqlDialect.supports_nested_comments()
+    }
+
+    fn supports_long_type_as_bigint(&self) -> bool {
+        SparkSqlDialect.supports_long_type_as_bigint()
+    }
+
+    fn supports_lambda_functions(&self) -> bool {
+        SparkSqlDialect.supports_lambda_functions()
+    }
+
+    fn supports_map_literal_with_angle_brackets(&self) -> bool {
+        SparkSqlDialect.supports_map_literal_with_angle_brackets()
+    }
+
+    fn supports_filter_during_aggregation(&self) -> bool {
+        SparkSqlDialect.supports_filter_during_aggregation()
+    }
+
+    fn require_interval_qualifier(&self) -> bool {
+        false // `INTERVAL '1 day'`
+    }
+
+    /// `||` is of the level of `+`.
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        let is_concat = parser.peek_token_ref().token == Token::StringConcat;
+        is_concat.then(|| Ok(self.prec_value(Precedence::PlusMinus)))
+    }
+
+    /// `exists(array, x -> ...)` is a function, `EXISTS (SELECT ...)` is none.
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        let name = match &parser.peek_token_ref().token {
+            Token::Word(word) if word.keyword == Keyword::EXISTS => word.clone(),
+            _ => return None,
+        };
+        let is_query = match &parser.peek_nth_token_ref(2).token {
+            Token::Word(word) => matches!(word.keyword, Keyword::SELECT | Keyword::WITH),
+            _ => false,
+        };
+        if parser.peek_nth_token_ref(1).token != Token::LParen || is_query {
+            return None;
+        }
+        let span = parser.next_token().span;
+        Some(parser.parse_function(ObjectName::from(vec![name.into_ident(span)])))
+    }
+
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        expr: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        SparkSqlDialect.parse_infix(parser, expr, precedence)
+    }
+}
+
+/// What is wrong with a text, and where.
+pub(super) enum Wrong {
+    Syntax(Location, String),
+    Literal(Location, String),
+    Unsupported(Location, String),
+    TooDeep(String),
+    Other(Error),
+}
+
+impl Wrong {
+    /// The error for the text of a filter.
+    pub(super) fn of_filter(self, text: &str) -> Error {
+        let (code, message) = match self {
+            Self::Other(error) => return error,
+            Self::TooDeep(what) => (
+                "filter.too_deep",
+                format!("the filter nests more than {what}: write it flatter"),
+            ),
+            Self::Syntax(place, what) => (
+                "filter.syntax",
+                format!("the filter does not parse: {what}{}", marked(text, place)),
+            ),
+            Self::Literal(place, what) => {
+                ("filter.literal", format!("{what}{}", marked(text, place)))
+            }
+            Self::Unsupported(place, what) => (
+                "filter.unsupported",
+                format!("filters do not support {what} here{}", marked(text, place)),
+            ),
+        };
+        Error::invalid(code, message)
+    }
+
+    /// The error for the text of an expression.
+    pub(super) fn of_value(self, text: &str) -> Error {
+        let what = match self {
+            Self::Other(error) => return error,
+            Self::TooDeep(what) => format!("it nests more than {what}"),
+            Self::Syntax(place, what)
+            | Self::Literal(place, what)
+            | Self::Unsupported(place, what) => format!("{what}{}", marked(text, place)),
+        };
+        Error::invalid(
+            "formula.syntax",
+            format!("this is not an expression of SQL: {what}"),
+        )
+    }
+}
+
+/// The tokens of one text, without blanks and comments.
+pub(super) struct Tokens<'a> {
+    text: &'a str,
+    tokens: Vec<TokenWithSpan>,
+    at: usize,
+}
+
+impl<'a> Tokens<'a> {
+    pub(super) fn new(text: &'a str) -> Result<Self, Wrong> {
+        if text.len() > predicate::MAX_TEXT {
+            return Err(Wrong::Other(predicate::too_long()));
+        }
+        let mut tokens = Vec::new();
+        let cut = Tokenizer::new(&Sql, text).tokenize_with_location_into_buf_with_mapper(
+            &mut tokens,
+            |token| match token.token {
+                // what comments say is not kept
+                Token::Whitespace(_) => TokenWithSpan {
+                    token: Token::Whitespace(Whitespace::Space),
+                    ..token
+                },
+                _ => token,
+            },
+        );
+        if let Err(cause) = cut {
+            let what = cause.message.trim_end_matches(" at ").to_owned();
+            return Err(Wrong::Syntax(cause.location, what));
+        }
+        tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+        Ok(Self {
+            text,
+            tokens: with_casts(tokens),
+            at: 0,
+        })
+    }
+
+    /// The next token, `EOF` after the last one.
+    pub(super) fn peek(&self) -> &Token {
+        self.get(self.at)
+    }
+
+    /// A token by its number.
+    pub(super) fn get(&self, number: usize) -> &Token {
+        const END: &Token = &Token::EOF;
+        self.tokens.get(number).map_or(END, |token| &token.token)
+    }
+
+    /// The number of the next token.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Goes on to the token after the next one.
+    pub(super) fn advance(&mut self) {
+        self.at += 1;
+    }
+
+    /// Goes on to a token by its number.
+    pub(super) fn go_to(&mut self, number: usize) {
+        self.at = number;
+    }
+
+    /// Takes this word if it comes next, in any case and without quotes.
+    pub(super) fn take_word(&mut self, word: &str) -> bool {
+        let found = is_word(self.peek(), word);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Where a token starts.
+    pub(super) fn place(&self, number: usize) -> Location {
+        match self.tokens.get(number) {
+            Some(token) => token.span.start,
+            None => end_of(self.text),
+        }
+    }
+
+    /// The text of some tokens.
+    pub(super) fn text_of(&self, range: Range<usize>) -> Option<&'a str> {
+        let tokens = self.tokens.get(range)?;
+        let (first, last) = (tokens.first()?.span.start, tokens.last()?.span.end);
+        self.text
+            .get(offset(self.text, first)..offset(self.text, last))
+    }
+
+    /// Whether one of these words is among some tokens, and no part of a longer name.
+    pub(super) fn find_word(
+        &self,
+        range: Range<usize>,
+        words: &[&'static str],
+    ) -> Option<&'static str> {
+        let stands = |number: usize, word: &str| {
+            is_word(self.get(number), word)
+                && *self.get(number.wrapping_sub(1)) != Token::Period
+                && *self.get(number + 1) != Token::Period
+        };
+        let mut words = words.iter().copied();
+        words.find(|word| range.clone().any(|number| stands(number, word)))
+    }
+
+    /// All words in small letters.
+    pub(super) fn words(self) -> impl Iterator<Item = String> {
+        self.tokens
+            .into_iter()
+            .filter_map(|token| match token.token {
+                Token::Word(word) => Some(word.value.to_lowercase()),
+                _ => None,
+            })
+    }
+
+    /// Reads some tokens as one expression.
+    pub(super) fn expression(&self, range: Range<usize>) -> Result<Expr, Wrong> {
+        let end = range.end.min(self.tokens.len());
+        let tokens = self.tokens.get(range.start..end).unwrap_or_default();
+        let too_deep = || Wrong::TooDeep(format!("{MAX_DEPTH} levels within a condition"));
+        if most_open(tokens) > MAX_DEPTH {
+            return Err(too_deep());
+        }
+        if most_operators(tokens) > MAX_OPERATORS {
+            let message = format!(
+                "an expression may have at most {MAX_OPERATORS} operators: write it as several conditions"
+            );
+            return Err(Wrong::Other(Error::invalid("formula.too_long", message)));
+        }
+        let mut parser = Parser::new(&Sql)
+            .with_recursion_limit(MAX_DEPTH)
+            .with_tokens_with_locations(tokens.to_vec());
+        let root = parser.parse_expr().map_err(|cause| match cause {
+            ParserError::RecursionLimitExceeded => too_deep(),
+            ParserError::TokenizerError(what) | ParserError::ParserError(what) => {
+                self.misread(&what, end)
+            }
+        })?;
+        let next = parser.peek_token();
+        match next.token {
+            Token::EOF => Ok(root),
+            token => Err(Wrong::Syntax(
+                next.span.start,
+                format!(
+                    "expected AND, OR or the end of the filter, found {}",
+                    shown(&token)
+                ),
+            )),
+        }
+    }
+
+    /// The complaint of `sqlparser` about the tokens before one of them.
+    fn misread(&self, what: &str, end: usize) -> Wrong {
+        let (what, place) = match what.rsplit_once(" at Line: ") {
+            Some((what, place)) => (what, location(place)),
+            None => (what, None),
+        };
+        let what = match what.strip_prefix("Expected: ") {
+            Some(wanted) => {
+                let (wanted, found) = wanted.rsplit_once(", found: ").unwrap_or((wanted, ""));
+                let wanted = match wanted {
+                    "an expression" => "a column or a value",
+                    is if is.ends_with("after IS") => "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM",
+                    other => other,
+                };
+                let found = match found {
+                    "EOF" => shown(self.get(end)),
+                    found => clipped(found),
+                };
+                format!("expected {wanted}, found {found}")
+            }
+            None => what.chars().take(200).collect(),
+        };
+        Wrong::Syntax(place.unwrap_or_else(|| self.place(end)), what)
+    }
+
+    /// The error for a token that cannot stand where it does.
+    pub(super) fn unexpected(&self, wanted: &str) -> Wrong {
+        let found = shown(self.peek());
+        let what = format!("expected {wanted}, found {found}");
+        Wrong::Syntax(self.place(self.at), what)
+    }
+}
+
+fn shown(token: &Token) -> String {
+    match token {
+        Token::EOF => "the end".to_owned(),
+        other => clipped(&other.to_string()),
+    }
+}
+
+/// `1, Column: 2`
+fn location(text: &str) -> Option<Location> {
+    let (line, column) = text.split_once(", Column: ")?;
+    Some(Location::new(line.parse().ok()?, column.parse().ok()?))
+}
+
+/// Whether a token is this word, in any case and without quotes.
+pub(super) fn is_word(token: &Token, word: &str) -> bool {
+    match token {
+        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
+        _ => false,
+    }
+}
+
+/// Numbers that name their type, such as `1.5D` and `10BD`, as casts; `TIMESTAMP_LTZ '…'` by its other name.
+fn with_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut found: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        if matches!(token.token, Token::SingleQuotedString(_))
+            && let Some(before) = found.last_mut()
+            && is_word(&before.token, "TIMESTAMP_LTZ")
+        {
+            before.token = Token::make_word("TIMESTAMP", None);
+        }
+        let named = match (&token.token, found.last()) {
+            (Token::Word(word), Some(number)) if number.span.end == token.span.start => {
+                match &number.token {
+                    Token::Number(digits, false) => suffix_type(digits, &word.value),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        let (Some(name), Some(number)) = (&named, found.last().cloned()) else {
+            found.push(token);
+            continue;
+        };
+        found.pop();
+        let span = token.span.union(&number.span);
+        let word = |text: &str| Token::make_word(text, None);
+        let mut cast = vec![word("CAST"), Token::LParen, number.token, word("AS")];
+        cast.extend_from_slice(name);
+        cast.push(Token::RParen);
+        let cast = cast.into_iter();
+        found.extend(cast.map(|token| TokenWithSpan { token, span }));
+    }
+    found
+}
+
+/// The type that a number has by the letters after it.
+fn suffix_type(digits: &str, suffix: &str) -> Option<Vec<Token>> {
+    let name = match suffix.to_ascii_uppercase().as_str() {
+        "D" => "DOUBLE",
+        "F" => "FLOAT",
+        "S" => "SMALLINT",
+        "Y" => "TINYINT",
+        "BD" => {
+            let number = Decimal::parse(digits)?;
+            let of = |value: u8| Token::Number(value.to_string(), false);
+            return Some(vec![
+                Token::make_word("DECIMAL", None),
+                Token::LParen,
+                of(number.precision()),
+                Token::Comma,
+                of(number.scale()),
+                Token::RParen,
+            ]);
+        }
+        _ => return None,
+    };
+    Some(vec![Token::make_word(name, None)])
+}
+
+/// How many parentheses are open at most.
+fn most_open(tokens: &[TokenWithSpan]) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for token in tokens {
+        match token.token {
+            Token::LParen => open += 1,
+            Token::RParen => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
+}
+
+/// Operators that follow each other within one pair of parentheses, and what is inside of these.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    own: usize,
+    /// The most within an operand.
+    inside: usize,
+    /// The most of what commas end.
+    most: usize,
+}
+
+impl Level {
+    fn ended(self) -> usize {
+        self.most.max(self.own + self.inside)
+    }
+}
+
+/// How many operators are above each other at most in the tree that the tokens become.
+fn most_operators(tokens: &[TokenWithSpan]) -> usize {
+    let mut above: Vec<Level> = Vec::new();
+    let mut level = Level::default();
+    for token in tokens {
+        match &token.token {
+            Token::LParen => above.push(std::mem::take(&mut level)),
+            Token::RParen => {
+                let inside = level.ended();
+                level = above.pop().unwrap_or_default();
+                level.inside = level.inside.max(inside);
+            }
+            Token::Comma => {
+                level = Level {
+                    most: level.ended(),
+                    ..Level::default()
+                };
+            }
+            other => level.own += usize::from(deepens(other)),
+        }
+    }
+    let outer = above.into_iter().rev();
+    outer.fold(level.ended(), |inside, level| level.ended() + inside)
+}
+
+/// Whether what stands before a token may become a part of something larger.
+fn deepens(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => !matches!(
+            word.keyword,
+            Keyword::NoKeyword
+                | Keyword::WHEN
+                | Keyword::THEN
+                | Keyword::NULL
+                | Keyword::TRUE
+                | Keyword::FALSE
+        ),
+        Token::Number(..) | Token::SingleQuotedString(_) | Token::HexStringLiteral(_) => false,
+        _ => true,
+    }
+}
+
+/// Lines and columns count from 1.
+fn index(number: u64) -> usize {
+    usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX)
+}
+
+/// The byte at which a place is.
+fn offset(text: &str, place: Location) -> usize {
+    let lines = text.split_inclusive('\n');
+    let above: usize = lines.take(index(place.line)).map(str::len).sum();
+    let line = text.get(above..).unwrap_or_default();
+    let letters = line.chars().take(index(place.column));
+    above + letters.map(char::len_utf8).sum::<usize>()
+}
+
+fn end_of(text: &str) -> Location {
+    let line = text.matches('\n').count() as u64 + 1;
+    let last = text.rsplit('\n').next().unwrap_or_default();
+    Location::new(line, last.chars().count() as u64 + 1)
+}
+
+/// The line with the place, and a caret below it; of a long line what is around the place.
+fn marked(text: &str, location: Location) -> String {
+    const BEFORE: usize = 60;
+    const SHOWN: usize = 100;
+    let Some(line) = text.split('\n').nth(index(location.line)) else {
+        return String::new();
+    };
+    let column = index(location.column);
+    let from = column.saturating_sub(BEFORE);
+    // One letter for each, so that the caret stays below its place.
+    let plain = |letter: char| if is_invisible(letter) { ' ' } else { letter };
+    let shown: String = line.chars().skip(from).take(SHOWN).map(plain).collect();
+    let caret = " ".repeat(column - from);
+    format!("\n  {shown}\n  {caret}^")
+}

@@ -1,0 +1,219 @@
+//! Texts in SQL as Spark writes them: `'it\'s'`, `"a\tb"`, `r'\d+'`, `'one' 'two'`.
+//!
+//! Before a text of SQL is cut into tokens, each such literal is written in the one way that the tokens
+//! know: in single quotes, with quotes and backslashes doubled, and no other escape.
+
+use std::borrow::Cow;
+use std::iter::Peekable;
+use std::str::Chars;
+
+use sqlparser::ast::ValueWithSpan;
+
+/// The same SQL with its texts in one way of writing. What is written so stays as it is.
+pub(super) fn canonical(sql: &str) -> Cow<'_, str> {
+    let mut written = String::with_capacity(sql.len());
+    if rewritten(sql, &mut written, &mut |_, _| ()).is_none() {
+        // a text that does not end is for the tokenizer to complain of
+        written.push('\'');
+    }
+    if written == sql {
+        return Cow::Borrowed(sql);
+    }
+    Cow::Owned(written)
+}
+
+/// The texts that SQL has in double quotes, as other dialects have names.
+pub fn double_quoted(sql: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    rewritten(sql, &mut String::new(), &mut |quote, text| {
+        if quote == '"' {
+            texts.push(text.to_owned());
+        }
+    });
+    texts
+}
+
+/// The value of a literal of [`canonical`] SQL, by what stands between its quotes.
+pub(in crate::expr) fn value(token: &str) -> String {
+    token.replace(r"\\", r"\")
+}
+
+/// The bytes of `X'00ff'` by what stands between its quotes; `None` for anything but pairs of digits.
+pub(in crate::expr) fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let digit = |letter: &u8| char::from(*letter).to_digit(16);
+    let pair = |pair: &[u8]| match pair {
+        [high, low] => u8::try_from(digit(high)? * 16 + digit(low)?).ok(),
+        _ => None,
+    };
+    digits.as_bytes().chunks(2).map(pair).collect()
+}
+
+/// Whether hexadecimal digits are those of a number, `0xff`, which the tokens do not tell from bytes.
+pub(in crate::expr) fn is_number(value: &ValueWithSpan, digits: &str) -> bool {
+    let (from, to) = (value.span.start.column, value.span.end.column);
+    to.saturating_sub(from) < digits.len() as u64 + 3
+}
+
+/// `None` where a text does not end: what comes before it was written. Calls `found` with the quote and the
+/// value of each text that is not raw.
+fn rewritten(sql: &str, written: &mut String, found: &mut dyn FnMut(char, &str)) -> Option<()> {
+    let mut letters = sql.chars().peekable();
+    // where a text ended after which only blanks have come: the next text goes on with it
+    let mut ended = None;
+    let mut before = ' ';
+    while let Some(letter) = letters.next() {
+        let quote = |next: Option<&char>| matches!(next, Some('\'' | '"'));
+        let is_raw = matches!(letter, 'r' | 'R') && !in_word(before) && quote(letters.peek());
+        match letter {
+            '\'' | '"' if !in_word(before) => {
+                let text = literal(&mut letters, letter, false)?;
+                found(letter, &text);
+                append(written, &mut ended, &text);
+            }
+            // bytes, `X'00'`, and typed texts without a blank are no part of another
+            '\'' | '"' => {
+                let text = literal(&mut letters, letter, false)?;
+                found(letter, &text);
+                append(written, &mut None, &text);
+                ended = None;
+            }
+            _ if is_raw => {
+                let quote = letters.next()?;
+                let text = literal(&mut letters, quote, true)?;
+                append(written, &mut ended, &text);
+            }
+            '`' => {
+                ended = None;
+                written.push(letter);
+                copy(&mut letters, written, "`");
+            }
+            '-' if letters.peek() == Some(&'-') => {
+                written.push(letter);
+                copy(&mut letters, written, "\n");
+            }
+            '/' if letters.peek() == Some(&'*') => {
+                written.push(letter);
+                copy(&mut letters, written, "*/");
+            }
+            other => {
+                if !other.is_whitespace() {
+                    ended = None;
+                }
+                written.push(other);
+            }
+        }
+        // a raw text ends a word, too
+        before = if is_raw { '\'' } else { letter };
+    }
+    Some(())
+}
+
+fn in_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+/// Copies letters up to and with this end.
+fn copy(letters: &mut Peekable<Chars<'_>>, written: &mut String, end: &str) {
+    let from = written.len();
+    for letter in letters.by_ref() {
+        written.push(letter);
+        if written.len() > from + end.len().saturating_sub(1) && written.ends_with(end) {
+            return;
+        }
+    }
+}
+
+/// Writes a text, or lengthens the one before.
+fn append(written: &mut String, ended: &mut Option<usize>, text: &str) {
+    match *ended {
+        Some(end) => written.truncate(end.saturating_sub(1)),
+        None => written.push('\''),
+    }
+    for letter in text.chars() {
+        if matches!(letter, '\'' | '\\') {
+            written.push(letter);
+        }
+        written.push(letter);
+    }
+    written.push('\'');
+    *ended = Some(written.len());
+}
+
+/// The value of a literal whose opening quote was taken; `None` where it does not end.
+fn literal(letters: &mut Peekable<Chars<'_>>, quote: char, is_raw: bool) -> Option<String> {
+    let mut text = String::new();
+    loop {
+        match letters.next()? {
+            '\\' if !is_raw => escape(letters, &mut text)?,
+            letter if letter == quote => {
+                if is_raw || letters.next_if_eq(&quote).is_none() {
+                    return Some(text);
+                }
+                text.push(quote);
+            }
+            letter => text.push(letter),
+        }
+    }
+}
+
+/// What stands for a letter after a backslash.
+fn escape(letters: &mut Peekable<Chars<'_>>, text: &mut String) -> Option<()> {
+    let letter = letters.next()?;
+    match letter {
+        'u' | 'U' => match digits(letters, if letter == 'u' { 4 } else { 8 }, 16) {
+            Some(code) => text.push(unicode(letters, code)),
+            None => text.push(letter),
+        },
+        '0' | '1' => {
+            let mut ahead = letters.clone();
+            match digits(&mut ahead, 2, 8).zip(letter.to_digit(8)) {
+                Some((low, high)) => {
+                    *letters = ahead;
+                    text.extend(char::from_u32(high * 64 + low));
+                }
+                None => text.push(if letter == '0' { '\0' } else { letter }),
+            }
+        }
+        'b' => text.push('\u{8}'),
+        'n' => text.push('\n'),
+        'r' => text.push('\r'),
+        't' => text.push('\t'),
+        'Z' => text.push('\u{1a}'),
+        // a pattern of LIKE needs them so
+        '%' | '_' => text.extend(['\\', letter]),
+        other => text.push(other),
+    }
+    Some(())
+}
+
+/// A number of digits; nothing is taken where there are fewer.
+fn digits(letters: &mut Peekable<Chars<'_>>, many: usize, radix: u32) -> Option<u32> {
+    let mut ahead = letters.clone();
+    let mut code: u32 = 0;
+    for _ in 0..many {
+        let digit = ahead.next()?.to_digit(radix)?;
+        code = code.checked_mul(radix)?.checked_add(digit)?;
+    }
+    *letters = ahead;
+    Some(code)
+}
+
+/// A letter by its code; two halves of UTF-16 are one letter, half a letter is a question mark.
+fn unicode(letters: &mut Peekable<Chars<'_>>, code: u32) -> char {
+    if (0xD800..0xDC00).contains(&code) {
+        let mut ahead = letters.clone();
+        if ahead.next() == Some('\\')
+            && ahead.next() == Some('u')
+            && let Some(low @ 0xDC00..0xE000) = digits(&mut ahead, 4, 16)
+        {
+            *letters = ahead;
+            let whole = 0x1_0000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+            return char::from_u32(whole).unwrap_or('?');
+        }
+    }
+    char::from_u32(code).unwrap_or('?')
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

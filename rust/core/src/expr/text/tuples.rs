@@ -1,0 +1,120 @@
+//! Predicates from tuples: an OR of ANDs of `(column, operator, value)`, as pyarrow and deltalake
+//! have them.
+
+use crate::error::{Error, Result};
+use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
+use crate::expr::text::parse;
+use crate::expr::value::comparison::Op;
+use crate::expr::value::literal::Literal;
+use crate::spec::json::clipped;
+
+impl Predicate {
+    /// An OR of ANDs of `(column, operator, value)`.
+    ///
+    /// Operators: `=`, `==`, `!=`, `<>`, `<`, `<=`, `>`, `>=`, `in`, `not in`, `is`, `is not`.
+    /// A column is a name, or a path into structs (`a.b`); a name that has a dot is put in backticks.
+    ///
+    /// Null as a value asks for null: `("x", "=", None)` is `x IS NULL`, `("x", "!=", None)` is
+    /// `x IS NOT NULL`, and so it does among the values of `in` and `not in`. Otherwise a row whose
+    /// value is null satisfies none of the operators, `!=` and `not in` no more than the others.
+    ///
+    /// # Errors
+    ///
+    /// Invalid: `filter.empty` for no tuples, `filter.operator` for an unknown operator,
+    /// `filter.literal` for a value that the operator does not take, `filter.too_long`.
+    pub fn from_dnf(dnf: Vec<Vec<(String, String, Literal)>>) -> Result<Self> {
+        if dnf.is_empty() || dnf.iter().any(Vec::is_empty) {
+            return Err(Error::invalid(
+                "filter.empty",
+                "a filter of no tuples says nothing: leave the filter out to get all",
+            ));
+        }
+        let conjunction = |tuples: Vec<_>| {
+            let parts = tuples
+                .into_iter()
+                .map(|(column, op, value): (String, String, _)| tuple(&column, &op, value));
+            Ok(Expr::all(parts.collect::<Result<_>>()?))
+        };
+        let parts = dnf
+            .into_iter()
+            .map(conjunction)
+            .collect::<Result<Vec<_>>>()?;
+        Self {
+            root: Expr::any(parts),
+        }
+        .checked()
+    }
+}
+
+fn tuple(column: &str, op: &str, value: Literal) -> Result<Expr> {
+    let path = if column.contains(['.', '`']) {
+        parse::path(column)?
+    } else {
+        Path(vec![column.to_owned()])
+    };
+    let op_text: String = op.split_whitespace().collect::<Vec<_>>().join(" ");
+    let op = match op_text.to_ascii_lowercase().as_str() {
+        "=" | "==" | "is" => Op::Eq,
+        "!=" | "<>" | "is not" => Op::NotEq,
+        "<" => Op::Lt,
+        "<=" => Op::LtEq,
+        ">" => Op::Gt,
+        ">=" => Op::GtEq,
+        "in" => return membership(path, value, op, true),
+        "not in" => return membership(path, value, op, false),
+        _ => {
+            let message = format!(
+                "{} is not an operator of a filter: use =, !=, <, <=, >, >=, in or not in",
+                clipped(op)
+            );
+            return Err(Error::invalid("filter.operator", message));
+        }
+    };
+    match (op, value) {
+        (Op::Eq, Literal::Null) => Ok(is_null(path)),
+        (Op::NotEq, Literal::Null) => Ok(is_null(path).negated()),
+        (op, value @ (Literal::Null | Literal::List(_))) => Err(refuse(&path, op, &value)),
+        (op, value) => Ok(Expr::Compare(
+            Operand::Column(path),
+            op,
+            Operand::Literal(value),
+        )),
+    }
+}
+
+fn membership(path: Path, value: Literal, op: &str, within: bool) -> Result<Expr> {
+    let Literal::List(mut list) = value else {
+        return Err(refuse(&path, op, &value));
+    };
+    if let Some(inner) = list.iter().find(|value| matches!(value, Literal::List(_))) {
+        return Err(refuse(&path, op, inner));
+    }
+    let before = list.len();
+    list.retain(|value| *value != Literal::Null);
+    let null = (list.len() < before).then(|| is_null(path.clone()));
+    let found = Expr::In(path, list);
+    Ok(match (within, null) {
+        (true, null) => Expr::any([found].into_iter().chain(null).collect()),
+        (false, null) => {
+            let parts = [found].into_iter().chain(null).map(Expr::negated);
+            Expr::all(parts.collect())
+        }
+    })
+}
+
+fn is_null(path: Path) -> Expr {
+    Expr::IsNull(Box::new(Expr::Value(Operand::Column(path))))
+}
+
+fn refuse(path: &Path, op: impl std::fmt::Display, value: &Literal) -> Error {
+    let message = format!(
+        "the filter on {path} has {} after {op}, which takes {}",
+        value.kind(),
+        match value {
+            Literal::Null => "no null: use = or !=",
+            Literal::List(_) => "single values: use in or not in with a flat list",
+            _ => "a list",
+        }
+    );
+    Error::invalid("filter.literal", message)
+}

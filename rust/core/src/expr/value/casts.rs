@@ -1,0 +1,93 @@
+//! Texts as values of other types, as Spark's `CAST` reads them in ANSI mode.
+
+use std::str::FromStr;
+
+use arrow_schema::TimeUnit;
+
+use crate::expr::value::literal::Decimal;
+use crate::spec::values::{self, Excess};
+
+/// A whole number: a sign and digits.
+pub(in crate::expr) fn integer(text: &str) -> Option<i64> {
+    trimmed(text).parse().ok()
+}
+
+/// A floating-point number: also `inf`, `Infinity` and `NaN` in any case, and Java's suffixes, as in `2.5d`.
+pub(in crate::expr) fn float<T: FromStr>(text: &str) -> Option<T> {
+    let text = trimmed(text);
+    if text.ends_with(|last: char| last.eq_ignore_ascii_case(&'n')) && text.starts_with(['+', '-'])
+    {
+        return None; // NaN has no sign
+    }
+    let number = text
+        .strip_suffix(['d', 'D', 'f', 'F'])
+        .filter(|rest| rest.ends_with(|last: char| last.is_ascii_digit() || last == '.'));
+    number.unwrap_or(text).parse().ok()
+}
+
+/// The words that mean yes and no, in any case.
+pub(in crate::expr) fn boolean(text: &str) -> Option<bool> {
+    match trimmed(text).to_ascii_lowercase().as_str() {
+        "true" | "t" | "yes" | "y" | "1" => Some(true),
+        "false" | "f" | "no" | "n" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// The unscaled value of a decimal number of this type, rounded half up.
+pub(in crate::expr) fn decimal(text: &str, precision: u8, scale: u8) -> Option<Decimal> {
+    let value = Decimal::with_scale(trimmed(text), scale, Excess::Round)?;
+    let limit = 10_u128.checked_pow(u32::from(precision))?;
+    (value.unscaled().unsigned_abs() < limit).then_some(value)
+}
+
+/// A date as Spark's cast takes it: `2026-01-31`, `2026-1-31`, `2026-01`, `2026`; after a whole one may
+/// stand `T` or a blank, and anything.
+pub(in crate::expr) fn date(text: &str) -> Option<i32> {
+    let text = text.trim();
+    let (day, rest) = match text.find(['T', ' ']) {
+        Some(at) => text.split_at_checked(at)?,
+        None => (text, ""),
+    };
+    let parts = day.trim_start_matches(['+', '-']).split('-').count();
+    let is_whole = rest.is_empty() || parts == 3;
+    is_whole.then(|| values::date(&padded(day))).flatten()
+}
+
+/// A moment as Spark's cast takes it, in microseconds: a date, and a time after `T` or a blank whose parts
+/// may have one digit.
+pub(in crate::expr) fn timestamp(text: &str, utc: bool) -> Option<i64> {
+    values::timestamp(&padded(text), TimeUnit::Microsecond, utc)
+}
+
+/// The parts of a date and a time with two digits each, as the log has them.
+fn padded(text: &str) -> String {
+    let text = text.trim();
+    let unsigned = text.trim_start_matches(['+', '-']);
+    let sign = text.strip_suffix(unsigned).unwrap_or_default();
+    let at = unsigned.find(['T', ' ']).unwrap_or(unsigned.len());
+    let (date, time) = unsigned.split_at_checked(at).unwrap_or((unsigned, ""));
+    let two = |part: &str| match part.find(|letter: char| !letter.is_ascii_digit()) {
+        Some(1) => format!("0{part}"),
+        None if part.len() == 1 => format!("0{part}"),
+        _ => part.to_owned(),
+    };
+    let mut parts: Vec<String> = date.split('-').map(two).collect();
+    while (1..3).contains(&parts.len()) {
+        parts.push("01".to_owned());
+    }
+    let mut letters = time.chars();
+    let between: String = letters.next().into_iter().collect();
+    let time = letters.as_str();
+    let zone = |letter: char| letter.is_ascii_alphabetic() || "+- ".contains(letter);
+    let at = time.find(zone).unwrap_or(time.len());
+    let (clock, zone) = time.split_at_checked(at).unwrap_or((time, ""));
+    let clock: Vec<String> = clock.split(':').map(two).collect();
+    let (date, clock) = (parts.join("-"), clock.join(":"));
+    format!("{sign}{date}{between}{clock}{zone}")
+}
+
+/// Without the blanks and control characters around it.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|letter: char| letter == ' ' || letter.is_control())
+}

@@ -1,0 +1,89 @@
+//! How two values are compared.
+
+use arrow_array::{BooleanArray, Datum};
+use arrow_ord::cmp;
+use arrow_schema::ArrowError;
+use sqlparser::ast::BinaryOperator;
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::expr) enum Op {
+    Eq,
+    NotEq,
+    Lt,
+    LtEq,
+    Gt,
+    GtEq,
+    /// `<=>`: null equals null, and the answer is never null.
+    NullSafeEq,
+}
+
+/// The comparisons that are left once the others are put in their terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::expr) enum Order {
+    Eq,
+    Lt,
+    LtEq,
+    Gt,
+    GtEq,
+}
+
+/// A comparison as a kernel.
+pub(super) type Kernel = fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, ArrowError>;
+
+impl Op {
+    /// The comparison that an operator of SQL is; `None` if it is another operator.
+    pub(in crate::expr) fn of(op: &BinaryOperator) -> Option<Self> {
+        Some(match op {
+            BinaryOperator::Eq => Self::Eq,
+            BinaryOperator::NotEq => Self::NotEq,
+            BinaryOperator::Lt => Self::Lt,
+            BinaryOperator::LtEq => Self::LtEq,
+            BinaryOperator::Gt => Self::Gt,
+            BinaryOperator::GtEq => Self::GtEq,
+            BinaryOperator::Spaceship => Self::NullSafeEq,
+            _ => return None,
+        })
+    }
+
+    /// The operator with its sides exchanged.
+    pub(in crate::expr) fn flipped(self) -> Self {
+        match self {
+            Self::Lt => Self::Gt,
+            Self::LtEq => Self::GtEq,
+            Self::Gt => Self::Lt,
+            Self::GtEq => Self::LtEq,
+            other => other,
+        }
+    }
+
+    pub(in crate::expr) fn kernel(self) -> Kernel {
+        match self {
+            Self::Eq => cmp::eq,
+            Self::NotEq => cmp::neq,
+            Self::Lt => cmp::lt,
+            Self::LtEq => cmp::lt_eq,
+            Self::Gt => cmp::gt,
+            Self::GtEq => cmp::gt_eq,
+            Self::NullSafeEq => cmp::not_distinct,
+        }
+    }
+}
+
+impl From<Order> for Op {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Eq => Self::Eq,
+            Order::Lt => Self::Lt,
+            Order::LtEq => Self::LtEq,
+            Order::Gt => Self::Gt,
+            Order::GtEq => Self::GtEq,
+        }
+    }
+}
+
+impl Order {
+    pub(in crate::expr) fn kernel(self) -> Kernel {
+        Op::from(self).kernel()
+    }
+}

@@ -1,0 +1,87 @@
+//! Floating-point numbers as Spark compares and groups them: all `NaN` are one value, greater than all
+//! others, and `-0.0` is `0.0`.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, make_array};
+use arrow_schema::{ArrowError, DataType};
+
+/// The key of `NaN`: greater than all others.
+pub(in crate::expr) const NAN_KEY: i64 = key(f64::NAN);
+
+/// An integer for each number, in Spark's order.
+pub(in crate::expr) const fn key(value: f64) -> i64 {
+    let bits = bits(value) as i64;
+    // Below zero the larger number has the smaller bits.
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
+}
+
+/// The same bits for equal numbers.
+pub(crate) const fn bits(value: f64) -> u64 {
+    // Adding zero makes -0.0 of a sum 0.0, and changes no other number.
+    one_nan(value + 0.0).to_bits()
+}
+
+/// The number, with the same bits for all `NaN`. The two zeros stay apart.
+pub(super) const fn one_nan(value: f64) -> f64 {
+    if value.is_nan() { f64::NAN } else { value }
+}
+
+const fn one_nan_single(value: f32) -> f32 {
+    if value.is_nan() { f32::NAN } else { value }
+}
+
+/// The column with the same bits for equal numbers, also for those within lists, maps and structs.
+///
+/// # Errors
+///
+/// A type that cannot be built anew.
+pub(crate) fn normalised(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    if !has_floats(column.data_type()) {
+        return Ok(Arc::clone(column));
+    }
+    if matches!(column.data_type(), DataType::Float32 | DataType::Float64) {
+        return Ok(comparable(column));
+    }
+    let data = column.to_data();
+    let children = data.child_data().iter();
+    let children = children.map(|child| Ok(normalised(&make_array(child.clone()))?.to_data()));
+    let children = children.collect::<Result<_, ArrowError>>()?;
+    let whole = data.into_builder().child_data(children).build()?;
+    Ok(make_array(whole))
+}
+
+fn has_floats(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Float32 | DataType::Float64 => true,
+        DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
+        DataType::List(field) | DataType::Map(field, _) => has_floats(field.data_type()),
+        _ => false,
+    }
+}
+
+/// A column of numbers with the same bits for equal numbers; others as they are.
+pub(in crate::expr) fn comparable(values: &ArrayRef) -> ArrayRef {
+    each(
+        values,
+        |one| one_nan_single(one + 0.0),
+        |one| one_nan(one + 0.0),
+    )
+}
+
+/// A column of numbers with the same bits for all `NaN`: kernels compare them by sign and bits.
+pub(in crate::expr) fn all_one_nan(values: &ArrayRef) -> ArrayRef {
+    each(values, one_nan_single, one_nan)
+}
+
+fn each(values: &ArrayRef, single: fn(f32) -> f32, double: fn(f64) -> f64) -> ArrayRef {
+    if let Some(floats) = values.as_primitive_opt::<Float32Type>() {
+        return Arc::new(floats.unary::<_, Float32Type>(single));
+    }
+    if let Some(floats) = values.as_primitive_opt::<Float64Type>() {
+        return Arc::new(floats.unary::<_, Float64Type>(double));
+    }
+    Arc::clone(values)
+}

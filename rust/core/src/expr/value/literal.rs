@@ -1,0 +1,270 @@
+//! Values written in a predicate.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int64Type, TimestampMicrosecondType,
+};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array,
+    Int32Array, Int64Array, NullArray, StringArray, TimestampMicrosecondArray,
+};
+use arrow_cast::cast;
+use arrow_schema::{DataType, TimeUnit};
+
+use crate::error::{Error, Result};
+use crate::expr::value::floats::one_nan;
+use crate::spec::json::clipped;
+use crate::spec::values::{self, Excess};
+
+/// A value in a predicate, as it was written: it takes the column's type when it is bound.
+#[derive(Clone, Debug)]
+pub enum Literal {
+    /// SQL's `NULL`, Python's `None`.
+    Null,
+    /// True or false.
+    Boolean(bool),
+    /// A whole number.
+    Integer(i64),
+    /// An exact number; whole numbers beyond 64 bits too.
+    Decimal(Decimal),
+    /// A binary floating-point number.
+    Double(f64),
+    /// Text.
+    String(String),
+    /// Bytes.
+    Binary(Vec<u8>),
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Microseconds since 1970-01-01T00:00:00 UTC.
+    Timestamp(i64),
+    /// Microseconds since 1970-01-01T00:00:00 on a clock without zone.
+    TimestampNtz(i64),
+    /// A `TIMESTAMP` without a zone: microseconds since 1970-01-01T00:00:00 on the clock of the time zone
+    /// that the predicate is meant in, which is UTC unless [`Predicate::with_moments`] knows better.
+    ///
+    /// [`Predicate::with_moments`]: crate::expr::Predicate::with_moments
+    LocalTimestamp(i64),
+    /// Several values, for `in` and `not in`.
+    List(Vec<Literal>),
+}
+
+/// An exact number of at most 38 digits, with the scale that it was written with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decimal {
+    value: i128,
+    scale: u8,
+}
+
+impl Decimal {
+    /// Digits of the largest decimal.
+    pub(super) const DIGITS: u8 = 38;
+
+    /// Reads `-12.50`, `1E+3` and the like; `None` where it is no number, or has too many digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let fraction = mantissa
+            .split_once('.')
+            .map_or(0, |(_, fraction)| fraction.len());
+        let scale = i64::try_from(fraction).ok()? - i64::from(exponent);
+        let scale = u8::try_from(scale.max(0)).ok()?;
+        Self::with_scale(text, scale, Excess::Refuse)
+    }
+
+    /// Reads a number to a scale.
+    pub(super) fn with_scale(text: &str, scale: u8, excess: Excess) -> Option<Self> {
+        if scale > Self::DIGITS {
+            return None;
+        }
+        let value = values::decimal(text, Self::DIGITS, i8::try_from(scale).ok()?, excess)?;
+        Some(Self { value, scale })
+    }
+
+    /// A number by its digits without the point.
+    pub(in crate::expr) fn new(value: i128, scale: u8) -> Self {
+        Self { value, scale }
+    }
+
+    /// Digits of the smallest type that holds it.
+    pub(in crate::expr) fn precision(self) -> u8 {
+        let digits = self.value.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
+        u8::try_from(digits).unwrap_or(u8::MAX).max(self.scale)
+    }
+
+    /// An array of this one value, of the smallest type that holds it.
+    pub(in crate::expr) fn array(self) -> Decimal128Array {
+        let scale = i8::try_from(self.scale).unwrap_or(i8::MAX);
+        let data_type = DataType::Decimal128(self.precision(), scale);
+        Decimal128Array::from(vec![self.value]).with_data_type(data_type)
+    }
+
+    /// The digits without the point: `1250` for `12.50`.
+    pub fn unscaled(self) -> i128 {
+        self.value
+    }
+
+    /// Digits after the point.
+    pub fn scale(self) -> u8 {
+        self.scale
+    }
+
+    /// The nearest floating-point number.
+    pub(in crate::expr) fn to_f64(self) -> f64 {
+        self.to_string().parse().unwrap_or(f64::NAN)
+    }
+}
+
+/// Ten to a power of at most 38.
+pub(in crate::expr) fn power_of_ten(exponent: u8) -> i128 {
+    10i128.checked_pow(u32::from(exponent)).unwrap_or(i128::MAX)
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.value < 0 { "-" } else { "" };
+        let digits = self.value.unsigned_abs();
+        if self.scale == 0 {
+            return write!(f, "{sign}{digits}");
+        }
+        let unit = power_of_ten(self.scale).unsigned_abs();
+        let width = usize::from(self.scale);
+        write!(f, "{sign}{}.{:0width$}", digits / unit, digits % unit)
+    }
+}
+
+impl Literal {
+    /// A whole number of any length that a decimal can hold, or an exact one with a fraction.
+    ///
+    /// # Errors
+    ///
+    /// `filter.literal` where the text is no number, or has more than 38 digits.
+    pub fn number(text: &str) -> Result<Self> {
+        let text = text.trim();
+        if let Ok(value) = text.parse() {
+            return Ok(Self::Integer(value));
+        }
+        Self::decimal(text)
+    }
+
+    /// An exact number.
+    ///
+    /// # Errors
+    ///
+    /// `filter.literal` where the text is no number, or has more than 38 digits.
+    pub fn decimal(text: &str) -> Result<Self> {
+        Decimal::parse(text.trim())
+            .map(Self::Decimal)
+            .ok_or_else(|| {
+                let shown = clipped(text);
+                let message = format!(
+                    "{shown} is not a decimal number of at most 38 digits: write fewer digits, or a \
+                 floating-point number"
+                );
+                Error::invalid("filter.literal", message)
+            })
+    }
+
+    /// An array of this one value, of the type that it has in SQL; `None` for lists.
+    pub(in crate::expr) fn array(&self) -> Option<ArrayRef> {
+        Some(match self {
+            Self::Null => Arc::new(NullArray::new(1)),
+            Self::Boolean(value) => Arc::new(BooleanArray::from(vec![*value])),
+            Self::Integer(value) => match i32::try_from(*value) {
+                Ok(value) => Arc::new(Int32Array::from(vec![value])),
+                Err(_) => Arc::new(Int64Array::from(vec![*value])),
+            },
+            Self::Decimal(value) => Arc::new(value.array()),
+            Self::Double(value) => Arc::new(Float64Array::from(vec![*value])),
+            Self::String(value) => Arc::new(StringArray::from(vec![value.as_str()])),
+            Self::Binary(value) => Arc::new(BinaryArray::from(vec![value.as_slice()])),
+            Self::Date(days) => Arc::new(Date32Array::from(vec![*days])),
+            Self::Timestamp(micros) | Self::LocalTimestamp(micros) => {
+                Arc::new(TimestampMicrosecondArray::from(vec![*micros]).with_timezone("UTC"))
+            }
+            Self::TimestampNtz(micros) => Arc::new(TimestampMicrosecondArray::from(vec![*micros])),
+            Self::List(_) => return None,
+        })
+    }
+
+    /// The one value of an array; `None` for types that literals do not have.
+    pub(in crate::expr) fn of(value: &ArrayRef) -> Option<Self> {
+        if value.len() != 1 {
+            return None;
+        }
+        if value.is_null(0) || *value.data_type() == DataType::Null {
+            return Some(Self::Null);
+        }
+        Some(match value.data_type() {
+            DataType::Boolean => Self::Boolean(value.as_boolean().value(0)),
+            DataType::Utf8 => Self::String(value.as_string::<i32>().value(0).to_owned()),
+            DataType::Binary => Self::Binary(value.as_binary::<i32>().value(0).to_vec()),
+            DataType::Float32 => Self::Double(value.as_primitive::<Float32Type>().value(0).into()),
+            DataType::Float64 => Self::Double(value.as_primitive::<Float64Type>().value(0)),
+            DataType::Decimal128(_, scale) => Self::Decimal(Decimal::new(
+                value.as_primitive::<Decimal128Type>().value(0),
+                u8::try_from(*scale).ok()?,
+            )),
+            DataType::Date32 => Self::Date(value.as_primitive::<Date32Type>().value(0)),
+            DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+                let micros = value.as_primitive::<TimestampMicrosecondType>().value(0);
+                match zone {
+                    Some(_) => Self::Timestamp(micros),
+                    None => Self::TimestampNtz(micros),
+                }
+            }
+            whole if whole.is_integer() => {
+                let whole = cast(value, &DataType::Int64).ok()?;
+                Self::Integer(whole.as_primitive::<Int64Type>().value(0))
+            }
+            _ => return None,
+        })
+    }
+
+    /// What kind of value this is, for messages.
+    pub(in crate::expr) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean(_) => "a boolean",
+            Self::Integer(_) | Self::Decimal(_) | Self::Double(_) => "a number",
+            Self::String(_) => "a text",
+            Self::Binary(_) => "bytes",
+            Self::Date(_) => "a date",
+            Self::Timestamp(_) | Self::TimestampNtz(_) | Self::LocalTimestamp(_) => "a timestamp",
+            Self::List(_) => "a list",
+        }
+    }
+}
+
+pub(in crate::expr) fn list_compared() -> Error {
+    Error::invalid("filter.literal", "a list compares with nothing")
+}
+
+/// Floating-point numbers are equal where their bits are, so that equal predicates do the same.
+impl PartialEq for Literal {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Boolean(left), Self::Boolean(right)) => left == right,
+            (Self::Integer(left), Self::Integer(right))
+            | (Self::Timestamp(left), Self::Timestamp(right))
+            | (Self::TimestampNtz(left), Self::TimestampNtz(right))
+            | (Self::LocalTimestamp(left), Self::LocalTimestamp(right)) => left == right,
+            (Self::Decimal(left), Self::Decimal(right)) => left == right,
+            (Self::Double(left), Self::Double(right)) => {
+                one_nan(*left).to_bits() == one_nan(*right).to_bits()
+            }
+            (Self::String(left), Self::String(right)) => left == right,
+            (Self::Binary(left), Self::Binary(right)) => left == right,
+            (Self::Date(left), Self::Date(right)) => left == right,
+            (Self::List(left), Self::List(right)) => left == right,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Literal {}

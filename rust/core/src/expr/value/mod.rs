@@ -1,0 +1,7 @@
+//! Values: literals, their order, casts of text.
+
+pub(super) mod canonical_order;
+pub(super) mod casts;
+pub(super) mod comparison;
+pub(crate) mod floats;
+pub(super) mod literal;

@@ -1,0 +1,157 @@
+//! CONVERT: a directory of Parquet files becomes a table, the files stay where they are.
+//!
+//! The files are listed, hidden ones passed over; the table's schema is what their footers add up to, and
+//! values of partition columns come from the names of directories. One commit adds all files.
+//!
+//! Not part of the protocol; rules, names and the commit as in the reference implementation.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, json};
+
+use crate::definition::{adopted_metadata, first_actions};
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::spec::schema::StructType;
+use crate::spec::{Metadata, Protocol};
+use crate::storage::{FileMeta, now, pool};
+use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
+use crate::write::AddFile;
+use crate::write::{encoded, footer_schema};
+
+mod partitions;
+mod schema;
+
+pub use partitions::partition_values;
+pub use schema::MergedSchema;
+
+/// What the table is to be.
+#[derive(Clone, Debug, Default)]
+pub struct Conversion {
+    /// The partition columns, in the order of the directories.
+    pub partition_schema: StructType,
+    /// Table properties, and those that say which protocol the table gets.
+    pub properties: BTreeMap<String, String>,
+    /// Whether statistics are taken from the footers.
+    pub statistics: bool,
+}
+
+impl Conversion {
+    /// The files of the directory, sorted by path; hidden ones are passed over.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `convert.no_files`. Errors of the storage.
+    pub fn files(&self, source: &Source) -> Result<Vec<FileMeta>> {
+        let mut files = source
+            .storage
+            .list_below("", &|path| self.is_visible(path))?;
+        files.retain(|file| self.is_visible(&file.path));
+        if files.is_empty() {
+            let message = "there is no file to convert: check the path";
+            return Err(Error::invalid("convert.no_files", message).at_path(source.storage.root()));
+        }
+        Ok(files)
+    }
+
+    /// Names that begin with `_` or `.` are hidden, but for directories of partitions.
+    fn is_visible(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let column = name.split_once('=').map(|(column, _)| column);
+        !name.starts_with(['_', '.'])
+            || column.is_some_and(|column| self.partition_schema.field(column).is_some())
+    }
+
+    /// Refuses files whose directories do not fit the partition columns.
+    ///
+    /// # Errors
+    ///
+    /// As [`partition_values`].
+    pub fn check_partitions(&self, files: &[FileMeta]) -> Result<()> {
+        for file in files {
+            partition_values(&file.path, &self.partition_schema)?;
+        }
+        Ok(())
+    }
+
+    /// The schema that the footers of some files add up to.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `data.footer`; Invalid argument: `schema.arrow_type` for a type that tables do not have,
+    /// and what [`MergedSchema::join`] says. Each names the file.
+    pub fn schema_of(source: &Source, files: &[FileMeta]) -> Result<MergedSchema> {
+        let of = source.clone();
+        let read = move |file: &FileMeta| footer_schema(&of, &encoded(&file.path), file.size);
+        let mut merged = MergedSchema::default();
+        for (file, schema) in files.iter().zip(pool::on_all(files.to_vec(), read)?) {
+            merged
+                .join(&schema)
+                .map_err(|error| error.at_path(&file.path))?;
+        }
+        Ok(merged)
+    }
+
+    /// Metadata and protocol of the table.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: the properties; Unsupported: a feature that this build cannot write.
+    pub fn definition(&self, files: MergedSchema) -> Result<(Metadata, Protocol)> {
+        let names = self.partition_schema.fields().iter();
+        let names = names.map(|field| field.name.clone()).collect();
+        let schema = files.partitioned(&self.partition_schema)?;
+        first_actions(adopted_metadata(&schema, names, &self.properties, now())?)
+    }
+
+    /// The `add` of a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`partition_values`].
+    pub fn add(&self, file: &FileMeta, stats: Option<String>) -> Result<AddFile> {
+        Ok(AddFile {
+            path: encoded(&file.path),
+            partition_values: partition_values(&file.path, &self.partition_schema)?,
+            size: i64::try_from(file.size).unwrap_or(i64::MAX),
+            modification_time: file.modification_time,
+            data_change: true,
+            stats,
+            ..AddFile::default()
+        })
+    }
+
+    /// The transaction that adds the files; nothing is committed yet.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: a feature that this build cannot write.
+    pub fn transaction(
+        &self,
+        source: &Source,
+        (metadata, protocol): (Metadata, Protocol),
+        adds: Vec<AddFile>,
+        options: TransactionOptions,
+    ) -> Result<Transaction> {
+        let partitioned_by = json!(metadata.partition_columns).to_string();
+        let parameters = [
+            ("numFiles", json!(adds.len())),
+            ("partitionedBy", json!(partitioned_by)),
+            ("collectStats", json!(self.statistics)),
+            ("sourceFormat", json!("parquet")),
+        ];
+        let parameters = parameters.map(|(name, value)| (name.to_owned(), value));
+        let description = CommitDescription {
+            operation: "CONVERT".to_owned(),
+            parameters: parameters.into_iter().collect::<Map<_, _>>(),
+            metrics: BTreeMap::from([("numConvertedFiles".to_owned(), adds.len().to_string())]),
+            ..CommitDescription::default()
+        };
+        let mut transaction = Transaction::unborn(source, description, options);
+        transaction.read(None)?;
+        transaction.set_metadata(metadata)?;
+        transaction.set_protocol(protocol)?;
+        transaction.add(adds);
+        Ok(transaction)
+    }
+}

@@ -1,0 +1,156 @@
+//! Values of partition columns out of the names of directories.
+//!
+//! Hive's convention: a directory `column=value` for each partition column, names and values escaped with
+//! `%` and two digits, and one name for null.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, StringArray};
+use percent_encoding::percent_decode_str;
+
+use crate::error::{Error, Result};
+use crate::spec::json::clipped;
+use crate::spec::schema::{DataType, PrimitiveType, StructType, same_name};
+use crate::write::actions::Texts;
+use crate::write::{HIVE_NULL, partition_text};
+
+/// The values of a file with this decoded path, as the log has them.
+///
+/// # Errors
+///
+/// Invalid argument: `convert.partition` where the directories have other columns than the schema, or a
+/// value that is none of its column's type.
+pub fn partition_values(path: &str, schema: &StructType) -> Result<Texts> {
+    let refused = |message: String| {
+        let advice =
+            "pass the partition columns in partition_schema, in the order of the directories";
+        Err(Error::invalid("convert.partition", format!("{message}: {advice}")).at_path(path))
+    };
+    let found = directories(path);
+    let list = |names: &[&str]| match names {
+        [] => "no partition columns".to_owned(),
+        names => format!("the partition columns {}", clipped(&names.join(", "))),
+    };
+    let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+    let wanted: Vec<&str> = schema
+        .fields()
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    let same = names.len() == wanted.len()
+        && names
+            .iter()
+            .zip(&wanted)
+            .all(|(one, other)| same_name(one, other));
+    if !same {
+        return refused(format!(
+            "the directories of this file have {}, and the partition schema has {}",
+            list(&names),
+            list(&wanted)
+        ));
+    }
+    let mut values = Texts::new();
+    for (field, (_, text)) in schema.fields().iter().zip(&found) {
+        let value = match text {
+            None => None,
+            Some(text) => match value(text, &field.data_type) {
+                Some(value) => Some(value),
+                None => {
+                    return refused(format!(
+                        "the value {:?} of the partition column {} is none of the type {}",
+                        clipped(text),
+                        clipped(&field.name),
+                        field.data_type.arrow_type()
+                    ));
+                }
+            },
+        };
+        values.insert(field.name.clone(), value);
+    }
+    Ok(values)
+}
+
+/// Column and value of each directory, outermost first; null has no value.
+fn directories(path: &str) -> Vec<(String, Option<String>)> {
+    let mut found = Vec::new();
+    for part in path.rsplit('/').skip(1) {
+        match part.split_once('=') {
+            Some((name, value)) => {
+                let value = (value != HIVE_NULL).then(|| unescaped(value));
+                found.push((unescaped(name), value));
+            }
+            // what lies above partitions is no partition
+            None if !found.is_empty() => break,
+            None => {}
+        }
+    }
+    found.reverse();
+    found
+}
+
+fn unescaped(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// The value as the log has it; `None` where the text is no value of the type.
+fn value(text: &str, data_type: &DataType) -> Option<String> {
+    if text.is_empty() {
+        return None;
+    }
+    let array: ArrayRef = Arc::new(StringArray::from(vec![text]));
+    let known = partition_text(&array, data_type).ok()?;
+    let known = known.is_valid(0).then(|| known.value(0).to_owned())?;
+    Some(match data_type {
+        // without a zone it is a moment of the reader's zone, and has to stay one
+        DataType::Primitive(PrimitiveType::Timestamp) => text.to_owned(),
+        _ => known,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn schema(json: &str) -> StructType {
+        StructType::parse(json).unwrap()
+    }
+
+    fn two() -> StructType {
+        schema(
+            r#"{"type":"struct","fields":[
+                {"name":"p","type":"string","nullable":true,"metadata":{}},
+                {"name":"q","type":"integer","nullable":true,"metadata":{}}]}"#,
+        )
+    }
+
+    #[test]
+    fn names_of_directories_are_unescaped() {
+        let found = partition_values("p=a b%25c%2Fd%3De/q=01/x.parquet", &two()).unwrap();
+        let expected = [("p", "a b%c/d=e"), ("q", "1")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
+        assert_eq!(found, Texts::from(expected));
+        let null = partition_values("sub/P=__HIVE_DEFAULT_PARTITION__/Q=2/x", &two()).unwrap();
+        assert_eq!(null.get("p"), Some(&None));
+    }
+
+    #[test]
+    fn other_columns_are_refused() {
+        for path in [
+            "x.parquet",
+            "p=1/x.parquet",
+            "q=1/p=1/x.parquet",
+            "p=1/r=1/x.parquet",
+            "p=1/q=1/r=1/x.parquet",
+            "p=1/q=one/x.parquet",
+            "p=1/q=/x.parquet",
+            "p=1/between/q=1/x.parquet",
+        ] {
+            let error = partition_values(path, &two()).unwrap_err();
+            assert_eq!(
+                (error.code(), error.path()),
+                ("convert.partition", Some(path))
+            );
+        }
+    }
+}

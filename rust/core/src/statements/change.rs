@@ -1,0 +1,486 @@
+//! Changes to rows of live files: DELETE, UPDATE and MERGE.
+//!
+//! A file is read once to decide what happens to its rows, and updated rows are written to new files at
+//! once. If the table uses deletion vectors, the file stays and a vector marks the rows that left it.
+//! Otherwise the file is read again, and the rows that stay are copied with their row ids. A file without
+//! any remaining row is removed.
+//!
+//! Protocol: "Deletion Vectors", "Row Tracking", "Change Data Files".
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType as ArrowType, Field};
+use arrow_select::filter::filter_record_batch;
+use arrow_select::take::{take, take_record_batch};
+use uuid::Uuid;
+
+use super::read_ahead::{OWN_VECTOR, Read, read_ahead};
+use super::row_plan::{Counts, DeleteAll, RowPlan, RowPlanner};
+use crate::codec::columns::TypedColumns;
+use crate::codec::deletion_vector::{DeletionVector, FileBuilder};
+use crate::codec::file_actions::FileField;
+use crate::codec::file_columns::FileColumns;
+use crate::error::{Error, Result};
+use crate::expr::{BoundPredicate, TOO_LARGE};
+use crate::replay::{FileFilter, Source};
+use crate::scan::data_file::{Extras, ReadPlan, TableLayout};
+use crate::snapshot::Snapshot;
+use crate::spec::arrow::cut;
+use crate::spec::properties::TableProperties;
+use crate::spec::{Metadata, Protocol};
+use crate::transaction::Transaction;
+use crate::write::AddFile;
+use crate::write::columns::misfit;
+use crate::write::random::now_after;
+use crate::write::{DataWriter, table_layout};
+use crate::write::{Layout, Purpose};
+use crate::write::{RowWriter, WriteOptions, WrittenFiles};
+
+/// Files are copied this many at a time, so that rows of one partition mostly come together.
+const COPIED_TOGETHER: usize = 64;
+
+/// A file, and the positions of the rows that leave it.
+struct ChangedFile {
+    file: AddFile,
+    /// The rows that are deleted already.
+    vector: Option<Arc<DeletionVector>>,
+    /// Its rows with those.
+    rows: u64,
+    removed: Vec<u64>,
+}
+
+/// Changes rows of one snapshot.
+#[derive(Debug)]
+pub struct Changer {
+    pub(crate) source: Source,
+    snapshot: Snapshot,
+    options: WriteOptions,
+    /// How files are read.
+    pub(crate) table: TableLayout,
+    tracked: bool,
+    /// Whether deletion vectors mark the rows that leave a file.
+    uses_vectors: bool,
+    data: DataWriter,
+    /// The writer of change data files, if this change needs them.
+    changes: Option<RowWriter>,
+    change_rows: u64,
+    /// Files to remove without reading their rows.
+    unread: Vec<AddFile>,
+    removed: Vec<AddFile>,
+    /// Files of which rows stay, and the rows that do not.
+    to_copy: Vec<(AddFile, Option<Arc<DeletionVector>>)>,
+    vectors: Vec<(AddFile, Option<DeletionVector>, DeletionVector)>,
+    /// What was written.
+    pub written: WrittenFiles,
+    /// What was done.
+    pub counts: Counts,
+}
+
+impl Changer {
+    /// For a snapshot, and the metadata that the table will have. `feed`: change data files are written, if
+    /// the table has a change data feed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::new`].
+    pub fn new(
+        source: &Source,
+        snapshot: &Snapshot,
+        metadata: &Metadata,
+        protocol: &Protocol,
+        options: WriteOptions,
+        feed: bool,
+    ) -> Result<Self> {
+        let (properties, _) = TableProperties::new(metadata, protocol)?;
+        let feed = feed && properties.change_data_feed;
+        let changes = feed.then(|| {
+            let kind = Field::new("_change_type", ArrowType::Utf8, true);
+            Layout::new(metadata, protocol, Purpose::Changes, &[kind])
+        });
+        Ok(Self {
+            table: table_layout(metadata, &properties)?,
+            tracked: properties.row_tracking,
+            uses_vectors: properties.deletion_vectors,
+            data: DataWriter::new(metadata, protocol, options)?,
+            changes: changes
+                .transpose()?
+                .map(|layout| RowWriter::new(Arc::new(layout), options)),
+            change_rows: 0,
+            unread: Vec::new(),
+            removed: Vec::new(),
+            to_copy: Vec::new(),
+            vectors: Vec::new(),
+            written: WrittenFiles::new(source),
+            counts: Counts::default(),
+            source: source.clone(),
+            snapshot: snapshot.clone(),
+            options,
+        })
+    }
+
+    /// Files are read as the snapshot's metadata says, whatever the table will have.
+    pub(super) fn read_as_it_is(&mut self) -> Result<()> {
+        self.table = table_layout(self.snapshot.metadata(), self.snapshot.properties())?;
+        Ok(())
+    }
+
+    /// The live files in which a row may satisfy a filter.
+    ///
+    /// # Errors
+    ///
+    /// As those of the log.
+    pub fn candidates(&self, filter: Option<Arc<FileFilter>>) -> Result<Vec<AddFile>> {
+        let mut files = Vec::new();
+        let (all, filter) = (FileColumns::all(), filter.as_ref());
+        for rows in self.snapshot.file_batches(&self.source, all, filter)? {
+            files.extend(AddFile::of_rows(&rows?)?);
+        }
+        Ok(files)
+    }
+
+    /// The paths of the live files in which a row may satisfy a filter.
+    ///
+    /// # Errors
+    ///
+    /// As those of the log.
+    pub fn candidate_paths(&self, filter: Arc<FileFilter>) -> Result<HashSet<String>> {
+        let mut paths = HashSet::new();
+        let columns = FileColumns::fields_only(&[FileField::Path]);
+        for rows in self
+            .snapshot
+            .file_batches(&self.source, columns, Some(&filter))?
+        {
+            let rows = rows?;
+            let found: &StringArray = rows.typed("path")?;
+            paths.extend(found.iter().flatten().map(ToOwned::to_owned));
+        }
+        Ok(paths)
+    }
+
+    /// Removes a file with all of its rows.
+    pub fn remove_whole(&mut self, file: AddFile) {
+        self.unread.push(file);
+    }
+
+    /// Whether a change data file has a row already: then the commit's change data files need all changes.
+    pub fn has_change_rows(&self) -> bool {
+        self.change_rows > 0
+    }
+
+    /// Changes the rows of files that satisfy `filter`, or all, as the planner says.
+    ///
+    /// # Errors
+    ///
+    /// Those of the data files, of the planner and of storage.
+    pub fn change(
+        &mut self,
+        files: Vec<AddFile>,
+        filter: Option<&BoundPredicate>,
+        planner: &mut dyn RowPlanner,
+    ) -> Result<()> {
+        let plan = self.plan(filter, &*planner)?;
+        let files = files.into_iter().map(|file| (file, OWN_VECTOR));
+        let mut changed: Option<ChangedFile> = None;
+        for read in read_ahead(&self.source, plan, files.collect()) {
+            match read? {
+                Read::File { file, vector, rows } => {
+                    let next = ChangedFile {
+                        file: *file,
+                        vector,
+                        rows,
+                        removed: Vec::new(),
+                    };
+                    if let Some(done) = changed.replace(next) {
+                        self.leave(done)?;
+                    }
+                }
+                Read::Rows(rows) => {
+                    cut(rows, planner.most_rows(), u64::MAX, &mut |rows| {
+                        let removed = self.change_rows(&rows, &mut *planner)?;
+                        if let Some(changed) = &mut changed {
+                            changed.removed.extend(removed);
+                        }
+                        Ok::<_, Error>(())
+                    })?;
+                }
+            }
+        }
+        changed.map_or(Ok(()), |done| self.leave(done))
+    }
+
+    /// Changes rows of one file, and gives the positions of those that leave it.
+    fn change_rows(
+        &mut self,
+        rows: &RecordBatch,
+        planner: &mut dyn RowPlanner,
+    ) -> Result<Vec<u64>> {
+        let plan = match planner.plan(rows) {
+            Err(error)
+                if error.code() == TOO_LARGE && rows.num_rows() > 1 && planner.may_repeat() =>
+            {
+                let half = rows.num_rows() / 2;
+                let mut removed = self.change_rows(&rows.slice(0, half), planner)?;
+                let rest = rows.slice(half, rows.num_rows() - half);
+                removed.extend(self.change_rows(&rest, planner)?);
+                return Ok(removed);
+            }
+            plan => plan?,
+        };
+        let positions: &Int64Array = rows.typed("_row_index")?;
+        let rows_of_plan = plan.removed.iter().zip(positions);
+        let removed = rows_of_plan.filter_map(|(is_removed, position)| {
+            let position = u64::try_from(position?).ok()?;
+            (is_removed == Some(true)).then_some(position)
+        });
+        let removed = removed.collect();
+        self.write_planned(rows, &plan)?;
+        Ok(removed)
+    }
+
+    /// What is read to plan: the rows of the table that satisfy `filter`, or all.
+    fn plan(&self, filter: Option<&BoundPredicate>, planner: &dyn RowPlanner) -> Result<ReadPlan> {
+        let feed = self.changes.is_some(); // whose files have all columns
+        let columns = planner.columns();
+        let extras = Extras {
+            row_index: true,
+            row_id: self.tracked && (feed || columns.is_some()),
+            ..Extras::default()
+        };
+        let columns = (!feed).then(|| columns.unwrap_or_default());
+        let plan = ReadPlan::new(self.table.clone(), columns.as_deref(), extras)?;
+        match filter {
+            Some(filter) => plan.with_filter(filter.clone()),
+            None => Ok(plan),
+        }
+    }
+
+    /// Rows leave a file: it gets a vector, its other rows are to be copied, or it has none and is removed.
+    fn leave(&mut self, changed: ChangedFile) -> Result<()> {
+        let ChangedFile {
+            file,
+            vector: old,
+            rows,
+            removed,
+        } = changed;
+        let removed = DeletionVector::from_rows(removed)?;
+        if removed.is_empty() {
+            return Ok(());
+        }
+        let old = old.as_deref();
+        if removed.len() >= rows.saturating_sub(old.map_or(0, DeletionVector::len)) {
+            self.removed.push(file);
+            return Ok(());
+        }
+        let all = match old {
+            Some(old) => old.union(&removed)?,
+            None => removed,
+        };
+        if self.uses_vectors && file.num_records().is_some() {
+            self.vectors.push((file, old.cloned(), all));
+            return Ok(());
+        }
+        self.rewrite(file, Some(Arc::new(all)))
+    }
+
+    /// Writes the updated rows of a plan, and its changes to the change data feed.
+    fn write_planned(&mut self, rows: &RecordBatch, plan: &RowPlan) -> Result<()> {
+        let removed = plan.removed.true_count() as u64;
+        let Some((positions, values)) = &plan.updated else {
+            self.counts.deleted += removed;
+            if removed > 0 {
+                let deleted = self.changes.is_some().then(|| {
+                    filter_record_batch(&self.columns(rows)?, &plan.removed).map_err(misfit)
+                });
+                if let Some(deleted) = deleted {
+                    self.write_changes("delete", &deleted?)?;
+                }
+            }
+            return Ok(());
+        };
+        let updated = positions.len() as u64;
+        self.counts.updated += updated;
+        self.counts.deleted += removed.saturating_sub(updated);
+        if updated > 0 {
+            let ids = match rows.column_by_name("_row_id").filter(|_| self.tracked) {
+                Some(ids) => Some(take(ids, positions, None).map_err(misfit)?),
+                None => None,
+            };
+            self.write(values, ids, None)?;
+        }
+        if self.changes.is_some() {
+            let rows = self.columns(rows)?;
+            let before = take_record_batch(&rows, positions).map_err(misfit)?;
+            self.write_changes("update_preimage", &before)?;
+            self.write_changes("update_postimage", values)?;
+            let mut deleted: Vec<bool> = plan.removed.iter().map(|one| one == Some(true)).collect();
+            for position in positions.values() {
+                if let Some(one) = deleted.get_mut(*position as usize) {
+                    *one = false;
+                }
+            }
+            let deleted = filter_record_batch(&rows, &BooleanArray::from(deleted));
+            self.write_changes("delete", &deleted.map_err(misfit)?)?;
+        }
+        Ok(())
+    }
+
+    /// The table's columns alone.
+    fn columns(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let count = self.table.schema.fields().len();
+        rows.project(&(0..count).collect::<Vec<_>>())
+            .map_err(misfit)
+    }
+
+    /// Writes rows of the table's columns to files of the table.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowWriter::write`].
+    pub fn write(
+        &mut self,
+        rows: &RecordBatch,
+        ids: Option<ArrayRef>,
+        versions: Option<ArrayRef>,
+    ) -> Result<()> {
+        self.data.write(rows, ids, versions, &mut self.written)
+    }
+
+    /// Writes rows of the table's columns to the change data feed, if there is one, with their change type.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowWriter::write`].
+    pub fn write_changes(&mut self, change_type: &str, rows: &RecordBatch) -> Result<()> {
+        let Some(changes) = &mut self.changes else {
+            return Ok(());
+        };
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        let mut columns = rows.columns().to_vec();
+        let change_type = StringArray::new_repeated(change_type, rows.num_rows());
+        columns.push(Arc::new(change_type));
+        let all = RecordBatch::try_new(changes.lenient(), columns).map_err(misfit)?;
+        self.change_rows += all.num_rows() as u64;
+        changes.write(&all, &mut self.written)
+    }
+
+    /// Removes a file whose rows are copied, without those of a vector.
+    pub(crate) fn rewrite(
+        &mut self,
+        file: AddFile,
+        without: Option<Arc<DeletionVector>>,
+    ) -> Result<()> {
+        self.to_copy.push((file.clone(), without));
+        self.removed.push(file);
+        if self.to_copy.len() < COPIED_TOGETHER {
+            return Ok(());
+        }
+        self.copy()
+    }
+
+    fn copy(&mut self) -> Result<()> {
+        let extras = Extras {
+            row_id: self.tracked,
+            ..Extras::default()
+        };
+        let plan = ReadPlan::new(self.table.clone(), None, extras)?;
+        let files = std::mem::take(&mut self.to_copy);
+        for read in read_ahead(&self.source, plan, files) {
+            if let Read::Rows(rows) = read? {
+                self.counts.copied += rows.num_rows() as u64;
+                self.data.copy(&rows, &mut self.written)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies what is to be copied, and closes the files that are open.
+    ///
+    /// # Errors
+    ///
+    /// Those of the data files; as [`RowWriter::finish`].
+    pub fn flush(&mut self) -> Result<()> {
+        self.copy()?;
+        if let Some(changes) = &mut self.changes {
+            changes.finish(&mut self.written)?;
+        }
+        self.data.finish(&mut self.written)
+    }
+
+    /// Whether nothing was changed.
+    pub fn nothing(&self) -> bool {
+        self.unread.is_empty()
+            && self.removed.is_empty()
+            && self.vectors.is_empty()
+            && self.counts.updated == 0
+    }
+
+    /// Writes what is still open, and stages everything in the transaction.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowWriter::finish`], [`AddFile::revectored`].
+    pub fn stage(self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
+        self.staged(transaction, true)
+    }
+
+    /// `data_change`: rows change, and are not only moved to other files.
+    pub(super) fn staged(
+        mut self,
+        transaction: &mut Transaction,
+        data_change: bool,
+    ) -> Result<(WrittenFiles, Counts)> {
+        let mut whole = std::mem::take(&mut self.unread);
+        if self.change_rows > 0 {
+            // a commit with change data files needs all of its changes in them
+            self.change(std::mem::take(&mut whole), None, &mut DeleteAll)?;
+        }
+        for file in whole {
+            let vector = file.deletion_vector.as_ref();
+            let deleted = vector.map_or(0, |vector| vector.cardinality());
+            match file.num_records().and_then(|rows| u64::try_from(rows).ok()) {
+                Some(rows) => self.counts.deleted += rows.saturating_sub(deleted),
+                None => self.counts.deleted_unknown = true,
+            }
+            self.removed.push(file);
+        }
+        self.flush()?;
+        let time = now_after(&self.snapshot);
+        let mut removes = Vec::new();
+        for file in &self.removed {
+            self.counts.removed_files += 1;
+            self.counts.removed_bytes += u64::try_from(file.size).unwrap_or(0);
+            removes.push(file.removed(time, data_change));
+        }
+        let mut adds = Vec::new();
+        if !self.vectors.is_empty() {
+            let mut container = FileBuilder::new(Uuid::new_v4().into_bytes(), "");
+            for (file, old, vector) in &self.vectors {
+                match old {
+                    None => self.counts.vectors_added += 1,
+                    Some(_) => self.counts.vectors_updated += 1,
+                }
+                let rows = file.num_records().and_then(|rows| u64::try_from(rows).ok());
+                self.counts.vectors_rows += rows.unwrap_or(0).saturating_sub(vector.len());
+                self.counts.vectors_bytes += u64::try_from(file.size).unwrap_or(0);
+                removes.push(file.removed(time, true));
+                adds.push(file.revectored(container.push(vector)?)?);
+            }
+            let path = container.relative_path()?;
+            let bytes = container.finish();
+            self.written.put(path, &bytes, self.options.durable)?;
+        }
+        transaction.read_files(removes.iter().map(|file| &file.path));
+        transaction.remove(removes);
+        transaction.add(adds);
+        if self.tracked {
+            let key = "delta.rowTracking.preserved".to_owned();
+            let tags = &mut transaction.description().tags;
+            tags.insert(key, "true".to_owned());
+        }
+        Ok((self.written, self.counts))
+    }
+}

@@ -1,0 +1,151 @@
+//! Keys of rows: the values of some columns, as bytes that are equal where the values are.
+
+use std::hash::{BuildHasher, RandomState};
+
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
+use arrow_row::{RowConverter, Rows, SortField};
+use arrow_schema::DataType;
+use hashbrown::HashTable;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::{misfit, wrong};
+use crate::error::Result;
+use crate::expr::value::floats::normalised;
+
+/// Keys of rows that come batch by batch.
+pub(super) struct Keys {
+    /// Of each column of the key: whether nulls equal nulls; otherwise they equal nothing.
+    null_safe: Vec<bool>,
+    converter: RowConverter,
+    keys: Rows,
+    /// Of each row: whether its key equals any.
+    comparable: BooleanBufferBuilder,
+}
+
+impl Keys {
+    /// For keys of these types.
+    pub(super) fn new<'a>(
+        null_safe: Vec<bool>,
+        types: impl Iterator<Item = &'a DataType> + Clone,
+    ) -> Result<Self> {
+        if let Some(nested) = types.clone().find(|one| one.is_nested()) {
+            let message = format!("columns of the type {nested} cannot be keys of a merge");
+            return Err(wrong(&message));
+        }
+        let fields = types.map(|one| SortField::new(one.clone()));
+        let converter = RowConverter::new(fields.collect()).map_err(misfit)?;
+        Ok(Self {
+            null_safe,
+            keys: converter.empty_rows(0, 0),
+            converter,
+            comparable: BooleanBufferBuilder::new(0),
+        })
+    }
+
+    /// Takes the keys of the next rows.
+    pub(super) fn push(&mut self, columns: &[ArrayRef], rows: usize) -> Result<()> {
+        self.converter
+            .append(&mut self.keys, &all_normalised(columns)?)
+            .map_err(misfit)?;
+        match comparable(&self.null_safe, columns) {
+            Some(comparable) => self.comparable.append_buffer(comparable.inner()),
+            None => self.comparable.append_n(rows, true),
+        }
+        Ok(())
+    }
+
+    /// Hashes the rows, fewer than 2^32.
+    pub(super) fn keyed(mut self) -> KeyedRows {
+        let (keys, comparable) = (self.keys, self.comparable.finish());
+        let rows = keys.num_rows();
+        let seed = RandomState::new().hash_one(0);
+        let mut first: HashTable<u32> = HashTable::with_capacity(rows);
+        let mut next = vec![END; rows];
+        let key = |row: u32| keys.row(row as usize);
+        // backwards, so that the rows of a key are found in their order
+        for (row, next) in next.iter_mut().enumerate().rev() {
+            if !comparable.value(row) {
+                continue;
+            }
+            let row = row as u32; // fewer than 2^32
+            let own = key(row);
+            let hash = xxh3_64_with_seed(own.as_ref(), seed);
+            let same = |other: &u32| key(*other) == own;
+            match first.find_mut(hash, same) {
+                Some(other) => *next = std::mem::replace(other, row),
+                None => {
+                    first.insert_unique(hash, row, |row| {
+                        xxh3_64_with_seed(key(*row).as_ref(), seed)
+                    });
+                }
+            }
+        }
+        KeyedRows {
+            null_safe: self.null_safe,
+            seed,
+            converter: self.converter,
+            keys,
+            first,
+            next,
+        }
+    }
+}
+
+/// Rows by their key.
+#[derive(Debug)]
+pub(super) struct KeyedRows {
+    null_safe: Vec<bool>,
+    /// So that nobody can prepare keys that collide.
+    seed: u64,
+    converter: RowConverter,
+    keys: Rows,
+    /// The first row of each key.
+    first: HashTable<u32>,
+    /// For each row the next one with its key, or `END`.
+    next: Vec<u32>,
+}
+
+const END: u32 = u32::MAX;
+
+impl KeyedRows {
+    /// The keys of other rows: each one's first row here, if any.
+    pub(super) fn find(&self, columns: &[ArrayRef]) -> Result<Vec<Option<u32>>> {
+        let others = self
+            .converter
+            .convert_columns(&all_normalised(columns)?)
+            .map_err(misfit)?;
+        let comparable = comparable(&self.null_safe, columns);
+        let is_null = |row| comparable.as_ref().is_some_and(|one| one.is_null(row));
+        let found = others.iter().enumerate().map(|(row, key)| {
+            let same = |other: &u32| self.keys.row(*other as usize) == key;
+            let hash = xxh3_64_with_seed(key.as_ref(), self.seed);
+            let found = self.first.find(hash, same);
+            found.filter(|_| !is_null(row)).copied()
+        });
+        Ok(found.collect())
+    }
+
+    /// The rows with the key of a row, from this one on.
+    pub(super) fn same_key(&self, row: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(Some(row), |row| {
+            self.next
+                .get(*row as usize)
+                .copied()
+                .filter(|next| *next != END)
+        })
+    }
+}
+
+/// Null where a value of the key is a null that equals nothing.
+fn comparable(null_safe: &[bool], columns: &[ArrayRef]) -> Option<NullBuffer> {
+    let strict = null_safe.iter().zip(columns).filter(|(safe, _)| !**safe);
+    strict.fold(None, |found, (_, column)| {
+        NullBuffer::union(found.as_ref(), column.logical_nulls().as_ref())
+    })
+}
+
+fn all_normalised(columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
+    let columns: Result<Vec<_>, _> = columns.iter().map(normalised).collect();
+    columns.map_err(misfit)
+}

@@ -1,0 +1,346 @@
+//! MERGE: rows joined with those of a source, and the clauses that apply to each pair.
+//!
+//! The keys of the source are held in memory, and its rows up to a limit; of the files of the table the
+//! columns that expressions see are read once, batch by batch. The first clause whose condition is true
+//! applies.
+
+use std::collections::BTreeSet;
+
+use arrow_array::{RecordBatch, UInt32Array};
+use arrow_schema::SchemaRef;
+use arrow_select::take::take_record_batch;
+
+mod bound_clause;
+mod clauses;
+mod evolution;
+mod inserts;
+mod join;
+mod key_range;
+mod keys;
+mod scope;
+mod source;
+mod unused;
+
+use bound_clause::{BoundClause, BoundThen, MergedRows};
+pub use clauses::{Clause, MergeDefinition, Then, When};
+use evolution::all_columns;
+pub use evolution::{Joining, joining};
+pub use inserts::{InsertClause, UnmatchedRows};
+use join::Join;
+pub use key_range::KeyRange;
+use scope::{Scope, Shown, empty_rows};
+pub use source::SourceRows;
+pub use unused::without_unused;
+
+use super::row_plan::{RowPlan, RowPlanner};
+use super::update::Setter;
+use crate::error::{Error, Result};
+use crate::expr::Formula;
+use crate::spec::schema::StructType;
+use crate::spec::{Metadata, Protocol};
+use crate::write::Intake;
+use crate::write::STEP_BYTES;
+use crate::write::columns::{misfit, nullable};
+use crate::write::shown;
+
+/// Rows that are merged.
+#[derive(Debug)]
+pub struct Merge {
+    source: SourceRows,
+    join: Join,
+    scope: Scope,
+    /// Of clauses that speak of rows of one side.
+    target_scope: Scope,
+    source_scope: Scope,
+    matched: Vec<BoundClause>,
+    alone: Vec<BoundClause>,
+    inserts: Vec<InsertClause>,
+    /// Rows of the source that belong to one of the table.
+    used: Vec<bool>,
+    /// The table's columns.
+    own: SchemaRef,
+    /// The places of those that are looked at.
+    looked_at: BTreeSet<usize>,
+    /// For the others.
+    nulls: RecordBatch,
+}
+
+impl Merge {
+    /// Hashes the source's keys. `partly`: clauses for all columns leave alone what the source lacks.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `rows.merge` for clauses that do not fit; those of formulas. Unsupported:
+    /// `rows.expression`.
+    pub fn new(
+        metadata: &Metadata,
+        protocol: &Protocol,
+        definition: &MergeDefinition,
+        partly: bool,
+        source: SourceRows,
+    ) -> Result<Self> {
+        let schema = StructType::parse(&metadata.schema_string)?;
+        let own = nullable(&schema);
+        let (target_name, source_name) = (&definition.target_name, &definition.source_name);
+        let scope = |shown| {
+            let target = (target_name.as_str(), own.fields());
+            Scope::new(target, (source_name, source.schema().fields()), shown)
+        };
+        let both = scope(Shown::Both);
+        let mut merge = Self {
+            used: vec![false; source.num_rows() as usize],
+            join: Join::new(&definition.on, &both, &source)?,
+            matched: Vec::new(),
+            alone: Vec::new(),
+            inserts: Vec::new(),
+            looked_at: BTreeSet::new(),
+            nulls: RecordBatch::new_empty(own.clone()),
+            own: own.clone(),
+            target_scope: scope(Shown::Target),
+            source_scope: scope(Shown::Source),
+            scope: both,
+            source,
+        };
+        merge.clauses(metadata, protocol, definition, partly)?;
+        merge.looked_at = merge.target_columns();
+        Ok(merge)
+    }
+
+    /// The places of the table's columns that `on` or a clause sees, or that an update keeps.
+    fn target_columns(&self) -> BTreeSet<usize> {
+        let mut seen = self.join.target_columns(&self.scope);
+        let matched = self.matched.iter().map(|clause| (clause, &self.scope));
+        let alone = self.alone.iter().map(|clause| (clause, &self.target_scope));
+        for (clause, scope) in matched.chain(alone) {
+            for formula in clause.formulas() {
+                seen.extend(scope.target_columns(formula));
+            }
+            if let BoundThen::Update(setter) = &clause.then {
+                seen.extend(setter.kept());
+            }
+        }
+        seen
+    }
+
+    /// Rows of all of the table's columns: those that were not read are null.
+    fn widened(&mut self, read: &RecordBatch) -> Result<RecordBatch> {
+        let rows = read.num_rows();
+        if self.nulls.num_rows() < rows {
+            self.nulls = empty_rows(&self.nulls, rows)?;
+        }
+        let columns = self.own.fields().iter().zip(self.nulls.columns());
+        let columns = columns.map(|(field, nulls)| match read.column_by_name(field.name()) {
+            Some(column) => column.clone(),
+            None => nulls.slice(0, rows),
+        });
+        RecordBatch::try_new(self.own.clone(), columns.collect()).map_err(misfit)
+    }
+
+    fn clauses(
+        &mut self,
+        metadata: &Metadata,
+        protocol: &Protocol,
+        definition: &MergeDefinition,
+        partly: bool,
+    ) -> Result<()> {
+        if definition.clauses.is_empty() {
+            return Err(wrong(
+                "a merge needs a clause that says what becomes of the rows",
+            ));
+        }
+        for (number, clause) in definition.clauses.iter().enumerate() {
+            let later = definition.clauses.get(number + 1..).unwrap_or_default();
+            if clause.condition.is_none() && later.iter().any(|one| one.when == clause.when) {
+                let message = "only the last of the clauses of a kind may have no condition";
+                return Err(wrong(message));
+            }
+            let scope = match clause.when {
+                When::Matched => &self.scope,
+                When::NotMatched => &self.source_scope,
+                When::NotMatchedBySource => &self.target_scope,
+            };
+            let condition = match &clause.condition {
+                Some(text) => Some(Formula::parse(text)?.bind_condition(&scope.fields)?),
+                None => None,
+            };
+            let then = match (clause.when, &clause.then) {
+                (When::NotMatched, Then::Insert(values)) => {
+                    let insert = InsertClause::new(condition, values.as_deref(), scope)?;
+                    self.inserts.push(insert);
+                    continue;
+                }
+                (When::Matched | When::NotMatchedBySource, Then::Delete) => BoundThen::Delete,
+                (When::Matched, Then::Update(None)) => {
+                    let schema = StructType::parse(&metadata.schema_string)?;
+                    let source = self.source.schema();
+                    let [_, name] = &self.scope.names;
+                    let all = all_columns(&schema, source.fields(), name, partly);
+                    let setter = Setter::new(metadata, protocol, &all, &scope.fields, partly)?;
+                    BoundThen::Update(Box::new(setter))
+                }
+                (When::Matched | When::NotMatchedBySource, Then::Update(Some(set))) => {
+                    BoundThen::Update(Box::new(Setter::new(
+                        metadata,
+                        protocol,
+                        set,
+                        &scope.fields,
+                        false,
+                    )?))
+                }
+                _ => {
+                    return Err(wrong(
+                        "a clause cannot do this with the rows that it speaks of",
+                    ));
+                }
+            };
+            let bound = BoundClause { condition, then };
+            match clause.when {
+                When::Matched => self.matched.push(bound),
+                _ => self.alone.push(bound),
+            }
+        }
+        Ok(())
+    }
+
+    /// How many rows the source has.
+    pub fn source_rows(&self) -> u64 {
+        self.source.num_rows().into()
+    }
+
+    /// Whether rows of the table are touched by nothing but pairs, so that others need not be read.
+    pub fn needs_pairs(&self) -> bool {
+        self.alone.is_empty()
+    }
+
+    /// The least and the greatest key of the source for each plain column of the table whose values are
+    /// written as text in their order.
+    pub fn key_ranges(&self) -> &[KeyRange] {
+        &self.join.key_ranges
+    }
+
+    /// Checks what can be known of the inserts before a row is seen.
+    ///
+    /// # Errors
+    ///
+    /// As [`Intake::new`].
+    pub fn check_inserts(&self, metadata: &Metadata, protocol: &Protocol) -> Result<()> {
+        for clause in &self.inserts {
+            Intake::new(metadata, protocol, clause.schema())?;
+        }
+        Ok(())
+    }
+
+    /// What remains once all rows of the table were seen: the clauses that insert, and the rows for them.
+    pub fn into_inserts(self) -> (Vec<InsertClause>, UnmatchedRows) {
+        let rows = UnmatchedRows::new(self.source, self.source_scope, self.used);
+        (self.inserts, rows)
+    }
+
+    /// Rows of the table that several of the source match need no choice between these: nothing becomes of
+    /// them, or they are deleted in any case. As in the reference, conditions of clauses choose none.
+    fn takes_several(&self) -> bool {
+        match self.matched.as_slice() {
+            [] => self.alone.is_empty(),
+            [only] => only.condition.is_none() && matches!(only.then, BoundThen::Delete),
+            _ => false,
+        }
+    }
+
+    /// Pairs of rows that belong together, at most one for a row of the table: places in the batch, places
+    /// in the source.
+    fn pairs(&mut self, read: &RecordBatch, rows: &RecordBatch) -> Result<(Vec<u32>, Vec<u32>)> {
+        let mut first: Vec<Option<u32>> = vec![None; rows.num_rows()];
+        let takes_several = self.takes_several();
+        let mut used = std::mem::take(&mut self.used);
+        let (scope, source) = (&self.scope, &self.source);
+        self.join
+            .each_pair(scope, rows, source, &mut |row, other| {
+                if let Some(used) = used.get_mut(other as usize) {
+                    *used = true;
+                }
+                let Some(slot) = first.get_mut(row as usize) else {
+                    return Ok(());
+                };
+                match *slot {
+                    Some(before) if !takes_several => {
+                        Err(self.ambiguous(read, row as usize, before, other))
+                    }
+                    Some(_) => Ok(()),
+                    None => {
+                        *slot = Some(other);
+                        Ok(())
+                    }
+                }
+            })?;
+        self.used = used;
+        let pairs = (0_u32..).zip(first);
+        Ok(pairs.filter_map(|(row, other)| Some((row, other?))).unzip())
+    }
+
+    fn joined(&self, rows: &RecordBatch, ours: &[u32], theirs: &[u32]) -> Result<RecordBatch> {
+        let ours = take_record_batch(rows, &UInt32Array::from(ours.to_vec())).map_err(misfit)?;
+        let theirs = self.source.take(&UInt32Array::from(theirs.to_vec()))?;
+        self.scope.of(&ours, &theirs)
+    }
+
+    fn ambiguous(&self, read: &RecordBatch, row: usize, first: u32, second: u32) -> Error {
+        let theirs = match self.source.take(&UInt32Array::from(vec![first, second])) {
+            Ok(theirs) => theirs,
+            Err(error) => return error,
+        };
+        let message = format!(
+            "several rows of the source match the row {} of the table, such as {} and {}: which of them counts \
+             is not known, whatever conditions clauses have; make the source's keys unique, or say it in `on`; \
+             nothing was written",
+            shown(read, row),
+            shown(&theirs, 0),
+            shown(&theirs, 1)
+        );
+        Error::invalid("rows.ambiguous", message)
+    }
+}
+
+impl RowPlanner for Merge {
+    fn columns(&self) -> Option<Vec<String>> {
+        let fields = self.looked_at.iter().map(|at| self.own.fields().get(*at));
+        Some(fields.flatten().map(|field| field.name().clone()).collect())
+    }
+
+    fn most_rows(&self) -> usize {
+        let rows = STEP_BYTES / self.source.longest_row().max(1);
+        usize::try_from(rows.max(1)).unwrap_or(usize::MAX)
+    }
+
+    fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan> {
+        let read = rows;
+        let rows = self.widened(read)?;
+        let (ours, theirs) = self.pairs(read, &rows)?;
+        let mut merged = MergedRows::new(&rows);
+        if !self.matched.is_empty() && !ours.is_empty() {
+            let scope = self.joined(&rows, &ours, &theirs)?;
+            merged.apply(&mut self.matched, &ours, &scope)?;
+        }
+        if !self.alone.is_empty() {
+            let mut paired = vec![false; rows.num_rows()];
+            for row in &ours {
+                if let Some(paired) = paired.get_mut(*row as usize) {
+                    *paired = true;
+                }
+            }
+            let alone: Vec<u32> = (0_u32..)
+                .zip(paired)
+                .filter_map(|(row, paired)| (!paired).then_some(row))
+                .collect();
+            let positions = UInt32Array::from(alone.clone());
+            let unmatched = take_record_batch(&rows, &positions).map_err(misfit)?;
+            let no_source = empty_rows(&self.source.empty(), alone.len())?;
+            let scope = self.target_scope.of(&unmatched, &no_source)?;
+            merged.apply(&mut self.alone, &alone, &scope)?;
+        }
+        merged.into_plan()
+    }
+}
+
+fn wrong(what: &str) -> Error {
+    Error::invalid("rows.merge", what)
+}

@@ -1,0 +1,273 @@
+//! The rows of a source: in memory up to a limit, beyond it in a temporary file.
+//!
+//! The file is a stream of Arrow's IPC format, mapped into memory: its batches are used as those in memory
+//! are, without a copy, and the system decides how much of them stays there.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    Array, ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader, UInt32Array,
+};
+use arrow_buffer::Buffer;
+use arrow_ipc::reader::StreamDecoder;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::SchemaRef;
+use arrow_select::concat::concat_batches;
+use arrow_select::interleave::interleave;
+use arrow_select::take::take_record_batch;
+
+use super::{misfit, wrong};
+use crate::error::Result;
+use crate::spec::arrow::longest_row;
+use crate::spec::schema::StructType;
+use crate::storage::TemporaryFile;
+use crate::write::coerce::coerce;
+use crate::write::columns::nullable;
+use crate::write::each_step;
+
+/// Small batches become one of at most this many rows, and of this part of the bytes in memory.
+const BATCH_ROWS: usize = 64 << 10;
+const BATCH_PART: usize = 16;
+
+/// The rows of a source, by their number over all batches.
+#[derive(Debug)]
+pub struct SourceRows {
+    schema: SchemaRef,
+    /// At least one.
+    batches: Vec<RecordBatch>,
+    /// The number of each batch's first row.
+    starts: Vec<u32>,
+    rows: u32,
+    longest: u64,
+}
+
+impl SourceRows {
+    /// Reads a stream to its end, with its columns in types that tables have. More than `most_bytes` go to a
+    /// temporary file.
+    ///
+    /// # Errors
+    ///
+    /// Those of the stream, and of values that do not fit; `rows.merge` for too many rows. Storage.
+    pub fn read(rows: Box<dyn RecordBatchReader + Send>, most_bytes: usize) -> Result<Self> {
+        let given = StructType::from_arrow(&rows.schema())?;
+        let mut source = Collected::new(nullable(&given), most_bytes);
+        each_step(rows, &mut |step| {
+            let columns = step.columns().iter().zip(given.fields());
+            let columns = columns
+                .map(|(values, field)| coerce(values, &field.data_type, &field.name))
+                .collect::<Result<_>>()?;
+            source.push(batch(&source.schema, columns, step.num_rows())?)
+        })?;
+        source.finish()
+    }
+
+    fn new(schema: SchemaRef, mut batches: Vec<RecordBatch>) -> Result<Self> {
+        if batches.is_empty() {
+            batches.push(RecordBatch::new_empty(Arc::clone(&schema)));
+        }
+        let mut starts = Vec::with_capacity(batches.len());
+        let mut rows = 0_u32;
+        for batch in &batches {
+            starts.push(rows);
+            rows = u32::try_from(batch.num_rows())
+                .ok()
+                .and_then(|more| rows.checked_add(more))
+                .ok_or_else(|| wrong("the source has more than 2^32 rows: merge it in pieces"))?;
+        }
+        Ok(Self {
+            longest: batches.iter().map(longest_row).max().unwrap_or_default(),
+            schema,
+            batches,
+            starts,
+            rows,
+        })
+    }
+
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    pub(super) fn num_rows(&self) -> u32 {
+        self.rows
+    }
+
+    /// No row takes more bytes.
+    pub(super) fn longest_row(&self) -> u64 {
+        self.longest
+    }
+
+    pub(super) fn batches(&self) -> &[RecordBatch] {
+        &self.batches
+    }
+
+    /// The same columns without a row.
+    pub(super) fn empty(&self) -> RecordBatch {
+        RecordBatch::new_empty(Arc::clone(&self.schema))
+    }
+
+    /// Some of the columns.
+    pub(super) fn project(&self, columns: &[usize]) -> Result<Self> {
+        let batches = self.batches.iter().map(|batch| batch.project(columns));
+        Ok(Self {
+            schema: Arc::new(self.schema.project(columns).map_err(misfit)?),
+            batches: batches
+                .collect::<std::result::Result<_, _>>()
+                .map_err(misfit)?,
+            starts: self.starts.clone(),
+            rows: self.rows,
+            longest: self.longest,
+        })
+    }
+
+    /// Some of the rows, in any order.
+    pub(super) fn take(&self, rows: &UInt32Array) -> Result<RecordBatch> {
+        if let [only] = self.batches.as_slice() {
+            return take_record_batch(only, rows).map_err(misfit);
+        }
+        let places: Vec<_> = rows.values().iter().map(|row| self.place(*row)).collect();
+        let columns = (0..self.schema.fields().len()).map(|column| {
+            let batches = self.batches.iter();
+            let parts: Vec<_> = batches.map(|batch| &**batch.column(column)).collect();
+            interleave(&parts, &places).map_err(misfit)
+        });
+        batch(&self.schema, columns.collect::<Result<_>>()?, rows.len())
+    }
+
+    /// A row's batch and its place there.
+    fn place(&self, row: u32) -> (usize, usize) {
+        let number = self.starts.partition_point(|start| *start <= row) - 1;
+        let start = self.starts.get(number).copied().unwrap_or_default();
+        (number, (row - start) as usize)
+    }
+}
+
+/// A batch of columns, also of none.
+pub(super) fn batch(
+    schema: &SchemaRef,
+    columns: Vec<ArrayRef>,
+    rows: usize,
+) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(misfit)
+}
+
+/// The rows that have been read so far.
+struct Collected {
+    schema: SchemaRef,
+    /// Small batches, soon to be one.
+    small: Vec<RecordBatch>,
+    small_rows: usize,
+    small_bytes: usize,
+    batches: Vec<RecordBatch>,
+    bytes: usize,
+    most_bytes: usize,
+    spilled: Option<Spilled>,
+}
+
+impl Collected {
+    fn new(schema: SchemaRef, most_bytes: usize) -> Self {
+        Self {
+            schema,
+            small: Vec::new(),
+            small_rows: 0,
+            small_bytes: 0,
+            batches: Vec::new(),
+            bytes: 0,
+            most_bytes,
+            spilled: None,
+        }
+    }
+
+    fn push(&mut self, rows: RecordBatch) -> Result<()> {
+        let bytes = bytes_of(&rows)?;
+        let full = self.small_rows + rows.num_rows() > BATCH_ROWS
+            || self.small_bytes + bytes > self.most_bytes / BATCH_PART;
+        if full {
+            self.combine()?;
+        }
+        self.small_rows += rows.num_rows();
+        self.small_bytes += bytes;
+        self.small.push(rows);
+        Ok(())
+    }
+
+    /// Makes one batch of the small ones, in its place.
+    fn combine(&mut self) -> Result<()> {
+        let rows = match self.small.as_slice() {
+            [] => return Ok(()),
+            [only] => only.clone(),
+            several => concat_batches(&self.schema, several).map_err(misfit)?,
+        };
+        self.small.clear();
+        self.small_rows = 0;
+        self.bytes += std::mem::take(&mut self.small_bytes);
+        if self.bytes > self.most_bytes && self.spilled.is_none() {
+            let mut spilled = Spilled::new(&self.schema)?;
+            for rows in self.batches.drain(..) {
+                spilled.write(&rows)?;
+            }
+            self.spilled = Some(spilled);
+        }
+        match &mut self.spilled {
+            Some(spilled) => spilled.write(&rows),
+            None => {
+                self.batches.push(rows);
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<SourceRows> {
+        self.combine()?;
+        let batches = match self.spilled {
+            Some(spilled) => spilled.mapped()?,
+            None => self.batches,
+        };
+        SourceRows::new(self.schema, batches)
+    }
+}
+
+/// The bytes of the values, of slices those of their part.
+fn bytes_of(rows: &RecordBatch) -> Result<usize> {
+    let columns = rows.columns().iter();
+    let bytes = columns.map(|column| column.to_data().get_slice_memory_size());
+    bytes.sum::<std::result::Result<_, _>>().map_err(misfit)
+}
+
+/// Batches in a temporary file.
+struct Spilled {
+    file: TemporaryFile,
+    /// Into memory, so that errors of the file are those of a storage.
+    encoder: StreamWriter<Vec<u8>>,
+}
+
+impl Spilled {
+    fn new(schema: &SchemaRef) -> Result<Self> {
+        Ok(Self {
+            file: TemporaryFile::new()?,
+            encoder: StreamWriter::try_new(Vec::new(), schema).map_err(misfit)?,
+        })
+    }
+
+    fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.encoder.write(rows).map_err(misfit)?;
+        let encoded = self.encoder.get_mut();
+        self.file.write(encoded)?;
+        encoded.clear();
+        Ok(())
+    }
+
+    fn mapped(self) -> Result<Vec<RecordBatch>> {
+        let mut bytes = Buffer::from(self.file.map()?);
+        let mut decoder = StreamDecoder::new().with_require_alignment(true); // or else it copies
+        let mut batches = Vec::new();
+        while let Some(rows) = decoder.decode(&mut bytes).map_err(misfit)? {
+            batches.push(rows);
+        }
+        Ok(batches)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

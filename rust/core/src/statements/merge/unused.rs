@@ -1,0 +1,91 @@
+//! Columns of a source in types that tables do not have, as times of day: they are in no one's way unless
+//! somebody uses them.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+
+use super::clauses::{MergeDefinition, Then};
+use crate::error::Result;
+use crate::spec::schema::StructType;
+use crate::write::columns::misfit;
+
+/// The rows without columns of such types that neither the table nor an expression names.
+///
+/// # Errors
+///
+/// Invalid argument: `rows.type`.
+pub fn without_unused(
+    rows: Box<dyn RecordBatchReader + Send>,
+    definition: &MergeDefinition,
+    table: &StructType,
+    evolves: bool,
+) -> Result<Box<dyn RecordBatchReader + Send>> {
+    let schema = rows.schema();
+    let is_used = |field: &Field| {
+        table.field(field.name()).is_some()
+            || (evolves && sets_all(definition))
+            || is_named(definition, field.name())
+    };
+    let fields = schema.fields().iter().enumerate();
+    let kept = fields.filter(|(_, field)| is_stored(field) || is_used(field));
+    let kept: Vec<usize> = kept.map(|(at, _)| at).collect();
+    if kept.len() == schema.fields().len() {
+        return Ok(rows);
+    }
+    let schema = Arc::new(schema.project(&kept).map_err(misfit)?);
+    Ok(Box::new(Projected { rows, kept, schema }))
+}
+
+/// Whether tables have columns of its type.
+fn is_stored(field: &Arc<Field>) -> bool {
+    StructType::from_arrow(&Schema::new(vec![Arc::clone(field)])).is_ok()
+}
+
+fn sets_all(definition: &MergeDefinition) -> bool {
+    let clauses = definition.clauses.iter();
+    let mut sets = clauses.map(|clause| &clause.then);
+    sets.any(|then| matches!(then, Then::Update(None) | Then::Insert(None)))
+}
+
+/// Whether an expression or an assignment may speak of a column.
+fn is_named(definition: &MergeDefinition, name: &str) -> bool {
+    let name = name.to_lowercase();
+    let speaks = |text: &str| text.to_lowercase().contains(&name);
+    let clauses = &definition.clauses;
+    let sets = clauses.iter().filter_map(|clause| match &clause.then {
+        Then::Update(values) | Then::Insert(values) => values.as_ref(),
+        Then::Delete => None,
+    });
+    let mut conditions = clauses
+        .iter()
+        .filter_map(|clause| clause.condition.as_deref());
+    speaks(&definition.on)
+        || conditions.any(speaks)
+        || sets
+            .flatten()
+            .any(|(column, value)| speaks(column) || speaks(value))
+}
+
+/// Rows with some of their columns.
+struct Projected {
+    rows: Box<dyn RecordBatchReader + Send>,
+    kept: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl Iterator for Projected {
+    type Item = std::result::Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.rows.next()?;
+        Some(batch.and_then(|batch| batch.project(&self.kept)))
+    }
+}
+
+impl RecordBatchReader for Projected {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}

@@ -1,0 +1,21 @@
+//! Rows deleted, updated and merged: what a statement stages in a transaction.
+//!
+//! Protocol: "Deletion Vectors", "Add CDC File", "Row Tracking".
+
+mod change;
+mod merge;
+mod read_ahead;
+mod rewrite;
+mod row_plan;
+mod update;
+mod vectors;
+
+pub use change::Changer;
+pub use merge::{
+    Clause, InsertClause, Joining, KeyRange, Merge, MergeDefinition, SourceRows, Then,
+    UnmatchedRows, When, joining, without_unused,
+};
+pub use rewrite::Rewrite;
+pub use row_plan::{Counts, DeleteAll, RowPlan, RowPlanner};
+pub use update::{Assignments, Updated};
+pub use vectors::write_vectors;

@@ -1,0 +1,68 @@
+//! Files rewritten without a change to any row.
+
+use super::change::Changer;
+use super::read_ahead::OWN_VECTOR;
+use super::row_plan::Counts;
+use crate::error::Result;
+use crate::scan::data_file::{Extras, ReadPlan};
+use crate::transaction::Transaction;
+use crate::write::AddFile;
+use crate::write::WrittenFiles;
+
+/// Rewrites files of one snapshot.
+#[derive(Debug)]
+pub struct Rewrite {
+    changer: Changer,
+}
+
+impl Rewrite {
+    /// By what knows how files are written; they are read as the snapshot's metadata says.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: the snapshot's schema.
+    pub fn new(mut changer: Changer) -> Result<Self> {
+        changer.read_as_it_is()?;
+        Ok(Self { changer })
+    }
+
+    /// Whether a column of the file has another type than the table's.
+    ///
+    /// # Errors
+    ///
+    /// Of the data file.
+    pub fn has_other_types(&self, file: &AddFile) -> Result<bool> {
+        let plan = ReadPlan::new(self.changer.table.clone(), None, Extras::default())?;
+        let source = &self.changer.source;
+        let data_file = file.scan_file().data_file(&source.resolver, None)?;
+        let open = plan.open_file(&*source.storage, &data_file)?;
+        Ok(open.has_other_types())
+    }
+
+    /// Removes a file whose rows that are not deleted are written, with those of other files or as it is staged.
+    ///
+    /// # Errors
+    ///
+    /// Of the data file and its vector; storage.
+    pub fn file(&mut self, file: AddFile) -> Result<()> {
+        self.changer.rewrite(file, OWN_VECTOR)
+    }
+
+    /// Whether no file was written.
+    pub fn nothing(&self) -> bool {
+        self.changer.nothing()
+    }
+
+    /// Stages what was done.
+    ///
+    /// # Errors
+    ///
+    /// As [`Changer::stage`].
+    pub fn stage(self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
+        let (mut written, counts) = self.changer.staged(transaction, false)?;
+        for file in &mut written.adds {
+            file.data_change = false;
+        }
+        Ok((written, counts))
+    }
+}

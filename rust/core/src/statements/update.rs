@@ -1,0 +1,308 @@
+//! Rows with other values in some of their columns.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, RecordBatch, StructArray, UInt32Array, make_array,
+};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{ArrowError, DataType as ArrowType, Fields, SchemaRef};
+
+use super::row_plan::{RowPlan, RowPlanner};
+use crate::error::{Error, Result};
+use crate::expr::{BoundFormula, Formula, closest_columns};
+use crate::spec::arrow::place;
+use crate::spec::column_path::{column_path_text, named_path};
+use crate::spec::json::clipped;
+use crate::spec::schema::{DataType, StructField, StructType};
+use crate::spec::{Metadata, Protocol};
+use crate::write::Intake;
+use crate::write::coerce::{check, coerce, null_inside};
+use crate::write::columns::{misfit, nullable};
+
+/// Columns, or fields of structs, and the expressions that give them their values.
+pub type Assignments = [(String, String)];
+
+/// One of them: the places that lead to the field, and its name with those above it.
+#[derive(Debug)]
+struct Assignment {
+    places: Vec<usize>,
+    name: String,
+    data_type: DataType,
+    formula: BoundFormula,
+}
+
+/// Gives some columns of rows other values.
+#[derive(Debug)]
+pub(super) struct Setter {
+    schema: StructType,
+    values: Vec<Assignment>,
+    partly: bool,
+    intake: Intake,
+    /// What the intake takes: the table's columns without those that are made anew.
+    taken: SchemaRef,
+}
+
+impl Setter {
+    /// `scope`: the columns that expressions see; `partly`: fields that a value for a struct lacks stay.
+    pub(crate) fn new(
+        metadata: &Metadata,
+        protocol: &Protocol,
+        set: &Assignments,
+        scope: &Fields,
+        partly: bool,
+    ) -> Result<Self> {
+        let schema = StructType::parse(&metadata.schema_string)?;
+        let mut values: Vec<Assignment> = Vec::with_capacity(set.len());
+        let mut names: Vec<String> = Vec::with_capacity(set.len());
+        for (name, text) in set {
+            let (places, fields) = found(&schema, name)?;
+            let (Some(first), Some(field)) = (fields.first(), fields.last()) else {
+                continue;
+            };
+            let within = |one: &Assignment| {
+                one.places.starts_with(&places) || places.starts_with(&one.places)
+            };
+            if values.iter().any(within) {
+                let message = format!("the column {} is set twice", clipped(name));
+                return Err(Error::invalid("rows.column", message));
+            }
+            let path: Vec<String> = fields.iter().map(|one| one.name.clone()).collect();
+            let name = column_path_text(&path);
+            let formula = Formula::parse(text)?.bind(scope)?;
+            match partly {
+                true => check_partly(formula.data_type(), &field.data_type, &name)?,
+                false => check(formula.data_type(), &field.data_type, &name)?,
+            }
+            // what names no column is known before a row is read
+            if let Ok(constant) = Formula::parse(text)?.bind(&Fields::empty()) {
+                coerce(&constant.one_value()?, &field.data_type, &name)?;
+            }
+            names.push(first.name.clone());
+            values.push(Assignment {
+                places,
+                name,
+                data_type: field.data_type.clone(),
+                formula,
+            });
+        }
+        let (intake, taken) = Intake::of_changed(metadata, protocol, &names)?;
+        Ok(Self {
+            schema,
+            values,
+            partly,
+            intake,
+            taken,
+        })
+    }
+
+    /// The formulas of the values.
+    pub(super) fn formulas(&self) -> impl Iterator<Item = &BoundFormula> {
+        self.values.iter().map(|one| &one.formula)
+    }
+
+    /// The places of the columns whose old values, or parts of them, are in the rows with the new ones.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = usize> {
+        let is_replaced = |at: usize, data_type: &DataType| {
+            let is_overlaid = self.partly && matches!(data_type, DataType::Struct(_));
+            !is_overlaid && self.values.iter().any(|one| one.places == [at])
+        };
+        let fields = self.schema.fields().iter().enumerate();
+        let kept = fields.filter(move |(at, field)| {
+            self.taken.index_of(&field.name).is_ok() && !is_replaced(*at, &field.data_type)
+        });
+        kept.map(|(at, _)| at)
+    }
+
+    /// The rows with their new values; `scope` has what expressions see of the same rows.
+    pub(crate) fn set(&mut self, rows: &RecordBatch, scope: &RecordBatch) -> Result<RecordBatch> {
+        let mut columns = rows.columns().to_vec();
+        for one in &self.values {
+            let value = one.formula.evaluate(scope)?;
+            if let Some((at, within)) = one.places.split_first()
+                && let Some(column) = columns.get_mut(*at)
+            {
+                *column = if self.partly {
+                    overlaid(column, &value, &one.data_type, &one.name)?
+                } else {
+                    let value = coerce(&value, &one.data_type, &one.name)?;
+                    with_part(column, within, value, &one.name)?
+                };
+            }
+        }
+        let kept: Vec<ArrayRef> = self
+            .schema
+            .fields()
+            .iter()
+            .zip(columns)
+            .filter(|(field, _)| self.taken.index_of(&field.name).is_ok())
+            .map(|(_, column)| column)
+            .collect();
+        let kept = RecordBatch::try_new(Arc::clone(&self.taken), kept).map_err(misfit)?;
+        self.intake.take(&kept)
+    }
+}
+
+/// The places that lead to a column, or to a field of a struct, and the fields on the way.
+fn found<'a>(schema: &'a StructType, name: &str) -> Result<(Vec<usize>, Vec<&'a StructField>)> {
+    let refused = |message: String| Err(Error::invalid("rows.column", message));
+    let (mut places, mut way): (Vec<usize>, Vec<&StructField>) = (Vec::new(), Vec::new());
+    for step in named_path(schema, name) {
+        let fields = match way.last().map(|field| &field.data_type) {
+            None => schema,
+            Some(DataType::Struct(fields)) => fields,
+            Some(_) => {
+                return refused(format!(
+                    "{} cannot be set: only structs have parts that can",
+                    clipped(name)
+                ));
+            }
+        };
+        let at = fields.field(&step).and_then(|field| {
+            let mut all = fields.fields().iter();
+            all.position(|one| one.name == field.name)
+        });
+        let Some((at, field)) = at.and_then(|at| Some((at, fields.fields().get(at)?))) else {
+            let offer = closest_columns(name, schema);
+            return refused(format!(
+                "the table has no column {}: {offer}",
+                clipped(name)
+            ));
+        };
+        places.push(at);
+        way.push(field);
+    }
+    Ok((places, way))
+}
+
+/// The values of a column with others in the part that places lead to. As in the reference, a struct that
+/// is null becomes one whose other fields are null.
+fn with_part(values: &ArrayRef, places: &[usize], part: ArrayRef, name: &str) -> Result<ArrayRef> {
+    let Some((at, within)) = places.split_first() else {
+        return Ok(part);
+    };
+    let Some(whole) = values.as_struct_opt() else {
+        return Err(misfit(ArrowError::CastError(format!(
+            "{name} is not a struct"
+        ))));
+    };
+    let mut columns = masked(whole)?;
+    if let Some(column) = columns.get_mut(*at) {
+        *column = with_part(column, within, part, name)?;
+    }
+    let made = StructArray::try_new(whole.fields().clone(), columns, None);
+    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+}
+
+/// The fields of a struct, null where it is.
+fn masked(whole: &StructArray) -> Result<Vec<ArrayRef>> {
+    let masked = |column: &ArrayRef| {
+        let nulls = NullBuffer::union(column.nulls(), whole.nulls());
+        let made = column.to_data().into_builder().nulls(nulls).build();
+        made.map(make_array).map_err(misfit)
+    };
+    whole.columns().iter().map(masked).collect()
+}
+
+/// Whether a struct has all fields of another, those of its structs too.
+fn covers(given: &Fields, wanted: &StructType) -> bool {
+    wanted.fields().iter().all(|part| {
+        let given = place(given, &part.name).and_then(|at| given.get(at));
+        match (given.map(|field| field.data_type()), &part.data_type) {
+            (None, _) => false,
+            (Some(ArrowType::Struct(given)), DataType::Struct(wanted)) => covers(given, wanted),
+            _ => true,
+        }
+    })
+}
+
+/// As [`check`], of the fields that a value has.
+fn check_partly(given: &ArrowType, wanted: &DataType, name: &str) -> Result<()> {
+    let (ArrowType::Struct(given_parts), DataType::Struct(parts)) = (given, wanted) else {
+        return check(given, wanted, name);
+    };
+    if covers(given_parts, parts) {
+        return check(given, wanted, name);
+    }
+    for part in parts.fields() {
+        let field = place(given_parts, &part.name).and_then(|at| given_parts.get(at));
+        if let Some(field) = field {
+            let below = format!("{name}.{}", part.name);
+            check_partly(field.data_type(), &part.data_type, &below)?;
+        }
+    }
+    Ok(())
+}
+
+/// Other values for a column; fields that they lack keep theirs, and then a struct is null where both are,
+/// as with the reference.
+fn overlaid(old: &ArrayRef, new: &ArrayRef, wanted: &DataType, name: &str) -> Result<ArrayRef> {
+    let (DataType::Struct(parts), Some(before), Some(given)) =
+        (wanted, old.as_struct_opt(), new.as_struct_opt())
+    else {
+        return coerce(new, wanted, name);
+    };
+    if covers(given.fields(), parts) {
+        return coerce(new, wanted, name);
+    }
+    let (mut columns, others) = (masked(before)?, masked(given)?);
+    for (column, part) in columns.iter_mut().zip(parts.fields()) {
+        let other = place(given.fields(), &part.name).and_then(|at| others.get(at));
+        if let Some(other) = other {
+            let below = format!("{name}.{}", part.name);
+            *column = overlaid(column, other, &part.data_type, &below)?;
+        }
+    }
+    let valid = |row: usize| before.is_valid(row) || given.is_valid(row);
+    let nulls: NullBuffer = (0..before.len()).map(valid).collect::<Vec<_>>().into();
+    let made = StructArray::try_new(before.fields().clone(), columns, Some(nulls));
+    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+}
+
+/// All rows that are read get other values.
+#[derive(Debug)]
+pub struct Updated {
+    setter: Setter,
+    width: usize,
+}
+
+impl Updated {
+    /// For these assignments, whose expressions see the table's columns.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `rows.column`, `rows.type`, those of formulas. Unsupported: `rows.expression`.
+    pub fn new(metadata: &Metadata, protocol: &Protocol, set: &Assignments) -> Result<Self> {
+        let schema = StructType::parse(&metadata.schema_string)?;
+        let scope = nullable(&schema);
+        Ok(Self {
+            setter: Setter::new(metadata, protocol, set, scope.fields(), false)?,
+            width: schema.fields().len(),
+        })
+    }
+}
+
+impl RowPlanner for Updated {
+    fn columns(&self) -> Option<Vec<String>> {
+        let fields = self.setter.schema.fields().iter();
+        Some(fields.map(|field| field.name.clone()).collect())
+    }
+
+    fn may_repeat(&self) -> bool {
+        true
+    }
+
+    fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan> {
+        let count = u32::try_from(rows.num_rows()).unwrap_or(u32::MAX);
+        let places: Vec<usize> = (0..self.width).collect();
+        let rows = rows.project(&places).map_err(misfit)?;
+        Ok(RowPlan {
+            removed: BooleanArray::from(vec![true; rows.num_rows()]),
+            updated: Some((
+                UInt32Array::from_iter_values(0..count),
+                self.setter.set(&rows, &rows)?,
+            )),
+        })
+    }
+}

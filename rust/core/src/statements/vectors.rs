@@ -1,0 +1,75 @@
+//! Deletion vectors for rows that another engine has found.
+//!
+//! Each file's rows are united with the vector that it has, and the new vectors are packed into few files.
+//!
+//! Protocol: "Deletion Vectors".
+
+use uuid::Uuid;
+
+use crate::codec::deletion_vector::FileBuilder;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::scan::deletion_vectors::load;
+use crate::scan::marked_rows::MarkedRows;
+use crate::spec::DeletionVectorDescriptor;
+use crate::write::StagedFile;
+use crate::write::WrittenFiles;
+
+/// Vectors that are loaded together.
+const WINDOW: usize = 256;
+/// A file of vectors gets no more of them once it has this many bytes.
+const FILE_BYTES: usize = 2 << 20;
+
+/// Writes vectors for the marked rows of these files; their files go away again if anything fails. Gives those,
+/// too, which a transaction is to expect.
+///
+/// # Errors
+///
+/// Invalid argument: `rows.marks` for a file without marked rows. Those of the vectors that are there;
+/// storage.
+pub fn write_vectors(
+    source: &Source,
+    marked: &MarkedRows,
+    files: &[(i32, Option<DeletionVectorDescriptor>)],
+    durable: bool,
+) -> Result<(Vec<DeletionVectorDescriptor>, Vec<StagedFile>)> {
+    let mut written = WrittenFiles::new(source);
+    let mut descriptors = Vec::with_capacity(files.len());
+    let mut container = new_file();
+    for window in files.chunks(WINDOW) {
+        let old: Vec<_> = window.iter().filter_map(|(_, old)| old.clone()).collect();
+        let mut loaded = load(&source.storage, &source.resolver, &old).into_iter();
+        for (file, old) in window {
+            let rows = marked.rows(*file).ok_or_else(|| {
+                Error::invalid("rows.marks", format!("the file {file} has no marked rows"))
+            })?;
+            descriptors.push(match old.as_ref().and_then(|_| loaded.next()) {
+                Some(old) => container.push(&old?.union(rows)?)?,
+                None => container.push(rows)?,
+            });
+            if container.len() >= FILE_BYTES {
+                put(
+                    &mut written,
+                    std::mem::replace(&mut container, new_file()),
+                    durable,
+                )?;
+            }
+        }
+    }
+    put(&mut written, container, durable)?;
+    let staged = written.files().to_vec();
+    written.keep();
+    Ok((descriptors, staged))
+}
+
+fn new_file() -> FileBuilder {
+    FileBuilder::new(Uuid::new_v4().into_bytes(), "")
+}
+
+fn put(written: &mut WrittenFiles, container: FileBuilder, durable: bool) -> Result<()> {
+    if container.is_empty() {
+        return Ok(());
+    }
+    let path = container.relative_path()?;
+    written.put(path, &container.finish(), durable)
+}

@@ -1,0 +1,130 @@
+//! A commit that was faster, as far as it matters to one that was not.
+
+use serde_json::{Map, Value};
+
+use crate::codec::commit::{ActionBatch, ActionDecoder, FileActions, Wanted};
+use crate::codec::file_actions::FileField;
+use crate::error::{Error, Result};
+use crate::log::commit::decode_file;
+use crate::log::path::commit_path;
+use crate::log::{LogListing, VersionedFile};
+use crate::replay::{FileActionKey, Keys};
+use crate::spec::{Metadata, Protocol};
+use crate::storage::Storage;
+
+use super::ROW_TRACKING;
+
+/// One commit of another writer.
+#[derive(Debug)]
+pub(super) struct Winner {
+    pub(super) version: u64,
+    pub(crate) actions: ActionBatch,
+    pub(super) info: Map<String, Value>,
+    /// Of its file, in milliseconds.
+    pub(crate) modification_time: i64,
+}
+
+impl Winner {
+    /// The commits from `version` on, oldest first, without a gap.
+    pub(super) fn since(storage: &dyn Storage, version: u64) -> Result<Vec<Self>> {
+        let mut commits: Vec<VersionedFile> = LogListing::read(storage, version)?
+            .commits
+            .into_iter()
+            .filter(|commit| commit.version >= version)
+            .collect();
+        if commits.first().is_none_or(|first| first.version > version) {
+            // a listing may lag behind; the file itself does not
+            let file = storage.head(&commit_path(version))?;
+            commits.insert(0, VersionedFile { version, file });
+        }
+        let mut winners = Vec::with_capacity(commits.len());
+        for (commit, expected) in commits.iter().zip(version..) {
+            if commit.version != expected {
+                break;
+            }
+            winners.push(Self::read(storage, commit)?);
+        }
+        Ok(winners)
+    }
+
+    fn read(storage: &dyn Storage, commit: &VersionedFile) -> Result<Self> {
+        let mut decoder = ActionDecoder::new(Wanted {
+            adds: Some(vec![FileField::Path, FileField::PartitionValues]),
+            removes: Some(vec![
+                FileField::Path,
+                FileField::PartitionValues,
+                FileField::Stats,
+            ]),
+            cdcs: None,
+            control: true,
+            commit_infos: true,
+        });
+        decode_file(storage, &commit.file, commit.version, &mut decoder)?;
+        let actions = decoder.finish()?;
+        Ok(Self {
+            version: commit.version,
+            info: actions.info(),
+            modification_time: commit.file.modification_time,
+            actions,
+        })
+    }
+
+    pub(super) fn transaction_id(&self) -> Option<&str> {
+        self.info.get("txnId").and_then(Value::as_str)
+    }
+
+    pub(crate) fn operation(&self) -> &str {
+        let operation = self.info.get("operation").and_then(Value::as_str);
+        operation.unwrap_or("an operation without a name")
+    }
+
+    pub(super) fn is_blind_append(&self) -> bool {
+        self.info.get("isBlindAppend").and_then(Value::as_bool) == Some(true)
+    }
+
+    pub(crate) fn protocol(&self) -> Option<&Protocol> {
+        self.actions.protocol()
+    }
+
+    pub(crate) fn metadata(&self) -> Option<&Metadata> {
+        self.actions.metadata()
+    }
+
+    /// The high-water mark of row ids after this commit, where it moved.
+    pub(super) fn high_water_mark(&self) -> Option<i64> {
+        let domain = |domain: &&crate::spec::DomainMetadata| domain.domain == ROW_TRACKING;
+        let found = self
+            .actions
+            .domains
+            .iter()
+            .map(|(_, found)| found)
+            .find(domain)?;
+        high_water_mark(&found.configuration)
+    }
+
+    /// When it was committed.
+    pub(crate) fn timestamp(&self) -> i64 {
+        let own = self.info.get("inCommitTimestamp").and_then(Value::as_i64);
+        own.unwrap_or(self.modification_time)
+    }
+}
+
+/// The mark in the configuration of the domain.
+pub(super) fn high_water_mark(configuration: &str) -> Option<i64> {
+    let fields: Map<String, Value> = serde_json::from_str(configuration).ok()?;
+    fields.get("rowIdHighWaterMark").and_then(Value::as_i64)
+}
+
+/// Keys of the files in these rows, by path alone.
+pub(super) fn path_keys(actions: Option<&FileActions>, keys: &Keys) -> Result<Vec<FileActionKey>> {
+    let Some(actions) = actions else {
+        return Ok(Vec::new());
+    };
+    let path = actions
+        .rows
+        .column_by_name("path")
+        .ok_or_else(|| Error::corrupt("log.columns", "file actions lack their path"))?;
+    let mut found = Vec::with_capacity(path.len());
+    keys.visit(path, None, &mut |_, key| found.push(key))?;
+    Ok(found)
+}

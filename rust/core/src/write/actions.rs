@@ -1,0 +1,316 @@
+//! What a transaction writes: file actions as plain data, and every action as a line of JSON.
+//!
+//! Protocol: "Actions".
+
+use std::collections::{BTreeMap, HashMap};
+
+use arrow_array::{Array, BooleanArray, Int64Array, MapArray, RecordBatch, StringArray};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::codec::columns::TypedColumns;
+use crate::codec::deletion_vector::Descriptors;
+use crate::error::{Error, Result};
+use crate::scan::ScanFile;
+use crate::spec::DeletionVectorDescriptor;
+
+/// Values by name; null where there is none.
+pub type Texts = BTreeMap<String, Option<String>>;
+
+/// `add`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AddFile {
+    /// URI-encoded, relative to the table root or absolute.
+    pub path: String,
+    /// By the names that the log uses.
+    #[serde(default)]
+    pub partition_values: Texts,
+    /// Bytes.
+    pub size: i64,
+    /// Milliseconds since the epoch.
+    pub modification_time: i64,
+    /// Whether the rows are new to the table.
+    #[serde(default = "yes")]
+    pub data_change: bool,
+    /// JSON text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stats: Option<String>,
+    /// Free-form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Texts>,
+    /// Rows to leave out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion_vector: Option<DeletionVectorDescriptor>,
+    /// The row id of the first row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_row_id: Option<i64>,
+    /// The version in which the rows were written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_row_commit_version: Option<i64>,
+    /// Who clustered the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clustering_provider: Option<String>,
+}
+
+/// `remove`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RemoveFile {
+    /// As the `add` has it.
+    pub path: String,
+    /// Milliseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion_timestamp: Option<i64>,
+    /// Whether rows leave the table.
+    #[serde(default = "yes")]
+    pub data_change: bool,
+    /// Whether partition values and size are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extended_file_metadata: Option<bool>,
+    /// As the `add` has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition_values: Option<Texts>,
+    /// Bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<i64>,
+    /// JSON text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stats: Option<String>,
+    /// Free-form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Texts>,
+    /// As the `add` has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion_vector: Option<DeletionVectorDescriptor>,
+    /// As the `add` has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_row_id: Option<i64>,
+    /// As the `add` has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_row_commit_version: Option<i64>,
+}
+
+/// `cdc`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CdcFile {
+    /// URI-encoded, below `_change_data`.
+    pub path: String,
+    /// By the names that the log uses.
+    #[serde(default)]
+    pub partition_values: Texts,
+    /// Bytes.
+    pub size: i64,
+    /// Always false.
+    #[serde(default)]
+    pub data_change: bool,
+    /// Free-form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Texts>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl AddFile {
+    /// The number of rows in the file, deleted ones too, where the statistics tell it.
+    pub fn num_records(&self) -> Option<i64> {
+        self.statistic("numRecords")
+    }
+
+    /// One entry of the statistics.
+    pub(crate) fn statistic<T: for<'de> Deserialize<'de>>(&self, name: &str) -> Option<T> {
+        let stats: HashMap<String, &RawValue> =
+            serde_json::from_str(self.stats.as_deref()?).ok()?;
+        serde_json::from_str(stats.get(name)?.get()).ok()
+    }
+
+    /// The `remove` that takes this file out of the table.
+    pub fn removed(&self, now: i64, data_change: bool) -> RemoveFile {
+        RemoveFile {
+            path: self.path.clone(),
+            deletion_timestamp: Some(now),
+            data_change,
+            extended_file_metadata: Some(true),
+            partition_values: Some(self.partition_values.clone()),
+            size: Some(self.size),
+            stats: self.stats.clone(),
+            tags: self.tags.clone(),
+            deletion_vector: self.deletion_vector.clone(),
+            base_row_id: self.base_row_id,
+            default_row_commit_version: self.default_row_commit_version,
+        }
+    }
+
+    /// This file with another deletion vector; its bounds are then those of a superset of its rows.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `transaction.deletion_vector` where the statistics do not tell the number of
+    /// rows.
+    pub fn revectored(&self, vector: DeletionVectorDescriptor) -> Result<Self> {
+        let lacks = || {
+            let message = "a file with a deletion vector must tell its number of rows in its statistics: \
+                           rewrite the file instead";
+            Error::invalid("transaction.deletion_vector", message).at_path(self.path.clone())
+        };
+        if self.num_records().is_none() {
+            return Err(lacks());
+        }
+        let text = self.stats.as_deref().unwrap_or_default();
+        let stats: BTreeMap<String, &RawValue> = serde_json::from_str(text).map_err(|_| lacks())?;
+        let mut parts = vec!["\"tightBounds\":false".to_owned()];
+        for (name, value) in stats.iter().filter(|(name, _)| *name != "tightBounds") {
+            parts.push(format!("{}:{}", Value::from(name.as_str()), value.get()));
+        }
+        Ok(Self {
+            stats: Some(format!("{{{}}}", parts.join(","))),
+            deletion_vector: Some(vector),
+            data_change: true,
+            ..self.clone()
+        })
+    }
+
+    /// All rows of a batch with the columns of `add`.
+    pub(crate) fn of_rows(rows: &RecordBatch) -> Result<Vec<Self>> {
+        (0..rows.num_rows())
+            .map(|row| Self::of_row(rows, row))
+            .collect()
+    }
+
+    /// The file as a scan reads it.
+    pub(crate) fn scan_file(&self) -> ScanFile {
+        ScanFile {
+            path: self.path.clone(),
+            partition_values: self.partition_values.clone().into_iter().collect(),
+            size: self.size,
+            deletion_vector: self.deletion_vector.clone(),
+            base_row_id: self.base_row_id,
+            default_row_commit_version: self.default_row_commit_version,
+        }
+    }
+
+    /// Row `row` of a batch with the columns of `add`; as a snapshot has it but for `dataChange`, which
+    /// is that of the row.
+    pub(crate) fn of_row(rows: &RecordBatch, row: usize) -> Result<Self> {
+        let row = Row(rows, row);
+        Ok(Self {
+            path: row.text("path")?.unwrap_or_default(),
+            partition_values: row.map("partitionValues")?.unwrap_or_default(),
+            size: row.number("size")?.unwrap_or_default(),
+            modification_time: row.number("modificationTime")?.unwrap_or_default(),
+            data_change: row.flag("dataChange")?.unwrap_or(true),
+            stats: row.text("stats")?,
+            tags: row.map("tags")?,
+            deletion_vector: row.vector()?,
+            base_row_id: row.number("baseRowId")?,
+            default_row_commit_version: row.number("defaultRowCommitVersion")?,
+            clustering_provider: row.text("clusteringProvider")?,
+        })
+    }
+}
+
+impl RemoveFile {
+    /// All rows of a batch with the columns of `remove`.
+    pub(crate) fn of_rows(rows: &RecordBatch) -> Result<Vec<Self>> {
+        (0..rows.num_rows())
+            .map(|row| Self::of_row(rows, row))
+            .collect()
+    }
+
+    /// Row `row` of a batch with the columns of `remove`.
+    pub(crate) fn of_row(rows: &RecordBatch, row: usize) -> Result<Self> {
+        let row = Row(rows, row);
+        Ok(Self {
+            path: row.text("path")?.unwrap_or_default(),
+            deletion_timestamp: row.number("deletionTimestamp")?,
+            data_change: row.flag("dataChange")?.unwrap_or(true),
+            extended_file_metadata: row.flag("extendedFileMetadata")?,
+            partition_values: row.map("partitionValues")?,
+            size: row.number("size")?,
+            stats: row.text("stats")?,
+            tags: row.map("tags")?,
+            deletion_vector: row.vector()?,
+            base_row_id: row.number("baseRowId")?,
+            default_row_commit_version: row.number("defaultRowCommitVersion")?,
+        })
+    }
+}
+
+/// One row of file actions.
+struct Row<'a>(&'a RecordBatch, usize);
+
+impl Row<'_> {
+    fn text(&self, name: &str) -> Result<Option<String>> {
+        let texts: &StringArray = self.0.typed(name)?;
+        let known = texts.is_valid(self.1);
+        Ok(known.then(|| texts.value(self.1).to_owned()))
+    }
+
+    fn number(&self, name: &str) -> Result<Option<i64>> {
+        let numbers: &Int64Array = self.0.typed(name)?;
+        Ok(numbers.is_valid(self.1).then(|| numbers.value(self.1)))
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>> {
+        let flags: &BooleanArray = self.0.typed(name)?;
+        Ok(flags.is_valid(self.1).then(|| flags.value(self.1)))
+    }
+
+    fn map(&self, name: &str) -> Result<Option<Texts>> {
+        let maps: &MapArray = self.0.typed(name)?;
+        if maps.is_null(self.1) {
+            return Ok(None);
+        }
+        let entries = maps.value(self.1);
+        let (keys, values): (&StringArray, &StringArray) =
+            (entries.typed("key")?, entries.typed("value")?);
+        let pairs = keys.iter().zip(values.iter());
+        let owned = pairs
+            .map(|(key, value)| (key.unwrap_or_default().to_owned(), value.map(str::to_owned)));
+        Ok(Some(owned.collect()))
+    }
+
+    fn vector(&self) -> Result<Option<DeletionVectorDescriptor>> {
+        Descriptors::new(self.0.typed("deletionVector")?)?.get(self.1)
+    }
+}
+
+/// Adds what is there.
+pub(crate) fn put(body: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        body.insert(key.to_owned(), value.into());
+    }
+}
+
+/// One line of a commit.
+pub(crate) fn line(lines: &mut String, kind: &str, body: &impl Serialize) -> Result<()> {
+    let body = serde_json::to_string(body).map_err(|cause| {
+        Error::invalid(
+            "transaction.action",
+            format!("the {kind} action is not JSON"),
+        )
+        .because(cause)
+    })?;
+    lines.push_str("{\"");
+    lines.push_str(kind);
+    lines.push_str("\":");
+    lines.push_str(&body);
+    lines.push_str("}\n");
+    Ok(())
+}
+
+/// Actions out of a JSON array, as a caller wrote them.
+///
+/// # Errors
+///
+/// Invalid argument: `transaction.action`.
+pub fn parse_actions<T: for<'de> Deserialize<'de>>(kind: &str, json: &str) -> Result<Vec<T>> {
+    serde_json::from_str(json).map_err(|cause| {
+        let message = format!("the {kind} action has not the fields of the protocol");
+        Error::invalid("transaction.action", message).because(cause)
+    })
+}

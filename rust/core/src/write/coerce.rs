@@ -1,0 +1,414 @@
+//! Values of one type as those of another, where Spark would store them so.
+//!
+//! The rules are those of delta-spark's statements in ANSI mode: numbers into numbers, with an error for a
+//! value that does not fit; anything into text, and text into anything, as a cast reads it; truth into
+//! numbers and back; days and moments into each other; lists, maps and structs by their parts. Numbers
+//! never become moments, nor moments numbers. Moments without a zone are taken as UTC.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ByteArrayType, Float32Type, Float64Type, TimestampMicrosecondType, TimestampNanosecondType,
+};
+use arrow_array::{
+    Array, ArrayRef, GenericByteArray, ListArray, MapArray, StructArray, TimestampMicrosecondArray,
+    new_null_array,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType as ArrowType, FieldRef, Fields, TimeUnit};
+
+use super::columns::misfit;
+use crate::error::{Error, Result};
+use crate::expr::cast_value;
+use crate::spec::arrow::{place, strict_cast};
+use crate::spec::json::clipped;
+use crate::spec::schema::{
+    ArrayType, DataType, MapType, PrimitiveType, StructType, named_twice, twice,
+};
+
+/// Refuses what can never be stored so; `name` is the column, or the part of one, for the message.
+///
+/// # Errors
+///
+/// Invalid argument: `rows.type`, `rows.column`.
+pub(crate) fn check(given: &ArrowType, wanted: &DataType, name: &str) -> Result<()> {
+    let refused = || {
+        let name = clipped(name);
+        let message = match wanted {
+            DataType::Primitive(PrimitiveType::Void) => format!(
+                "the column {name} has no type in the table, as it holds nothing but nulls: \
+                 schema_mode=\"merge\" gives it the type {given}"
+            ),
+            _ => format!(
+                "the column {name} has the type {given}, which cannot be stored as the table's {}: cast \
+                 it first",
+                wanted.arrow_type()
+            ),
+        };
+        Err(Error::invalid("rows.type", message))
+    };
+    if let ArrowType::Dictionary(_, values) = given {
+        return check(values, wanted, name);
+    }
+    if let ArrowType::RunEndEncoded(_, values) = given {
+        return check(values.data_type(), wanted, name);
+    }
+    if *given == ArrowType::Null {
+        return Ok(());
+    }
+    match wanted {
+        DataType::Primitive(PrimitiveType::Variant) => match given {
+            ArrowType::Struct(parts)
+                if ["metadata", "value"]
+                    .iter()
+                    .all(|part| parts.find(part).is_some()) =>
+            {
+                Ok(())
+            }
+            _ => refused(),
+        },
+        DataType::Primitive(primitive) => {
+            if storable(given, primitive) {
+                Ok(())
+            } else {
+                refused()
+            }
+        }
+        DataType::Array(array) => match given {
+            ArrowType::List(element)
+            | ArrowType::LargeList(element)
+            | ArrowType::FixedSizeList(element, _)
+            | ArrowType::ListView(element)
+            | ArrowType::LargeListView(element) => check(
+                element.data_type(),
+                &array.element_type,
+                &format!("{name}.element"),
+            ),
+            _ => refused(),
+        },
+        DataType::Map(map) => match given {
+            ArrowType::Map(entries, _) => {
+                let ArrowType::Struct(parts) = entries.data_type() else {
+                    return refused();
+                };
+                let (Some(key), Some(value)) = (parts.first(), parts.get(1)) else {
+                    return refused();
+                };
+                check(key.data_type(), &map.key_type, &format!("{name}.key"))?;
+                check(value.data_type(), &map.value_type, &format!("{name}.value"))
+            }
+            _ => refused(),
+        },
+        DataType::Struct(parts) => match given {
+            ArrowType::Struct(given) => check_parts(given, parts, name),
+            _ => refused(),
+        },
+    }
+}
+
+/// Two columns of one name: which of them would be stored?
+pub(super) fn refuse_twins(given: &Fields) -> Result<()> {
+    match named_twice(given.iter().map(|field| field.name().as_str())) {
+        Some(name) => Err(Error::invalid("rows.column", twice(name))),
+        None => Ok(()),
+    }
+}
+
+fn check_parts(given: &Fields, wanted: &StructType, name: &str) -> Result<()> {
+    refuse_twins(given)?;
+    for field in given {
+        let below = format!("{name}.{}", field.name());
+        match wanted.field(field.name()) {
+            Some(part) => check(field.data_type(), &part.data_type, &below)?,
+            None => return Err(unknown(&below)),
+        }
+    }
+    for part in wanted.fields() {
+        if !part.nullable && place(given, &part.name).is_none() {
+            return Err(missing(&format!("{name}.{}", part.name)));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn unknown(name: &str) -> Error {
+    let message = format!(
+        "the table has no column {}: leave it out, or add it to the table by schema_mode=\"merge\"",
+        clipped(name)
+    );
+    Error::invalid("rows.column", message)
+}
+
+pub(super) fn missing(name: &str) -> Error {
+    let message = format!(
+        "the rows lack the column {}, which may not be null",
+        clipped(name)
+    );
+    Error::invalid("rows.missing", message)
+}
+
+fn storable(given: &ArrowType, wanted: &PrimitiveType) -> bool {
+    use PrimitiveType as P;
+    let text = is_text(given);
+    let truth = *given == ArrowType::Boolean;
+    let bytes = matches!(
+        given,
+        ArrowType::Binary
+            | ArrowType::LargeBinary
+            | ArrowType::BinaryView
+            | ArrowType::FixedSizeBinary(_)
+    );
+    let time = matches!(
+        given,
+        ArrowType::Date32 | ArrowType::Date64 | ArrowType::Timestamp(..)
+    );
+    match wanted {
+        P::Byte | P::Short | P::Integer | P::Long | P::Float | P::Double | P::Decimal { .. } => {
+            given.is_numeric() || text || truth
+        }
+        P::Boolean => truth || text || given.is_numeric(),
+        P::String => text || bytes || time || truth || given.is_numeric(),
+        P::Binary => bytes || text,
+        P::Date | P::Timestamp | P::TimestampNtz => time || text,
+        _ => false,
+    }
+}
+
+fn is_text(given: &ArrowType) -> bool {
+    matches!(
+        given,
+        ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View
+    )
+}
+
+/// The values as the table's type.
+///
+/// # Errors
+///
+/// Invalid argument: `rows.value` for a value that does not fit.
+pub(crate) fn coerce(values: &ArrayRef, wanted: &DataType, name: &str) -> Result<ArrayRef> {
+    let arrow = wanted.arrow_type();
+    if *values.data_type() == arrow && !arrow.is_nested() {
+        return Ok(Arc::clone(values));
+    }
+    if *values.data_type() == ArrowType::Null {
+        return Ok(new_null_array(&arrow, values.len()));
+    }
+    if let ArrowType::Dictionary(_, inner) = values.data_type() {
+        return coerce(&plain_cast(values, inner, name)?, wanted, name);
+    }
+    if let ArrowType::RunEndEncoded(_, inner) = values.data_type() {
+        let inner = inner.data_type().clone();
+        return coerce(&plain_cast(values, &inner, name)?, wanted, name);
+    }
+    match (wanted, &arrow) {
+        (DataType::Struct(parts), ArrowType::Struct(fields)) => {
+            struct_of(values, parts, fields, name)
+        }
+        (DataType::Array(array), ArrowType::List(element)) => list_of(values, array, element, name),
+        (DataType::Map(map), ArrowType::Map(entries, _)) => map_of(values, map, entries, name),
+        (DataType::Primitive(PrimitiveType::Variant), ArrowType::Struct(fields)) => {
+            variant_of(values, fields, name)
+        }
+        _ => primitive(values, &arrow, name),
+    }
+}
+
+fn struct_of(
+    values: &ArrayRef,
+    wanted: &StructType,
+    fields: &Fields,
+    name: &str,
+) -> Result<ArrayRef> {
+    let Some(given) = values.as_struct_opt() else {
+        return plain_cast(values, &ArrowType::Struct(fields.clone()), name);
+    };
+    let mut columns = Vec::with_capacity(fields.len());
+    for part in wanted.fields() {
+        let below = format!("{name}.{}", part.name);
+        columns.push(match place(given.fields(), &part.name) {
+            Some(at) => coerce(given.column(at), &part.data_type, &below)?,
+            None => new_null_array(&part.data_type.arrow_type(), values.len()),
+        });
+    }
+    let made = StructArray::try_new(fields.clone(), columns, given.nulls().cloned());
+    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+}
+
+fn list_of(
+    values: &ArrayRef,
+    wanted: &ArrayType,
+    element: &FieldRef,
+    name: &str,
+) -> Result<ArrayRef> {
+    let list = as_list(values, name)?;
+    let list = list.as_list::<i32>();
+    let below = format!("{name}.element");
+    let (offsets, range) = own_part(list.offsets());
+    let inner = list.values().slice(range.start, range.len());
+    let inner = coerce(&inner, &wanted.element_type, &below)?;
+    let nulls = list.nulls().cloned();
+    let made = ListArray::try_new(Arc::clone(element), offsets, inner, nulls);
+    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+}
+
+fn map_of(values: &ArrayRef, wanted: &MapType, entries: &FieldRef, name: &str) -> Result<ArrayRef> {
+    let (Some(given), ArrowType::Struct(fields)) = (values.as_map_opt(), entries.data_type())
+    else {
+        return plain_cast(values, &ArrowType::Map(Arc::clone(entries), false), name);
+    };
+    let (offsets, range) = own_part(given.offsets());
+    let part = |all: &ArrayRef| all.slice(range.start, range.len());
+    let keys = part(given.keys());
+    let keys = coerce(&keys, &wanted.key_type, &format!("{name}.key"))?;
+    let inner = part(given.values());
+    let inner = coerce(&inner, &wanted.value_type, &format!("{name}.value"))?;
+    let made = StructArray::try_new(fields.clone(), vec![keys, inner], None);
+    let made = made.map_err(|_| null_inside(name))?;
+    let nulls = given.nulls().cloned();
+    let made = MapArray::try_new(Arc::clone(entries), offsets, made, nulls, false);
+    Ok(Arc::new(made.map_err(misfit)?))
+}
+
+fn variant_of(values: &ArrayRef, fields: &Fields, name: &str) -> Result<ArrayRef> {
+    let Some(given) = values.as_struct_opt() else {
+        return plain_cast(values, &ArrowType::Struct(fields.clone()), name);
+    };
+    let mut columns = Vec::with_capacity(2);
+    for field in fields {
+        let column = given.column_by_name(field.name());
+        let column = column.ok_or_else(|| unknown(name))?;
+        columns.push(plain_cast(column, field.data_type(), name)?);
+    }
+    let made = StructArray::try_new(fields.clone(), columns, given.nulls().cloned());
+    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+}
+
+fn primitive(values: &ArrayRef, wanted: &ArrowType, name: &str) -> Result<ArrayRef> {
+    let by_way_of =
+        |between: &ArrowType| plain_cast(&plain_cast(values, between, name)?, wanted, name);
+    let spelled = |values: &ArrayRef| {
+        cast_value(values, wanted).map_err(|cause| unfit(name, wanted).because(cause))
+    };
+    let given = values.data_type();
+    match wanted {
+        _ if is_text(given) => spelled(&plain_cast(values, &ArrowType::Utf8, name)?),
+        ArrowType::Decimal128(..) if *given == ArrowType::Boolean => by_way_of(&ArrowType::Int8),
+        ArrowType::Boolean if given.is_decimal() => by_way_of(&ArrowType::Float64),
+        ArrowType::Timestamp(TimeUnit::Microsecond, zone) => {
+            let micros = microseconds(values, name)?;
+            Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
+        }
+        ArrowType::Utf8 if given.is_temporal() => spelled(values),
+        ArrowType::Float32 if *given == ArrowType::Float64 => singles(values, name),
+        ArrowType::Date32 => match given {
+            ArrowType::Timestamp(unit, Some(_)) => {
+                by_way_of(&ArrowType::Timestamp(*unit, Some("+00:00".into())))
+            }
+            _ => plain_cast(values, wanted, name),
+        },
+        _ => plain_cast(values, wanted, name),
+    }
+}
+
+/// Doubles in single precision: an infinity in the place of a number would be another value.
+fn singles(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
+    let doubles = values.as_primitive::<Float64Type>();
+    let singles = doubles.unary::<_, Float32Type>(|double| double as f32);
+    let pairs = doubles.iter().zip(&singles);
+    let is_lost = |(double, single): (Option<f64>, Option<f32>)| {
+        single.is_some_and(f32::is_infinite) && double.is_some_and(f64::is_finite)
+    };
+    if pairs.into_iter().any(is_lost) {
+        return Err(unfit(name, &ArrowType::Float32));
+    }
+    Ok(Arc::new(singles))
+}
+
+/// Times in microseconds. Wall-clock times are those of UTC, so that a zone is but a label.
+fn microseconds(values: &ArrayRef, name: &str) -> Result<TimestampMicrosecondArray> {
+    if let Some(nanos) = values.as_primitive_opt::<TimestampNanosecondType>() {
+        // the last microsecond before it, below the epoch too: a cast would round towards zero
+        return Ok(nanos.unary(|nanos| nanos.div_euclid(1_000)));
+    }
+    let zone = match values.data_type() {
+        ArrowType::Timestamp(_, zone) => zone.clone(),
+        _ => None,
+    };
+    let micros = ArrowType::Timestamp(TimeUnit::Microsecond, zone);
+    let micros = plain_cast(values, &micros, name)?;
+    Ok(micros.as_primitive::<TimestampMicrosecondType>().clone())
+}
+
+fn as_list(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
+    match values.data_type() {
+        ArrowType::List(_) => Ok(Arc::clone(values)),
+        ArrowType::LargeList(element)
+        | ArrowType::FixedSizeList(element, _)
+        | ArrowType::ListView(element)
+        | ArrowType::LargeListView(element) => {
+            plain_cast(values, &ArrowType::List(Arc::clone(element)), name)
+        }
+        _ => Err(null_inside(name)),
+    }
+}
+
+pub(crate) fn null_inside(name: &str) -> Error {
+    let message = format!(
+        "the column {} has a null inside where the table does not take one",
+        clipped(name)
+    );
+    Error::invalid("rows.null", message)
+}
+
+fn plain_cast(values: &ArrayRef, wanted: &ArrowType, name: &str) -> Result<ArrayRef> {
+    if values.data_type() == wanted {
+        return Ok(Arc::clone(values));
+    }
+    strict_cast(&*own_text(values), wanted).map_err(|cause| unfit(name, wanted).because(cause))
+}
+
+/// The offsets of the rows from 0 on, and which of the values below are theirs: rows may be a slice.
+fn own_part(offsets: &OffsetBuffer<i32>) -> (OffsetBuffer<i32>, Range<usize>) {
+    let (first, last) = (offsets.first(), offsets.last());
+    let index = |offset: i32| usize::try_from(offset).unwrap_or_default();
+    let own = offsets.clone().subtract(first);
+    (own, index(first)..index(last))
+}
+
+/// Long texts that begin at 0: a cast to short offsets takes those of a slice as they are.
+fn own_text(values: &ArrayRef) -> ArrayRef {
+    match values.data_type() {
+        ArrowType::LargeUtf8 => Arc::new(rebased(values.as_string::<i64>())),
+        ArrowType::LargeBinary => Arc::new(rebased(values.as_binary::<i64>())),
+        _ => Arc::clone(values),
+    }
+}
+
+fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> GenericByteArray<T> {
+    let offsets = array.offsets();
+    let (first, last) = (offsets.first(), offsets.last());
+    if first == 0 {
+        return array.clone();
+    }
+    let index = |offset: i64| usize::try_from(offset).unwrap_or_default();
+    let own = offsets.clone().subtract(first);
+    let bytes = array
+        .values()
+        .slice_with_length(index(first), index(last - first));
+    // SAFETY: the same bytes of the same values, which were valid
+    #[allow(unsafe_code)]
+    unsafe {
+        GenericByteArray::new_unchecked(own, bytes, array.nulls().cloned())
+    }
+}
+
+fn unfit(name: &str, wanted: &ArrowType) -> Error {
+    let message = format!(
+        "the column {} has a value that does not fit into the table's {wanted}",
+        clipped(name)
+    );
+    Error::invalid("rows.value", message)
+}

@@ -1,0 +1,35 @@
+//! What every step of a write asks of columns.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
+
+use crate::error::Error;
+use crate::spec::char_length::DECLARED_TYPE;
+use crate::spec::collation::COLLATIONS;
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
+
+/// Whether a column holds nothing but nulls; files do not have it.
+pub(super) fn is_void(field: &StructField) -> bool {
+    field.data_type == DataType::Primitive(PrimitiveType::Void)
+}
+
+/// The schema with columns that may all be null; those of `char(n)` and those
+/// with a collation are known as such.
+pub(crate) fn nullable(schema: &StructType) -> SchemaRef {
+    let fields = schema.arrow_fields();
+    let fields = fields.iter().map(|field| {
+        let kept = |key: &str| Some((key.to_owned(), field.metadata().get(key)?.clone()));
+        let metadata = [DECLARED_TYPE, COLLATIONS].into_iter().filter_map(kept);
+        Field::clone(field)
+            .with_nullable(true)
+            .with_metadata(metadata.collect::<HashMap<_, _>>())
+    });
+    Arc::new(Schema::new(fields.collect::<Fields>()))
+}
+
+/// Rows that Arrow cannot bring into the columns of the table.
+pub(crate) fn misfit(cause: ArrowError) -> Error {
+    Error::invalid("rows.type", "the rows do not fit into the table's columns").because(cause)
+}

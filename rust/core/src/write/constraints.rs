@@ -1,0 +1,277 @@
+//! What must be true of every row of a table.
+//!
+//! Protocol: "Column Invariants", "CHECK Constraints"; text of limited length as Spark has it.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_buffer::NullBuffer;
+use serde_json::Value;
+
+use super::row_display::shown;
+use crate::error::{Error, Result};
+use crate::expr::{BoundPredicate, Predicate};
+use crate::spec::char_length::{DECLARED_TYPE, declared_length};
+use crate::spec::json::clipped;
+use crate::spec::schema::{DataType, StructField, StructType};
+use crate::spec::{Metadata, Protocol};
+
+const INVARIANTS: &str = "delta.invariants";
+const CONSTRAINTS: &str = "delta.constraints.";
+
+/// The rules of one table.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    /// Columns, and fields of structs, by the places on the way to them.
+    required: Vec<Vec<usize>>,
+    lengths: Vec<Length>,
+    conditions: Vec<Condition>,
+}
+
+#[derive(Debug)]
+struct Length {
+    at: usize,
+    limit: usize,
+    /// Shorter text is filled up with blanks.
+    padded: bool,
+    text: String,
+}
+
+#[derive(Debug)]
+struct Condition {
+    code: &'static str,
+    what: String,
+    text: String,
+    bound: BoundPredicate,
+}
+
+impl Rules {
+    /// # Errors
+    ///
+    /// Unsupported: `rows.expression` with the rule that cannot be evaluated here, `rows.unsupported`.
+    pub(crate) fn new(
+        metadata: &Metadata,
+        protocol: &Protocol,
+        schema: &StructType,
+    ) -> Result<Self> {
+        let mut rules = Self::default();
+        for (at, field) in schema.fields().iter().enumerate() {
+            rules.require(field, &[at]);
+            rules.lengths.extend(length(field, at)?);
+            if let DataType::Primitive(_) = field.data_type {
+                continue;
+            }
+            let limited = |part: &StructField| part.metadata.contains_key(DECLARED_TYPE);
+            let inside = StructType::new(vec![field.clone()])?;
+            if inside.all_fields().any(limited) {
+                let message = format!(
+                    "the column {} has text of limited length inside, which is not checked here: write \
+                     with a client that knows how",
+                    clipped(&field.name)
+                );
+                return Err(Error::unsupported("rows.unsupported", message));
+            }
+        }
+        if protocol.is_supported("invariants") {
+            rules.add_invariants(schema, schema)?;
+        }
+        if protocol.is_supported("checkConstraints") {
+            for (key, text) in &metadata.configuration {
+                let start = key.get(..CONSTRAINTS.len()).unwrap_or_default();
+                if start.eq_ignore_ascii_case(CONSTRAINTS) {
+                    let name = key.get(CONSTRAINTS.len()..).unwrap_or_default();
+                    rules.add(
+                        format!("the CHECK constraint {}", clipped(name)),
+                        text,
+                        schema,
+                    )?;
+                }
+            }
+        }
+        Ok(rules)
+    }
+
+    /// A field that may not be null is one that its structs cannot be null without.
+    fn require(&mut self, field: &StructField, path: &[usize]) {
+        if !field.nullable {
+            self.required.push(path.to_vec());
+        }
+        if let DataType::Struct(parts) = &field.data_type {
+            for (at, part) in parts.fields().iter().enumerate() {
+                self.require(part, &[path, &[at]].concat());
+            }
+        }
+    }
+
+    fn add_invariants(&mut self, parts: &StructType, schema: &StructType) -> Result<()> {
+        for field in parts.fields() {
+            if let Some(text) = field.metadata.get(INVARIANTS).and_then(Value::as_str) {
+                let what = format!("the invariant of the column {}", clipped(&field.name));
+                let parsed: Value = serde_json::from_str(text).unwrap_or_default();
+                let rule = parsed.pointer("/expression/expression");
+                match rule.and_then(Value::as_str) {
+                    Some(rule) => self.add(what, rule, schema)?,
+                    None => return Err(unknown(&what, text)),
+                }
+            }
+            if let DataType::Struct(parts) = &field.data_type {
+                self.add_invariants(parts, schema)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, what: String, text: &str, schema: &StructType) -> Result<()> {
+        let rule = Predicate::parse_rule(text).and_then(|rule| rule.bind(schema));
+        let bound = rule.map_err(|cause| unknown(&what, text).because(cause))?;
+        self.conditions.push(Condition {
+            code: "rows.constraint",
+            what,
+            text: text.to_owned(),
+            bound,
+        });
+        Ok(())
+    }
+
+    /// One more condition, that of the rows which are replaced.
+    pub(super) fn demand(&mut self, bound: BoundPredicate) {
+        self.conditions.push(Condition {
+            code: "rows.where",
+            what: "the condition of the rows that are replaced".to_owned(),
+            text: bound.predicate().to_string(),
+            bound,
+        });
+    }
+
+    /// The values of a `char(n)` column, filled up with blanks. What is too long the check refuses.
+    pub(super) fn padded(&self, at: usize, values: ArrayRef) -> ArrayRef {
+        let length = self.lengths.iter().find(|length| length.at == at);
+        let Some(length) = length.filter(|length| length.padded) else {
+            return values;
+        };
+        let Some(texts) = values.as_string_opt::<i32>() else {
+            return values;
+        };
+        let missing = |text: &str| length.limit.saturating_sub(text.chars().count());
+        if texts.iter().flatten().all(|text| missing(text) == 0) {
+            return values;
+        }
+        let filled = texts
+            .iter()
+            .map(|text| text.map(|text| format!("{text}{}", " ".repeat(missing(text)))));
+        Arc::new(filled.collect::<StringArray>())
+    }
+
+    /// Judges rows; `before` is how many came before them.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `rows.null`, `rows.length`, `rows.constraint`, with the first row that is refused.
+    pub(crate) fn check(&self, rows: &RecordBatch, before: u64) -> Result<()> {
+        for path in &self.required {
+            if let Some((name, row)) = first_null(rows, path) {
+                let what = format!("the column {} may not be null", clipped(&name));
+                return Err(offending("rows.null", &what, rows, row, before));
+            }
+        }
+        for length in &self.lengths {
+            let Some(texts) = rows
+                .columns()
+                .get(length.at)
+                .and_then(|values| values.as_string_opt::<i32>())
+            else {
+                continue;
+            };
+            let long = |text: Option<&str>| {
+                text.is_some_and(|text| {
+                    text.len() > length.limit && text.chars().count() > length.limit
+                })
+            };
+            if let Some(row) = first(texts.iter().map(long)) {
+                let name = clipped(rows.schema_ref().field(length.at).name());
+                let what = format!("the column {name} is {}, and a text is longer", length.text);
+                return Err(offending("rows.length", &what, rows, row, before));
+            }
+        }
+        for condition in &self.conditions {
+            let answers = condition.bound.evaluate(rows)?;
+            if let Some(row) = first(answers.iter().map(|answer| answer != Some(true))) {
+                let what = format!(
+                    "{} is not satisfied ({})",
+                    condition.what,
+                    clipped(&condition.text)
+                );
+                return Err(offending(condition.code, &what, rows, row, before));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of a field, and the first row in which it or a struct around it is null.
+fn first_null(rows: &RecordBatch, path: &[usize]) -> Option<(String, usize)> {
+    let (at, parts) = path.split_first()?;
+    let mut name = rows.schema_ref().fields().get(*at)?.name().clone();
+    let mut values = rows.columns().get(*at)?;
+    let mut nulls = values.logical_nulls();
+    for part in parts {
+        let parent = values.as_struct_opt()?;
+        name = format!("{name}.{}", parent.fields().get(*part)?.name());
+        values = parent.columns().get(*part)?;
+        nulls = NullBuffer::union(nulls.as_ref(), values.logical_nulls().as_ref());
+    }
+    let row = first(nulls?.iter().map(|valid| !valid))?;
+    Some((name, row))
+}
+
+fn first(mut wrong: impl Iterator<Item = bool>) -> Option<usize> {
+    wrong.position(|wrong| wrong)
+}
+
+pub(super) fn unknown(what: &str, text: &str) -> Error {
+    let message = format!(
+        "{what} cannot be evaluated by this release, so that rows cannot be written here: {}",
+        clipped(text)
+    );
+    Error::unsupported("rows.expression", message)
+}
+
+/// The error for a row that is refused, with the row.
+pub(super) fn offending(
+    code: &'static str,
+    what: &str,
+    rows: &RecordBatch,
+    row: usize,
+    before: u64,
+) -> Error {
+    let message = format!(
+        "{what}: row {} of the data, {}, is the first of those; nothing was written",
+        before.saturating_add(row as u64),
+        shown(rows, row)
+    );
+    Error::invalid(code, message)
+}
+
+/// `char(n)` and `varchar(n)`.
+fn length(field: &StructField, at: usize) -> Result<Option<Length>> {
+    let Some(text) = field.metadata.get(DECLARED_TYPE).and_then(Value::as_str) else {
+        return Ok(None);
+    };
+    let lowered = text.trim().to_ascii_lowercase();
+    let limit = |name: &str| declared_length(&lowered, name);
+    let found = limit("char").map(|limit| (limit, true));
+    match found.or_else(|| limit("varchar").map(|limit| (limit, false))) {
+        Some((limit, padded)) => Ok(Some(Length {
+            at,
+            limit,
+            padded,
+            text: lowered.clone(),
+        })),
+        None if lowered == "string" => Ok(None),
+        None => {
+            let what = format!("the type of the column {}", clipped(&field.name));
+            Err(unknown(&what, text))
+        }
+    }
+}

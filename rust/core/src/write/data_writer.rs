@@ -1,0 +1,124 @@
+//! Rows into data files of the table, those that were in another file with the ids that they had there.
+//!
+//! Protocol: "Row Tracking".
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, new_null_array};
+use arrow_schema::{DataType as ArrowType, Field};
+
+use super::columns::misfit;
+use super::layout::{Layout, Purpose};
+use super::writer::{RowWriter, WriteOptions, WrittenFiles};
+use crate::error::{Error, Result};
+use crate::scan::data_file::{Extras, TableLayout};
+use crate::spec::properties::TableProperties;
+use crate::spec::schema::StructType;
+use crate::spec::{Metadata, Protocol};
+
+/// Writes rows of the table's columns.
+#[derive(Debug)]
+pub struct DataWriter {
+    rows: RowWriter,
+    /// How many columns the table has.
+    columns: usize,
+    tracked: bool,
+}
+
+impl DataWriter {
+    /// For a table of this metadata and protocol.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::new`]; Corrupt: `rows.row_ids` where the table tracks rows, and does not say in which
+    /// columns.
+    pub fn new(metadata: &Metadata, protocol: &Protocol, options: WriteOptions) -> Result<Self> {
+        let (properties, _) = TableProperties::new(metadata, protocol)?;
+        let mut extras = Vec::new();
+        if properties.row_tracking {
+            for name in [
+                &properties.materialized_row_id_column,
+                &properties.materialized_row_commit_version_column,
+            ] {
+                let name = name.as_deref().ok_or_else(|| {
+                    let message = "the table tracks rows, but does not say in which columns files keep \
+                                   the ids of rows that move: enable row tracking anew";
+                    Error::corrupt("rows.row_ids", message)
+                })?;
+                extras.push(Field::new(name, ArrowType::Int64, true));
+            }
+        }
+        let layout = Layout::new(metadata, protocol, Purpose::Data, &extras)?;
+        Ok(Self {
+            columns: layout.schema().fields().len() - extras.len(),
+            rows: RowWriter::new(Arc::new(layout), options),
+            tracked: properties.row_tracking,
+        })
+    }
+
+    /// What a read of rows to [`DataWriter::copy`] asks for beside the table's columns.
+    pub fn extras(&self) -> Extras {
+        Extras {
+            row_id: self.tracked,
+            ..Extras::default()
+        }
+    }
+
+    /// Writes rows of the table's columns, with their ids and commit versions where they had any before.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowWriter::write`].
+    pub fn write(
+        &mut self,
+        rows: &RecordBatch,
+        ids: Option<ArrayRef>,
+        versions: Option<ArrayRef>,
+        written: &mut WrittenFiles,
+    ) -> Result<()> {
+        let mut columns = rows.columns().to_vec();
+        if self.tracked {
+            let none = || new_null_array(&ArrowType::Int64, rows.num_rows());
+            columns.push(ids.unwrap_or_else(none));
+            columns.push(versions.unwrap_or_else(none));
+        }
+        let all = RecordBatch::try_new(self.rows.lenient(), columns).map_err(misfit)?;
+        self.rows.write(&all, written)
+    }
+
+    /// Writes rows as they were read with [`DataWriter::extras`], columns after those are left out.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowWriter::write`].
+    pub fn copy(&mut self, rows: &RecordBatch, written: &mut WrittenFiles) -> Result<()> {
+        let column = |name: &str| rows.column_by_name(name).filter(|_| self.tracked).cloned();
+        let (ids, versions) = (column("_row_id"), column("_row_commit_version"));
+        let rows = rows.project(&(0..self.columns).collect::<Vec<_>>());
+        self.write(&rows.map_err(misfit)?, ids, versions, written)
+    }
+
+    /// Closes the files that are open.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowWriter::finish`].
+    pub fn finish(&mut self, written: &mut WrittenFiles) -> Result<()> {
+        self.rows.finish(written)
+    }
+}
+
+/// How the data files of a table are read.
+///
+/// # Errors
+///
+/// Corrupt: the schema.
+pub fn table_layout(metadata: &Metadata, properties: &TableProperties) -> Result<TableLayout> {
+    Ok(TableLayout {
+        schema: StructType::parse(&metadata.schema_string)?,
+        partition_columns: metadata.partition_columns.clone(),
+        column_mapping: properties.column_mapping_mode,
+        row_id_column: properties.materialized_row_id_column.clone(),
+        row_commit_version_column: properties.materialized_row_commit_version_column.clone(),
+    })
+}

@@ -1,0 +1,203 @@
+//! Columns whose values the table makes: generated ones, defaults, identities.
+//!
+//! Protocol: "Generated Columns", "Default Columns", "Identity Columns".
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_ord::cmp::not_distinct;
+use arrow_schema::{Fields, SchemaRef};
+use serde_json::Value;
+
+use super::coerce::{check, coerce};
+use super::columns::misfit;
+use super::constraints::{offending, unknown};
+use crate::error::{Error, Result};
+use crate::expr::{BoundFormula, Formula};
+use crate::spec::json::clipped;
+use crate::spec::schema::{StructField, StructType};
+use crate::spec::{Metadata, Protocol};
+
+const GENERATED: &str = "delta.generationExpression";
+/// Where a field has its default.
+pub const CURRENT_DEFAULT: &str = "CURRENT_DEFAULT";
+const START: &str = "delta.identity.start";
+const STEP: &str = "delta.identity.step";
+const MARK: &str = "delta.identity.highWaterMark";
+const EXPLICIT: &str = "delta.identity.allowExplicitInsert";
+
+/// The expression of a generated column.
+pub(super) fn generated(
+    field: &StructField,
+    protocol: &Protocol,
+    schema: &SchemaRef,
+) -> Result<Option<BoundFormula>> {
+    if !protocol.is_supported("generatedColumns") {
+        return Ok(None);
+    }
+    let what = "the generated column";
+    formula(field, GENERATED, what, schema.fields())
+}
+
+/// The value of a column that the rows leave out.
+pub(super) fn default(field: &StructField, protocol: &Protocol) -> Result<Option<BoundFormula>> {
+    if !protocol.is_supported("allowColumnDefaults") {
+        return Ok(None);
+    }
+    formula(
+        field,
+        CURRENT_DEFAULT,
+        "the default of the column",
+        &Fields::empty(),
+    )
+}
+
+/// Refuses an expression that gives a column no value.
+///
+/// # Errors
+///
+/// As [`Formula::parse`] and [`Formula::bind`], where it names a column, too; Invalid argument: `rows.type`,
+/// `rows.value`.
+pub fn check_default(field: &StructField, expression: &str) -> Result<()> {
+    let formula = Formula::parse(expression)?.bind(&Fields::empty())?;
+    check(formula.data_type(), &field.data_type, &field.name)?;
+    coerce(&formula.one_value()?, &field.data_type, &field.name).map(|_| ())
+}
+
+fn formula(
+    field: &StructField,
+    key: &str,
+    what: &str,
+    fields: &Fields,
+) -> Result<Option<BoundFormula>> {
+    let Some(text) = field.metadata.get(key).and_then(Value::as_str) else {
+        return Ok(None);
+    };
+    let bound = Formula::parse(text).and_then(|formula| formula.bind(fields));
+    let bound = bound.and_then(|bound| {
+        check(bound.data_type(), &field.data_type, &field.name)?;
+        Ok(bound)
+    });
+    bound.map(Some).map_err(|cause| {
+        let what = format!("{what} {}", clipped(&field.name));
+        unknown(&what, text).because(cause)
+    })
+}
+
+/// The values of a formula in the type of a column.
+pub(super) fn computed(
+    formula: &BoundFormula,
+    rows: &RecordBatch,
+    field: &StructField,
+) -> Result<ArrayRef> {
+    coerce(&formula.evaluate(rows)?, &field.data_type, &field.name)
+}
+
+/// Refuses rows that have another value in a generated column than its expression gives.
+pub(super) fn check_generated(
+    formula: &BoundFormula,
+    rows: &RecordBatch,
+    at: usize,
+    field: &StructField,
+    before: u64,
+) -> Result<()> {
+    let expected = computed(formula, rows, field)?;
+    let Some(given) = rows.columns().get(at) else {
+        return Ok(());
+    };
+    let same = not_distinct(given, &expected).map_err(misfit)?;
+    match same.iter().position(|same| same != Some(true)) {
+        Some(row) => {
+            let what = format!(
+                "the generated column {} must be {}, and is another value",
+                clipped(&field.name),
+                clipped(formula.text())
+            );
+            Err(offending("rows.generated", &what, rows, row, before))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A column that counts.
+#[derive(Debug)]
+pub(super) struct Identity {
+    next: i64,
+    step: i64,
+    /// The last value that was given out.
+    pub(crate) last: Option<i64>,
+}
+
+impl Identity {
+    /// `None` for a column that does not count.
+    pub(crate) fn of(field: &StructField, protocol: &Protocol) -> Option<Self> {
+        let number = |key: &str| field.metadata.get(key).and_then(Value::as_i64);
+        if !protocol.is_supported("identityColumns") || !is_identity(field) {
+            return None;
+        }
+        let step = number(STEP).unwrap_or(1);
+        let start = number(START).unwrap_or(1);
+        let next = number(MARK).map_or(start, |mark| mark.saturating_add(step));
+        Some(Self {
+            next,
+            step,
+            last: None,
+        })
+    }
+
+    /// The values of the next rows.
+    pub(crate) fn take(&mut self, rows: usize, name: &str) -> Result<ArrayRef> {
+        let mut values = Vec::with_capacity(rows);
+        for _ in 0..rows {
+            values.push(self.next);
+            self.last = Some(self.next);
+            self.next = self.next.checked_add(self.step).ok_or_else(|| {
+                let message = format!("the identity column {} has no values left", clipped(name));
+                Error::invalid("rows.identity", message)
+            })?;
+        }
+        Ok(Arc::new(Int64Array::from(values)))
+    }
+}
+
+/// Whether the table counts in a column.
+pub fn is_identity(field: &StructField) -> bool {
+    [START, STEP, MARK]
+        .iter()
+        .any(|key| field.metadata.contains_key(*key))
+}
+
+/// Refuses values for an identity column that makes its own.
+pub(super) fn check_explicit(field: &StructField, protocol: &Protocol) -> Result<()> {
+    let allowed = field.metadata.get(EXPLICIT).and_then(Value::as_bool);
+    if protocol.is_supported("identityColumns") && is_identity(field) && allowed != Some(true) {
+        let message = format!(
+            "the table makes the values of the identity column {}: leave it out",
+            clipped(&field.name)
+        );
+        return Err(Error::invalid("rows.identity", message));
+    }
+    Ok(())
+}
+
+/// Metadata in which identity columns have got that far; `None` where none did.
+///
+/// # Errors
+///
+/// Corrupt: the schema.
+pub fn with_marks(metadata: &Metadata, marks: &[(String, i64)]) -> Result<Option<Metadata>> {
+    if marks.is_empty() {
+        return Ok(None);
+    }
+    let schema = StructType::parse(&metadata.schema_string)?;
+    let mut fields = schema.fields().to_vec();
+    for (name, mark) in marks {
+        if let Some(field) = fields.iter_mut().find(|field| field.name == *name) {
+            field.metadata.insert(MARK.to_owned(), (*mark).into());
+        }
+    }
+    Ok(Some(Metadata {
+        schema_string: StructType::new(fields)?.to_json(),
+        ..metadata.clone()
+    }))
+}

@@ -1,0 +1,146 @@
+//! One Parquet file in memory, its columns encoded side by side.
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowLeafColumn, ArrowRowGroupWriterFactory,
+    compute_leaves,
+};
+use parquet::errors::ParquetError;
+use parquet::file::writer::SerializedFileWriter;
+use rayon::iter::{
+    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator,
+};
+
+use super::layout::Layout;
+use crate::codec::parquet_file::writer_options;
+use crate::error::{Error, Result};
+use crate::storage::pool;
+
+/// Where a row group ends.
+const ROW_GROUP_BYTES: usize = 128 << 20;
+const ROW_GROUP_ROWS: usize = 1 << 20;
+/// Fewer values than these are not worth a second thread.
+const FEW: usize = 16 << 10;
+/// No more is taken in advance.
+const MOST_CAPACITY: usize = 256 << 20;
+
+/// Whether this number of values is worth more than one thread.
+pub(super) fn side_by_side(rows: usize, columns: usize) -> bool {
+    pool::threads() > 1 && columns > 1 && rows.saturating_mul(columns) >= FEW
+}
+
+/// A Parquet file in the making.
+pub(super) struct ParquetFile {
+    writer: SerializedFileWriter<Vec<u8>>,
+    factory: ArrowRowGroupWriterFactory,
+    schema: SchemaRef,
+    /// Of the row group in the making: one for each leaf.
+    columns: Vec<ArrowColumnWriter>,
+    rows: usize,
+    groups: usize,
+    /// Room for a file of several row groups.
+    capacity: usize,
+}
+
+impl ParquetFile {
+    /// For a file of about this many bytes at most.
+    pub(crate) fn new(layout: &Layout, target_size: usize) -> Result<Self> {
+        let options = writer_options(layout.compression, |builder| builder);
+        let schema = layout.files.clone();
+        let writer = ArrowWriter::try_new_with_options(Vec::new(), schema.clone(), options);
+        let (writer, factory) = writer
+            .and_then(ArrowWriter::into_serialized_writer)
+            .map_err(unwritable)?;
+        Ok(Self {
+            writer,
+            factory,
+            schema,
+            columns: Vec::new(),
+            rows: 0,
+            groups: 0,
+            capacity: target_size
+                .saturating_add(target_size / 8)
+                .min(MOST_CAPACITY),
+        })
+    }
+
+    /// Takes rows with the columns of the file.
+    pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+        if self.columns.is_empty() {
+            let columns = self.factory.create_column_writers(self.groups);
+            self.columns = columns.map_err(unwritable)?;
+        }
+        let mut leaves: Vec<ArrowLeafColumn> = Vec::with_capacity(self.columns.len());
+        for (field, values) in self.schema.fields().iter().zip(rows.columns()) {
+            leaves.extend(compute_leaves(field, values).map_err(unwritable)?);
+        }
+        let write = |(column, leaf): (&mut ArrowColumnWriter, ArrowLeafColumn)| column.write(&leaf);
+        if side_by_side(rows.num_rows(), self.columns.len()) {
+            let both = self.columns.par_iter_mut().zip(leaves.into_par_iter());
+            let one_by_one = both.with_max_len(1); // some are far dearer than others
+            pool::pool()?.install(|| one_by_one.try_for_each(write))
+        } else {
+            self.columns.iter_mut().zip(leaves).try_for_each(write)
+        }
+        .map_err(unwritable)?;
+        self.rows += rows.num_rows();
+        if self.rows >= ROW_GROUP_ROWS || self.in_progress() >= ROW_GROUP_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.columns.is_empty() {
+            return Ok(());
+        }
+        let columns = std::mem::take(&mut self.columns);
+        let chunks: Result<Vec<ArrowColumnChunk>, ParquetError> =
+            if side_by_side(self.rows, columns.len()) {
+                let close = columns.into_par_iter().map(ArrowColumnWriter::close);
+                pool::pool()?.install(|| close.collect())
+            } else {
+                columns.into_iter().map(ArrowColumnWriter::close).collect()
+            };
+        if self.groups == 1 {
+            // there will be more: growing would copy all of them, again and again
+            self.writer.inner_mut().reserve(self.capacity);
+        }
+        let mut group = self.writer.next_row_group().map_err(unwritable)?;
+        for chunk in chunks.map_err(unwritable)? {
+            chunk.append_to_row_group(&mut group).map_err(unwritable)?;
+        }
+        group.close().map_err(unwritable)?;
+        self.rows = 0;
+        self.groups += 1;
+        Ok(())
+    }
+
+    fn in_progress(&self) -> usize {
+        let bytes = ArrowColumnWriter::get_estimated_total_bytes;
+        self.columns.iter().map(bytes).sum()
+    }
+
+    /// About how long the file would be.
+    pub(super) fn length(&self) -> usize {
+        self.writer.bytes_written() + self.in_progress()
+    }
+
+    /// The bytes that it holds.
+    pub(crate) fn memory(&self) -> usize {
+        let bytes = ArrowColumnWriter::memory_size;
+        self.writer.bytes_written() + self.columns.iter().map(bytes).sum::<usize>()
+    }
+
+    /// The whole file.
+    pub(crate) fn finish(mut self) -> Result<Vec<u8>> {
+        self.flush()?;
+        self.writer.into_inner().map_err(unwritable)
+    }
+}
+
+fn unwritable(cause: ParquetError) -> Error {
+    Error::invalid("rows.parquet", "the rows cannot be written as Parquet").because(cause)
+}

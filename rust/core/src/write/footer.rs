@@ -1,0 +1,191 @@
+//! Statistics of data files that another engine has written, as their footers tell them.
+//!
+//! Only the footers are read. A column whose bounds or nulls one row group does not tell has none. Which
+//! columns have statistics, and how long text is cut, is as for files that are written here.
+//!
+//! Protocol: "Per-file Statistics".
+
+use arrow_array::{Array, ArrayRef, Int64Array};
+use arrow_schema::{DataType as ArrowType, FieldRef, Fields};
+use arrow_select::concat::concat;
+use arrow_select::take::take;
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use parquet::arrow::parquet_to_arrow_schema;
+use parquet::basic::Type as PhysicalType;
+use parquet::file::metadata::ParquetMetaData;
+
+use super::columns::is_void;
+use super::statistics::{
+    Accumulator, MeasuredBounds, MeasuredColumn, MeasuredKind, Statistics, StatisticsPlan, joined,
+};
+use crate::codec::parquet_file::{FooterRules, LegacyColumns};
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::spec::properties::TableProperties;
+use crate::spec::schema::{StructField, StructType, same_name};
+use crate::spec::{Metadata, Protocol};
+use crate::storage::read_footer;
+
+/// A new file holds no more rows than that in a byte: constants take next to no room.
+pub(super) const RULES: FooterRules = FooterRules {
+    code: "data.footer",
+    most_rows_per_byte: 1 << 20,
+    page_index: false,
+};
+
+/// Which statistics the files of a table have.
+#[derive(Clone, Debug)]
+pub struct FooterStatistics(StatisticsPlan);
+
+impl FooterStatistics {
+    /// For files of a table.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: the schema or a property.
+    pub fn new(metadata: &Metadata, protocol: &Protocol) -> Result<Self> {
+        let schema = StructType::parse(&metadata.schema_string)?;
+        let mode = TableProperties::new(metadata, protocol)?
+            .0
+            .column_mapping_mode;
+        let is_partition = |field: &&StructField| {
+            let mut partitions = metadata.partition_columns.iter();
+            partitions.any(|name| same_name(name, &field.name))
+        };
+        let fields = schema.fields().iter();
+        let fields: Vec<&StructField> = fields
+            .filter(|field| !is_partition(field) && !is_void(field))
+            .collect();
+        StatisticsPlan::new(metadata, protocol, &fields, mode).map(Self)
+    }
+
+    /// The statistics of a file as the log has them, as JSON; `path` is as the log has it.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `data.footer`, a path that leads out of the table. Errors of the storage.
+    pub fn read(&self, source: &Source, path: &str, size: u64) -> Result<String> {
+        let stored = source.resolver.resolve("", path)?;
+        let footer = read_footer(&*source.storage, &stored, size, RULES);
+        self.of(&footer.map_err(|error| error.at_path(path))?.metadata)
+    }
+
+    fn of(&self, footer: &ParquetMetaData) -> Result<String> {
+        let file = footer.file_metadata();
+        let shown = parquet_to_arrow_schema(file.schema_descr(), None).map_err(|cause| {
+            Error::corrupt("data.footer", "the Parquet schema has no types").because(cause)
+        })?;
+        let footer = &Footer {
+            metadata: footer,
+            legacy: LegacyColumns::of(file),
+        };
+        let mut path = Vec::new();
+        let mut columns = Vec::new();
+        for column in &self.0.columns {
+            columns.push(footer_column(column, footer, shown.fields(), &mut path)?);
+        }
+        let rows = usize::try_from(file.num_rows()).unwrap_or(usize::MAX);
+        Statistics { rows, columns }.json(&self.0)
+    }
+}
+
+struct Footer<'a> {
+    metadata: &'a ParquetMetaData,
+    /// Which columns are counted by the legacy calendar.
+    legacy: Option<LegacyColumns>,
+}
+
+/// Recurses along structs, as deep as the table's schema.
+fn footer_column<'a>(
+    column: &'a MeasuredColumn,
+    footer: &Footer<'_>,
+    siblings: &Fields,
+    path: &mut Vec<&'a str>,
+) -> Result<Accumulator> {
+    let field = siblings.find(&column.name).map(|(_, field)| field);
+    path.push(&column.name);
+    let found = match (&column.kind, field.map(|field| field.data_type())) {
+        (MeasuredKind::Struct(columns), Some(ArrowType::Struct(fields))) => {
+            let mut parts = Vec::new();
+            for one in columns {
+                parts.push(footer_column(one, footer, fields, path)?);
+            }
+            Accumulator::Struct(parts)
+        }
+        (MeasuredKind::Leaf { bounded }, Some(_)) => leaf(*bounded, footer, path, field)?,
+        _ => Accumulator::Unknown,
+    };
+    path.pop();
+    Ok(found)
+}
+
+fn leaf(
+    bounded: bool,
+    footer: &Footer<'_>,
+    path: &[&str],
+    field: Option<&FieldRef>,
+) -> Result<Accumulator> {
+    let statistics = field.and_then(|field| LeafStatistics::of(footer, path, field));
+    let Some(statistics) = statistics else {
+        return Ok(Accumulator::Unknown);
+    };
+    let bounds = match statistics.bounds.filter(|_| bounded) {
+        Some(values) => joined(MeasuredBounds::NoValueYet, &values)?,
+        None => MeasuredBounds::Nothing,
+    };
+    Ok(Accumulator::Leaf {
+        nulls: statistics.nulls,
+        bounds,
+    })
+}
+
+/// What the footer says of a leaf.
+struct LeafStatistics {
+    nulls: usize,
+    /// The least and the greatest value of each row group.
+    bounds: Option<ArrayRef>,
+}
+
+impl LeafStatistics {
+    fn of(footer: &Footer<'_>, path: &[&str], field: &FieldRef) -> Option<Self> {
+        let parquet = footer.metadata.file_metadata().schema_descr();
+        let mut leaves = parquet.columns().iter();
+        let leaf = leaves.position(|leaf| leaf.path().parts() == path)?;
+        let groups = footer.metadata.row_groups();
+        let converter = StatisticsConverter::from_column_index(leaf, field, parquet).ok()?;
+        let converter = converter.with_missing_null_counts_as_zero(false);
+        let counts = converter.row_group_null_counts(groups).ok()?;
+        let mut nulls = 0_usize;
+        // row groups in which there is a value
+        let mut with_values = Vec::new();
+        for (at, group) in groups.iter().enumerate() {
+            let count = counts.is_valid(at).then(|| counts.value(at))?;
+            nulls = nulls.checked_add(usize::try_from(count).ok()?)?;
+            if i64::try_from(count).ok()? < group.num_rows() {
+                with_values.push(i64::try_from(at).ok()?);
+            }
+        }
+        let physical_type = parquet.columns().get(leaf)?.physical_type();
+        let ordered = physical_type != PhysicalType::INT96;
+        let legacy = footer.legacy.as_ref();
+        let calendar = legacy.and_then(|legacy| legacy.calendar(physical_type));
+        let bounds = || {
+            let places = Int64Array::from(with_values);
+            let of_groups = |values: ArrayRef| {
+                let values = take(&values, &places, None).ok()?;
+                match calendar {
+                    Some(calendar) => calendar.rebase_bounds(&values).ok(),
+                    None => Some(values),
+                }
+            };
+            let least = of_groups(converter.row_group_mins(groups).ok()?)?;
+            let greatest = of_groups(converter.row_group_maxes(groups).ok()?)?;
+            let known = !places.is_empty() && least.null_count() + greatest.null_count() == 0;
+            known.then(|| concat(&[&least, &greatest]).ok())?
+        };
+        Some(Self {
+            nulls,
+            bounds: if ordered { bounds() } else { None },
+        })
+    }
+}

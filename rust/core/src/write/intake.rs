@@ -1,0 +1,222 @@
+//! Rows as a caller gives them, brought to the columns of the table and checked by its rules.
+//!
+//! Which column comes from where is settled by the schemas, before a row is seen.
+//!
+//! Protocol: "Column Invariants", "CHECK Constraints", "Generated Columns", "Default Columns",
+//! "Identity Columns".
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::{Schema, SchemaRef};
+
+use super::coerce::{check, coerce, missing, refuse_twins, unknown};
+use super::columns::{misfit, nullable};
+use super::constraints::Rules;
+use super::derive::{
+    Identity, check_explicit, check_generated, computed, default, generated, is_identity,
+};
+use super::partition_values::as_read;
+use crate::error::Result;
+use crate::expr::{BoundFormula, Predicate};
+use crate::spec::arrow::place;
+use crate::spec::schema::{StructField, StructType, same_name};
+use crate::spec::{Metadata, Protocol};
+
+/// Where a column of the table comes from.
+#[derive(Debug)]
+enum Origin {
+    Given(usize),
+    Null,
+    Default(BoundFormula),
+    Counted(Identity),
+    /// Made from the other columns.
+    Generated(BoundFormula),
+}
+
+/// Brings rows of one schema into a table.
+#[derive(Debug)]
+pub struct Intake {
+    columns: Vec<(StructField, Origin)>,
+    /// Generated columns that the rows bring along.
+    checked: Vec<(usize, BoundFormula)>,
+    partitions: Vec<usize>,
+    rules: Rules,
+    /// The table's columns, all of which may be null: whether they are is for the rules to say.
+    schema: SchemaRef,
+    seen: u64,
+}
+
+impl Intake {
+    /// For rows of the schema `given`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `rows.column` for a column that the table does not have or that is there twice, `rows.missing` for one
+    /// that may not be left out, `rows.type`, `rows.identity`. Unsupported: `rows.expression`, with the
+    /// rule that cannot be evaluated here.
+    pub fn new(metadata: &Metadata, protocol: &Protocol, given: &Schema) -> Result<Self> {
+        Self::of(metadata, protocol, given, false)
+    }
+
+    /// For the table's own rows with other values in some columns, `set`: generated columns that are not
+    /// among these are made anew.
+    ///
+    /// # Errors
+    ///
+    /// As [`Intake::new`].
+    pub fn of_changed(
+        metadata: &Metadata,
+        protocol: &Protocol,
+        set: &[String],
+    ) -> Result<(Self, SchemaRef)> {
+        let schema = StructType::parse(&metadata.schema_string)?;
+        let all = nullable(&schema);
+        let mut kept = Vec::new();
+        for (field, arrow) in schema.fields().iter().zip(all.fields()) {
+            if set.contains(&field.name) || generated(field, protocol, &all)?.is_none() {
+                kept.push(Arc::clone(arrow));
+            }
+        }
+        let given = Arc::new(Schema::new(kept));
+        let intake = Self::of(metadata, protocol, &given, true)?;
+        Ok((intake, given))
+    }
+
+    fn of(metadata: &Metadata, protocol: &Protocol, given: &Schema, own: bool) -> Result<Self> {
+        let schema = StructType::parse(&metadata.schema_string)?;
+        let rules = Rules::new(metadata, protocol, &schema)?;
+        let all = nullable(&schema);
+        refuse_twins(given.fields())?;
+        if let Some(extra) = given
+            .fields()
+            .iter()
+            .find(|field| schema.field(field.name()).is_none())
+        {
+            return Err(unknown(extra.name()));
+        }
+        let mut columns = Vec::with_capacity(schema.fields().len());
+        let mut checked = Vec::new();
+        for (at, field) in schema.fields().iter().enumerate() {
+            let expression = generated(field, protocol, &all)?;
+            let origin = match place(given.fields(), &field.name) {
+                Some(place) => {
+                    if !own {
+                        check_explicit(field, protocol)?;
+                    }
+                    check(
+                        given.field(place).data_type(),
+                        &field.data_type,
+                        &field.name,
+                    )?;
+                    checked.extend(expression.map(|expression| (at, expression)));
+                    Origin::Given(place)
+                }
+                None => match (expression, default(field, protocol)?) {
+                    (Some(expression), _) => Origin::Generated(expression),
+                    (None, Some(default)) => Origin::Default(default),
+                    (None, None) if is_identity(field) => match Identity::of(field, protocol) {
+                        Some(identity) => Origin::Counted(identity),
+                        None => Origin::Null,
+                    },
+                    (None, None) if field.nullable => Origin::Null,
+                    (None, None) => return Err(missing(&field.name)),
+                },
+            };
+            columns.push((field.clone(), origin));
+        }
+        let partitions = metadata.partition_columns.iter().filter_map(|name| {
+            schema
+                .fields()
+                .iter()
+                .position(|field| same_name(&field.name, name))
+        });
+        Ok(Self {
+            partitions: partitions.collect(),
+            rules,
+            schema: all,
+            columns,
+            checked,
+            seen: 0,
+        })
+    }
+
+    /// Rows have to satisfy this condition, too.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: the condition does not fit the schema.
+    pub fn demand(&mut self, condition: &Predicate, schema: &StructType) -> Result<()> {
+        self.rules.demand(condition.bind(schema)?);
+        Ok(())
+    }
+
+    /// How far identity columns got, by name.
+    pub fn marks(&self) -> Vec<(String, i64)> {
+        let mark = |(field, origin): &(StructField, Origin)| match origin {
+            Origin::Counted(identity) => Some((field.name.clone(), identity.last?)),
+            _ => None,
+        };
+        self.columns.iter().filter_map(mark).collect()
+    }
+
+    /// The table's columns, out of a batch of the schema that was given.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `rows.value`, `rows.null`, `rows.constraint`, `rows.length`, `rows.generated`, with
+    /// the first row that is refused.
+    pub fn take(&mut self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let count = rows.num_rows();
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
+        for (at, (field, origin)) in self.columns.iter_mut().enumerate() {
+            let mut values = match origin {
+                Origin::Given(place) => coerce(rows.column(*place), &field.data_type, &field.name)?,
+                Origin::Null | Origin::Generated(_) => {
+                    new_null_array(&field.data_type.arrow_type(), count)
+                }
+                Origin::Default(formula) => computed(formula, &without_columns(count)?, field)?,
+                Origin::Counted(identity) => identity.take(count, &field.name)?,
+            };
+            if self.partitions.contains(&at) {
+                values = as_read(&values)?;
+            }
+            columns.push(self.rules.padded(at, values));
+        }
+        let mut taken = self.batch(columns, count)?;
+        for (at, (field, origin)) in self.columns.iter().enumerate() {
+            let Origin::Generated(formula) = origin else {
+                continue;
+            };
+            let mut values = computed(formula, &taken, field)?;
+            if self.partitions.contains(&at) {
+                values = as_read(&values)?;
+            }
+            let mut columns = taken.columns().to_vec();
+            if let Some(column) = columns.get_mut(at) {
+                *column = values;
+            }
+            taken = self.batch(columns, count)?;
+        }
+        for (at, formula) in &self.checked {
+            if let Some((field, _)) = self.columns.get(*at) {
+                check_generated(formula, &taken, *at, field, self.seen)?;
+            }
+        }
+        self.rules.check(&taken, self.seen)?;
+        self.seen += count as u64;
+        Ok(taken)
+    }
+
+    fn batch(&self, columns: Vec<ArrayRef>, count: usize) -> Result<RecordBatch> {
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            .map_err(misfit)
+    }
+}
+
+fn without_columns(rows: usize) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)
+        .map_err(misfit)
+}

@@ -1,0 +1,253 @@
+//! How the files of a table look: which columns, by which names, where they lie, how they are packed.
+//!
+//! Protocol: "Column Mapping", "Data Files".
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, RecordBatch, StructArray};
+use arrow_schema::{ArrowError, DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef};
+use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
+use parquet::basic::Compression;
+
+use super::columns::{is_void, misfit, nullable};
+use super::statistics::StatisticsPlan;
+use crate::codec::parquet_file::codec;
+use crate::error::{Error, Result};
+use crate::spec::json::clipped;
+use crate::spec::properties::{ColumnMappingMode, TableProperties};
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType, same_name};
+use crate::spec::{Metadata, Protocol};
+
+/// What a file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Rows of the table.
+    Data,
+    /// What happened to rows, for the change data feed.
+    Changes,
+}
+
+/// How files look. Made once for all files of one write.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    pub(super) purpose: Purpose,
+    /// What is written: the table's columns under their logical names, then those that no schema has.
+    pub(crate) rows: SchemaRef,
+    /// The partition columns, in the table's order: place among the columns, name, name in the log.
+    pub(super) partitions: Vec<(usize, String, String)>,
+    /// Places of the columns that are in the files.
+    pub(crate) data: Vec<usize>,
+    /// The same as the files have them.
+    pub(crate) files: SchemaRef,
+    /// Files lie in directories with random names.
+    pub(super) random_directories: bool,
+    pub(super) prefix_length: usize,
+    pub(super) compression: Compression,
+    pub(super) suffix: &'static str,
+    pub(super) statistics: StatisticsPlan,
+}
+
+impl Layout {
+    /// For a table with this metadata and protocol, with columns beside those of its schema.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: `rows.type` for types that cannot be written; Corrupt: the schema.
+    pub fn new(
+        metadata: &Metadata,
+        protocol: &Protocol,
+        purpose: Purpose,
+        extras: &[Field],
+    ) -> Result<Self> {
+        let schema = StructType::parse(&metadata.schema_string)?;
+        check_types(&schema)?;
+        let (properties, _) = TableProperties::new(metadata, protocol)?;
+        let mode = properties.column_mapping_mode;
+        let mut partitions = Vec::with_capacity(metadata.partition_columns.len());
+        for name in &metadata.partition_columns {
+            let found = schema
+                .fields()
+                .iter()
+                .enumerate()
+                .find(|(_, field)| same_name(&field.name, name));
+            if let Some((at, field)) = found {
+                let name_in_log = field.name_in_files(mode)?.to_owned();
+                partitions.push((at, field.name.clone(), name_in_log));
+            }
+        }
+        let in_files = |at: &usize| !partitions.iter().any(|(place, ..)| place == at);
+        let (mut data, mut chosen, mut files) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, field) in schema.fields().iter().enumerate() {
+            if in_files(&at) && !is_void(field) {
+                data.push(at);
+                chosen.push(field);
+                files.push(Arc::new(physical(field, mode)?));
+            }
+        }
+        if files.is_empty() {
+            return Err(refused("no column that files could have"));
+        }
+        let statistics = StatisticsPlan::new(metadata, protocol, &chosen, mode)?;
+        let mut rows: Vec<FieldRef> = nullable(&schema).fields().iter().cloned().collect();
+        for extra in extras {
+            data.push(rows.len());
+            rows.push(Arc::new(extra.clone()));
+            files.push(Arc::new(extra.clone()));
+        }
+        let length = metadata.property("delta.randomPrefixLength");
+        let (compression, suffix) = codec(metadata.property("delta.parquet.compression.codec"));
+        Ok(Self {
+            purpose,
+            rows: Arc::new(Schema::new(Fields::from(rows))),
+            partitions,
+            data,
+            files: Arc::new(Schema::new(Fields::from(files))),
+            random_directories: mode != ColumnMappingMode::None
+                || metadata.is_on("delta.randomizeFilePrefixes"),
+            prefix_length: length
+                .and_then(|text| text.trim().parse().ok())
+                .unwrap_or(2),
+            compression,
+            suffix,
+            statistics,
+        })
+    }
+
+    /// The schema of the rows that are written.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.rows)
+    }
+
+    /// The rows as the files have them.
+    pub(super) fn as_in_files(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let mut columns = Vec::with_capacity(self.data.len());
+        for (at, field) in self.data.iter().zip(self.files.fields()) {
+            let values = rows
+                .columns()
+                .get(*at)
+                .ok_or_else(|| Error::invalid("rows.type", "rows lack a column of the table"))?;
+            columns.push(renamed(values, field.data_type())?);
+        }
+        RecordBatch::try_new(Arc::clone(&self.files), columns).map_err(misfit)
+    }
+}
+
+fn refused(what: &str) -> Error {
+    let message = format!(
+        "rows cannot be written here to a table with {what}: write them with a client that knows how, \
+         or commit the files of one by Table.transaction"
+    );
+    Error::unsupported("rows.unsupported", message)
+}
+
+fn check_types(schema: &StructType) -> Result<()> {
+    for field in schema.fields().iter().filter(|field| !is_void(field)) {
+        check_type(&field.data_type)
+            .map_err(|what| refused(&format!("{what} (the column {})", clipped(&field.name))))?;
+    }
+    Ok(())
+}
+
+fn check_type(data_type: &DataType) -> Result<(), &'static str> {
+    use PrimitiveType as P;
+    let is_void = |part: &DataType| *part == DataType::Primitive(P::Void);
+    data_type.all_types().try_for_each(|one| match one {
+        DataType::Struct(parts) if parts.fields().iter().all(|part| is_void(&part.data_type)) => {
+            Err("structs that hold nothing but nulls")
+        }
+        DataType::Array(array) if is_void(&array.element_type) => {
+            Err("lists that hold nothing but nulls")
+        }
+        DataType::Map(map) if is_void(&map.key_type) || is_void(&map.value_type) => {
+            Err("maps that hold nothing but nulls")
+        }
+        DataType::Primitive(P::IntervalYearMonth | P::IntervalDayTime) => Err("intervals"),
+        DataType::Primitive(P::Geometry { .. } | P::Geography { .. }) => Err("shapes"),
+        _ => Ok(()),
+    })
+}
+
+/// The field as files have it: its name there, and its id.
+fn physical(field: &StructField, mode: ColumnMappingMode) -> Result<Field> {
+    let name = field.name_in_files(mode)?;
+    let plain = Field::new(name, physical_type(&field.data_type, mode)?, field.nullable);
+    let id = field
+        .column_id()
+        .filter(|_| mode != ColumnMappingMode::None);
+    Ok(match id {
+        Some(id) => plain.with_metadata(HashMap::from([(
+            PARQUET_FIELD_ID_META_KEY.to_owned(),
+            id.to_string(),
+        )])),
+        None => plain,
+    })
+}
+
+fn physical_type(data_type: &DataType, mode: ColumnMappingMode) -> Result<ArrowType> {
+    Ok(match data_type {
+        DataType::Primitive(primitive) => primitive.arrow_type(),
+        DataType::Struct(parts) => {
+            let parts = parts.fields().iter().filter(|part| !is_void(part));
+            let parts = parts.map(|part| physical(part, mode));
+            ArrowType::Struct(parts.collect::<Result<Fields>>()?)
+        }
+        DataType::Array(array) => {
+            let element = physical_type(&array.element_type, mode)?;
+            ArrowType::List(Arc::new(Field::new(
+                "element",
+                element,
+                array.contains_null,
+            )))
+        }
+        DataType::Map(map) => {
+            let key = Field::new("key", physical_type(&map.key_type, mode)?, false);
+            let value = physical_type(&map.value_type, mode)?;
+            let value = Field::new("value", value, map.value_contains_null);
+            let entries = ArrowType::Struct(Fields::from(vec![key, value]));
+            ArrowType::Map(Arc::new(Field::new("entries", entries, false)), false)
+        }
+    })
+}
+
+/// The same values under the names of another type, which is alike in all else but that its structs lack
+/// the parts that hold nothing but nulls.
+pub(super) fn renamed(values: &ArrayRef, wanted: &ArrowType) -> Result<ArrayRef> {
+    if values.data_type() == wanted {
+        return Ok(Arc::clone(values));
+    }
+    Ok(match (wanted, values.data_type()) {
+        (ArrowType::Struct(fields), ArrowType::Struct(_)) => {
+            let structure = values.as_struct();
+            let columns = structure.columns().iter();
+            let columns = columns.filter(|column| *column.data_type() != ArrowType::Null);
+            let columns = columns
+                .zip(fields)
+                .map(|(column, field)| renamed(column, field.data_type()))
+                .collect::<Result<Vec<_>>>()?;
+            let nulls = structure.nulls().cloned();
+            Arc::new(StructArray::try_new(fields.clone(), columns, nulls).map_err(misfit)?)
+        }
+        (ArrowType::List(field), ArrowType::List(_)) => {
+            let list = values.as_list::<i32>();
+            let inner = renamed(list.values(), field.data_type())?;
+            let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
+            let made = ListArray::try_new(Arc::clone(field), offsets, inner, nulls);
+            Arc::new(made.map_err(misfit)?)
+        }
+        (ArrowType::Map(field, sorted), ArrowType::Map(..)) => {
+            let map = values.as_map();
+            let entries: ArrayRef = Arc::new(map.entries().clone());
+            let entries = renamed(&entries, field.data_type())?;
+            let entries = entries.as_struct().clone();
+            let (offsets, nulls) = (map.offsets().clone(), map.nulls().cloned());
+            let made = MapArray::try_new(Arc::clone(field), offsets, entries, nulls, *sorted);
+            Arc::new(made.map_err(misfit)?)
+        }
+        _ => {
+            let message = format!("{} is not {wanted}", values.data_type());
+            return Err(misfit(ArrowError::CastError(message)));
+        }
+    })
+}

@@ -1,0 +1,84 @@
+//! Rows in, data files out.
+//!
+//! An [`Intake`] brings rows to the table's columns and judges them by its rules; a [`RowWriter`] divides
+//! them by partition values and writes Parquet files as a [`Layout`] says, with statistics. Memory is
+//! bounded by the files that are open. Nothing here commits: [`WrittenFiles`] go away again unless they
+//! are kept.
+//!
+//! Protocol: "Per-file Statistics", "Partition Value Serialization", "Column Mapping".
+
+pub mod actions;
+mod arrow_validity;
+pub(crate) mod coerce;
+pub(crate) mod columns;
+mod constraints;
+mod data_writer;
+mod derive;
+mod encode;
+mod evolve;
+mod footer;
+mod footer_schema;
+mod intake;
+mod layout;
+mod partition_values;
+mod partitions;
+mod paths;
+pub mod random;
+mod row_display;
+mod staged_file;
+mod statistics;
+mod truncate;
+mod writer;
+
+pub use actions::{AddFile, CdcFile, RemoveFile};
+
+pub use data_writer::{DataWriter, table_layout};
+pub use derive::{CURRENT_DEFAULT, check_default, is_identity, with_marks};
+pub use evolve::{Widened, merged, replaced_schema, widenings};
+pub use footer::FooterStatistics;
+pub use footer_schema::footer_schema;
+pub use intake::Intake;
+pub use layout::{Layout, Purpose};
+pub use partitions::Partitions;
+pub(crate) use partitions::partition_text;
+pub(crate) use paths::{NULL as HIVE_NULL, encoded, escaped};
+pub(crate) use row_display::shown;
+pub use staged_file::StagedFile;
+pub use writer::{RowWriter, WriteOptions, WrittenFiles};
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+
+use arrow_validity::check_valid;
+
+use crate::error::{Error, Result};
+use crate::spec::arrow::cut;
+use crate::storage::interrupt;
+
+/// Rows that are taken in at a time, whatever the size of the batches that they come in.
+const STEP: usize = 64 << 10;
+/// And of at most so many bytes, spelled out: text in a file's types takes less than 2 GiB a batch.
+pub(crate) const STEP_BYTES: u64 = 64 << 20;
+
+/// Calls `take` with the rows of a stream, a bounded number at a time.
+///
+/// # Errors
+///
+/// Invalid argument: `rows.source` where the stream breaks, `rows.text` and `rows.arrow` where it is no valid
+/// Arrow; what `take` says.
+pub fn each_step(
+    rows: Box<dyn RecordBatchReader + Send>,
+    take: &mut dyn FnMut(RecordBatch) -> Result<()>,
+) -> Result<()> {
+    let mut before = 0;
+    for batch in rows {
+        interrupt::check()?;
+        let batch = batch.map_err(|cause| {
+            let message = "the rows could not be read to their end: nothing was written";
+            Error::invalid("rows.source", message).because(cause)
+        })?;
+        check_valid(&batch, before)?;
+        before += batch.num_rows() as u64;
+        cut(batch, STEP, STEP_BYTES, take)?;
+    }
+    Ok(())
+}

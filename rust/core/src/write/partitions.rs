@@ -1,0 +1,246 @@
+//! Rows divided by their partition values.
+//!
+//! Protocol: "Partition Value Serialization".
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array};
+use arrow_cast::cast;
+use arrow_schema::{Field, FieldRef};
+use arrow_select::take::take_record_batch;
+
+use super::coerce::coerce;
+use super::columns::misfit;
+use super::layout::Layout;
+use super::partition_values::texts;
+use crate::codec::file_actions::string_map_builder;
+use crate::codec::partition_values::{Unparsable, check_partition_column, parse_partition_values};
+use crate::codec::row_bytes::each_row;
+use crate::error::{Error, Result};
+use crate::expr::Predicate;
+use crate::snapshot::Snapshot;
+use crate::spec::schema::DataType;
+use crate::write::actions::Texts;
+
+/// The values of the partition columns, as the log has them, in the order of the table's columns.
+pub(super) type Values = Vec<Option<String>>;
+
+impl Layout {
+    /// The rows of each partition, in the order of their first rows.
+    pub(super) fn divided(&self, rows: &RecordBatch) -> Result<Vec<(Values, RecordBatch)>> {
+        if rows.num_rows() == 0 {
+            return Ok(Vec::new());
+        }
+        if self.partitions.is_empty() {
+            return Ok(vec![(Vec::new(), rows.clone())]);
+        }
+        let mut columns = Vec::with_capacity(self.partitions.len());
+        for (at, ..) in &self.partitions {
+            if let Some(column) = rows.columns().get(*at) {
+                columns.push(texts(column)?);
+            }
+        }
+        let groups = groups(&columns, rows.num_rows());
+        if let [only] = groups.as_slice() {
+            return Ok(vec![(values_of(&columns, only), rows.clone())]);
+        }
+        groups
+            .into_iter()
+            .map(|group| {
+                let values = values_of(&columns, &group);
+                let part = take_record_batch(rows, &UInt32Array::from(group)).map_err(misfit)?;
+                Ok((values, part))
+            })
+            .collect()
+    }
+}
+
+fn values_of(columns: &[StringArray], group: &[u32]) -> Values {
+    let row = group.first().map_or(0, |row| *row as usize);
+    columns
+        .iter()
+        .map(|texts| texts.is_valid(row).then(|| texts.value(row).to_owned()))
+        .collect()
+}
+
+/// The rows with equal texts in all columns.
+fn groups(columns: &[StringArray], rows: usize) -> Vec<Vec<u32>> {
+    // which of the partitions so far each row belongs to; one more column makes them finer
+    let mut parts = vec![0_u32; rows];
+    let mut count = 1;
+    for column in columns {
+        let mut known: HashMap<(u32, Option<&str>), u32> = HashMap::new();
+        let mut last = None;
+        for (part, text) in parts.iter_mut().zip(column.iter()) {
+            let key = (*part, text);
+            *part = match last {
+                Some((before, number)) if before == key => number,
+                _ => {
+                    let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
+                    let number = *known.entry(key).or_insert(next);
+                    last = Some((key, number));
+                    number
+                }
+            };
+        }
+        count = known.len();
+    }
+    let mut groups = vec![Vec::new(); count];
+    for (row, part) in (0_u32..).zip(parts) {
+        if let Some(group) = groups.get_mut(part as usize) {
+            group.push(row);
+        }
+    }
+    groups
+}
+
+/// Texts that stand for values of a type in the form in which the log has them; null where they do not.
+pub(crate) fn partition_text(values: &ArrayRef, data_type: &DataType) -> Result<StringArray> {
+    coerce(values, data_type, "").and_then(|read| texts(&read))
+}
+
+/// More partitions than these are not named one by one.
+const MOST_NAMED: usize = 200;
+
+/// Some partitions of a table by their values, however the log spells these: two files are in one
+/// partition if their values are equal, as SQL compares them.
+pub struct Partitions {
+    /// The names of the partition columns, and those by which the log has them with their types.
+    columns: Vec<(String, (String, FieldRef))>,
+    keys: HashSet<Box<[u8]>>,
+    /// The values of each partition, in the order of the columns, up to [`MOST_NAMED`].
+    named: Vec<Vec<ArrayRef>>,
+}
+
+impl Partitions {
+    /// The partitions of files.
+    ///
+    /// # Errors
+    ///
+    /// - Corrupt: `partition_value.parse` for a text that is no value of its column.
+    /// - Unsupported: `partition_value.type`.
+    pub fn of_files<'a>(
+        snapshot: &Snapshot,
+        files: impl IntoIterator<Item = &'a Texts>,
+    ) -> Result<Self> {
+        let mode = snapshot.properties().column_mapping_mode;
+        let partition_columns = &snapshot.metadata().partition_columns;
+        let mut columns = Vec::with_capacity(partition_columns.len());
+        for name in partition_columns {
+            if let Some(field) = snapshot.schema().field(name) {
+                check_partition_column(field)?;
+                let in_log = field.name_in_files(mode)?.to_owned();
+                let typed = Arc::new(Field::new(&in_log, field.data_type.arrow_type(), true));
+                columns.push((name.clone(), (in_log, typed)));
+            }
+        }
+        let mut partitions = Self {
+            columns,
+            keys: HashSet::new(),
+            named: Vec::new(),
+        };
+        let (values, count) = partitions.parsed(files)?;
+        let Self { keys, named, .. } = &mut partitions;
+        each_row(&values, count, |row, key| {
+            if keys.insert(key.into()) && named.len() < MOST_NAMED {
+                named.push(values.iter().map(|column| column.slice(row, 1)).collect());
+            }
+        })
+        .map_err(misfit)?;
+        Ok(partitions)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Which of these files are in one of the partitions.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::of_files`].
+    pub fn hold_files<'a>(&self, files: impl IntoIterator<Item = &'a Texts>) -> Result<Vec<bool>> {
+        let (values, count) = self.parsed(files)?;
+        self.hold(&values, count)
+    }
+
+    /// Which of some rows are in one of the partitions.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `rows.partition` for a column that the rows lack, or have as another type.
+    pub fn hold_rows(&self, rows: &RecordBatch) -> Result<Vec<bool>> {
+        let column = |(name, (in_log, field)): &(String, (String, FieldRef))| {
+            rows.column_by_name(in_log)
+                .and_then(|values| cast(values, field.data_type()).ok())
+                .ok_or_else(|| {
+                    let message = format!(
+                        "the values of the partition column {name} are missing, or not of its type"
+                    );
+                    Error::invalid("rows.partition", message)
+                })
+        };
+        let values: Vec<ArrayRef> = self.columns.iter().map(column).collect::<Result<_>>()?;
+        self.hold(&values, rows.num_rows())
+    }
+
+    fn hold(&self, values: &[ArrayRef], count: usize) -> Result<Vec<bool>> {
+        let mut held = Vec::with_capacity(count);
+        each_row(values, count, |_, key| held.push(self.keys.contains(key))).map_err(misfit)?;
+        Ok(held)
+    }
+
+    /// The values of each partition column, one for each file, and the number of files.
+    fn parsed<'a>(
+        &self,
+        files: impl IntoIterator<Item = &'a Texts>,
+    ) -> Result<(Vec<ArrayRef>, usize)> {
+        let mut texts = string_map_builder();
+        for values in files {
+            for (name, value) in values {
+                texts.keys().append_value(name);
+                texts.values().append_option(value.as_ref());
+            }
+            texts.append(true).map_err(misfit)?;
+        }
+        let texts = texts.finish();
+        let columns: Vec<_> = self
+            .columns
+            .iter()
+            .map(|(_, typed)| typed.clone())
+            .collect();
+        let parsed = parse_partition_values(&texts, &columns, Unparsable::Refuse)?;
+        Ok((parsed.columns().to_vec(), texts.len()))
+    }
+
+    /// The predicate that is true of the rows of these partitions and no others; `None` where it would
+    /// be too long.
+    pub fn predicate(&self, snapshot: &Snapshot) -> Option<Predicate> {
+        if self.columns.is_empty() || self.keys.is_empty() || self.keys.len() > self.named.len() {
+            return None;
+        }
+        let partition = |values: &Vec<ArrayRef>| {
+            let columns = self.columns.iter().zip(values);
+            let equal = columns.map(|((name, _), value)| Predicate::equal(name, value));
+            Some(Predicate::all(equal.collect::<Option<_>>()?))
+        };
+        let partitions = self.named.iter().map(partition);
+        let predicate = Predicate::any(partitions.collect::<Option<_>>()?).ok()?;
+        predicate.bind(snapshot.schema()).ok().map(|_| predicate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_with_equal_values_come_together() {
+        let one = StringArray::from(vec![Some("a"), None, Some("a"), Some("b"), None]);
+        let other = StringArray::from(vec!["x", "x", "y", "x", "x"]);
+        let expected = vec![vec![0], vec![1, 4], vec![2], vec![3]];
+        assert_eq!(groups(&[one, other], 5), expected);
+    }
+}

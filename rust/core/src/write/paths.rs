@@ -1,0 +1,126 @@
+//! Where a file goes, and how the log writes that.
+//!
+//! Protocol: directories of partitions are a convention; only the values in the log count.
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use super::layout::{Layout, Purpose};
+use super::random::{new_id, random_bits};
+use crate::storage::URI_PATH;
+
+/// What Hive escapes in names and values of partitions.
+const HIVE: &AsciiSet = &CONTROLS
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'\'')
+    .add(b'*')
+    .add(b'/')
+    .add(b':')
+    .add(b'=')
+    .add(b'?')
+    .add(b'\\')
+    .add(b'{')
+    .add(b'[')
+    .add(b']')
+    .add(b'^');
+
+/// What is escaped: on Windows, as by Spark, also what names there may not hold, or not at the end.
+const ESCAPED: &AsciiSet = if cfg!(windows) {
+    &HIVE.add(b' ').add(b'<').add(b'>').add(b'|')
+} else {
+    HIVE
+};
+
+/// The name of a directory for null, and for the empty string.
+pub(crate) const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+impl Layout {
+    /// A new name for a file with these partition values.
+    pub(crate) fn path(&self, values: &[Option<&str>]) -> String {
+        let (above, kind) = match self.purpose {
+            Purpose::Data => ("", "part"),
+            Purpose::Changes => ("_change_data/", "cdc"),
+        };
+        let names = self.partitions.iter().map(|(_, name, _)| name.as_str());
+        let directory = if self.random_directories {
+            random_directory(self.prefix_length)
+        } else {
+            directory(names.zip(values.iter().copied()))
+        };
+        let (id, suffix) = (new_id(), self.suffix);
+        format!("{above}{directory}{kind}-00000-{id}.c000{suffix}.parquet")
+    }
+}
+
+/// The directory of a file, with a slash at the end; empty for the table root.
+fn directory<'a>(values: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> String {
+    let part = |(name, value): (&str, Option<&str>)| {
+        let value = value.filter(|value| !value.is_empty());
+        let value = value.map_or_else(|| NULL.to_owned(), escaped);
+        format!("{}={value}/", escaped(name))
+    };
+    values.map(part).collect()
+}
+
+fn random_directory(length: usize) -> String {
+    let digit = |_| char::from_digit(u32::try_from(random_bits() % 36).unwrap_or(0), 36);
+    let name: String = (0..length.min(64)).filter_map(digit).collect();
+    format!("{name}/")
+}
+
+/// Hive leaves letters of other scripts as they are.
+pub(crate) fn escaped(text: &str) -> String {
+    text.chars().fold(String::new(), |mut out, letter| {
+        let mut buffer = [0; 4];
+        let one: &str = letter.encode_utf8(&mut buffer);
+        if letter.is_ascii() {
+            out.extend(utf8_percent_encode(one, ESCAPED));
+        } else {
+            out.push(letter);
+        }
+        out
+    })
+}
+
+/// A path as the log has it.
+pub(crate) fn encoded(path: &str) -> String {
+    utf8_percent_encode(path, URI_PATH).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of the protocol digest: value `a b:c`, directory `p=a b%3Ac`, path `p=a%20b%253Ac`.
+    #[test]
+    fn values_are_escaped_twice() {
+        let found = directory([("p", Some("a b:c"))].into_iter());
+        if cfg!(windows) {
+            assert_eq!(found, "p=a%20b%3Ac/");
+            assert_eq!(encoded(&found), "p=a%2520b%253Ac/");
+        } else {
+            assert_eq!(found, "p=a b%3Ac/");
+            assert_eq!(encoded(&found), "p=a%20b%253Ac/");
+        }
+        let null = directory([("p", None), ("q=", Some("ä"))].into_iter());
+        assert_eq!(null, "p=__HIVE_DEFAULT_PARTITION__/q%3D=ä/");
+        assert_eq!(
+            directory([("p", Some(""))].into_iter()),
+            "p=__HIVE_DEFAULT_PARTITION__/"
+        );
+        assert_eq!(directory([].into_iter()), "");
+    }
+
+    #[test]
+    fn random_directories_have_the_length_asked_for() {
+        let found = random_directory(5);
+        assert_eq!(found.len(), 6);
+        assert!(
+            found
+                .trim_end_matches('/')
+                .chars()
+                .all(char::is_alphanumeric)
+        );
+    }
+}

@@ -1,0 +1,396 @@
+//! Statistics of a new file, accumulated batch by batch: counts, and bounds of the first columns.
+//!
+//! Protocol: "Per-file Statistics"; which columns, and how long text is cut, as in the reference
+//! implementation.
+
+use std::sync::Arc;
+
+use arrow_arith::aggregate::{max, max_string, min, min_string};
+use arrow_arith::boolean::is_null;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType,
+};
+use arrow_array::{
+    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, BooleanArray, Int64Array,
+    PrimitiveArray, RecordBatch, StringArray, StructArray,
+};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, TimeUnit};
+use arrow_select::concat::concat;
+use arrow_select::nullif::nullif;
+
+use super::columns::{is_void, misfit};
+use super::truncate::{lower_bound, upper_bound};
+use crate::codec::statistics::render_stats;
+use crate::error::Result;
+use crate::spec::column_path::parse_column_paths;
+use crate::spec::interval::MICROS_PER_DAY;
+use crate::spec::properties::ColumnMappingMode;
+use crate::spec::schema::{DataType, StructField};
+use crate::spec::{Metadata, Protocol};
+
+/// Years that every reader's parser takes: from 0001-01-01 to 9999-12-31.
+const DAYS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
+
+/// Which statistics the files of a table have.
+#[derive(Clone, Debug)]
+pub(super) struct StatisticsPlan {
+    pub(crate) columns: Vec<MeasuredColumn>,
+    /// UTF-16 units of text.
+    prefix: usize,
+    tight_bounds: bool,
+}
+
+/// A column of the files, or a part of one, by its place.
+#[derive(Clone, Debug)]
+pub(super) struct MeasuredColumn {
+    at: usize,
+    pub(crate) name: String,
+    pub(crate) kind: MeasuredKind,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum MeasuredKind {
+    Leaf { bounded: bool },
+    Struct(Vec<MeasuredColumn>),
+}
+
+/// Which leaves are left to be chosen.
+enum Chosen {
+    /// The next ones, this many.
+    First(usize),
+    /// Those below these paths of logical names, in lower case.
+    Named(Vec<Vec<String>>),
+}
+
+impl Chosen {
+    fn of(metadata: &Metadata) -> Self {
+        if let Some(text) = metadata.property("delta.dataSkippingStatsColumns") {
+            return Self::Named(parse_column_paths(&text.to_lowercase()));
+        }
+        let text = metadata.property("delta.dataSkippingNumIndexedCols");
+        let number: i64 = text.and_then(|text| text.trim().parse().ok()).unwrap_or(32);
+        Self::First(usize::try_from(number).unwrap_or(usize::MAX))
+    }
+
+    fn takes(&mut self, path: &[String]) -> bool {
+        match self {
+            Self::First(left) => {
+                let takes = *left > 0;
+                *left = left.saturating_sub(1);
+                takes
+            }
+            Self::Named(paths) => paths.iter().any(|named| path.starts_with(named)),
+        }
+    }
+}
+
+impl StatisticsPlan {
+    /// For files with these columns of the table.
+    pub(crate) fn new(
+        metadata: &Metadata,
+        protocol: &Protocol,
+        fields: &[&StructField],
+        mode: ColumnMappingMode,
+    ) -> Result<Self> {
+        let prefix = metadata
+            .property("delta.dataSkippingStringPrefixLength")
+            .and_then(|text| text.trim().parse().ok());
+        let mut chosen = Chosen::of(metadata);
+        Ok(Self {
+            columns: columns(fields.iter().copied(), mode, &mut Vec::new(), &mut chosen)?,
+            prefix: prefix.unwrap_or(32),
+            tight_bounds: protocol.is_supported("deletionVectors"),
+        })
+    }
+}
+
+fn columns<'a>(
+    fields: impl Iterator<Item = &'a StructField>,
+    mode: ColumnMappingMode,
+    path: &mut Vec<String>,
+    chosen: &mut Chosen,
+) -> Result<Vec<MeasuredColumn>> {
+    let mut found = Vec::new();
+    for (at, field) in fields.filter(|field| !is_void(field)).enumerate() {
+        path.push(field.name.to_lowercase());
+        let kind = match &field.data_type {
+            DataType::Struct(parts) => {
+                let parts = columns(parts.fields().iter(), mode, path, chosen)?;
+                (!parts.is_empty()).then_some(MeasuredKind::Struct(parts))
+            }
+            other => chosen.takes(path).then(|| MeasuredKind::Leaf {
+                bounded: other.has_order(),
+            }),
+        };
+        path.pop();
+        if let Some(kind) = kind {
+            let name = field.name_in_files(mode)?.to_owned();
+            found.push(MeasuredColumn { at, name, kind });
+        }
+    }
+    Ok(found)
+}
+
+/// What is known of the rows that a file has so far.
+#[derive(Debug)]
+pub(super) struct Statistics {
+    pub(crate) rows: usize,
+    pub(crate) columns: Vec<Accumulator>,
+}
+
+#[derive(Debug)]
+pub(super) enum Accumulator {
+    Leaf {
+        nulls: usize,
+        bounds: MeasuredBounds,
+    },
+    Struct(Vec<Accumulator>),
+    /// Not even how many there are.
+    Unknown,
+}
+
+/// The least and the greatest value so far.
+#[derive(Debug)]
+pub(super) enum MeasuredBounds {
+    /// There is no order, or a value that statistics cannot hold: a NaN, a year beyond 9999.
+    Nothing,
+    NoValueYet,
+    Bounds(ArrayRef, ArrayRef),
+}
+
+impl Statistics {
+    pub(crate) fn new(plan: &StatisticsPlan) -> Self {
+        Self {
+            rows: 0,
+            columns: plan.columns.iter().map(nothing_yet).collect(),
+        }
+    }
+
+    /// Takes in rows, which have the columns of the file.
+    pub(crate) fn take(&mut self, plan: &StatisticsPlan, rows: &RecordBatch) -> Result<()> {
+        self.rows += rows.num_rows();
+        for (column, accumulator) in plan.columns.iter().zip(&mut self.columns) {
+            if let Some(values) = rows.columns().get(column.at) {
+                accumulate(column, accumulator, values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The statistics as the log has them.
+    pub(crate) fn json(self, plan: &StatisticsPlan) -> Result<String> {
+        let mut parts = Parts::default();
+        for (column, accumulator) in plan.columns.iter().zip(self.columns) {
+            put(column, accumulator, plan.prefix, &mut parts)?;
+        }
+        let rows = i64::try_from(self.rows).unwrap_or(i64::MAX);
+        let mut all = vec![named("numRecords", Arc::new(Int64Array::from(vec![rows])))];
+        if plan.tight_bounds {
+            let yes: ArrayRef = Arc::new(BooleanArray::from(vec![true]));
+            all.push(named("tightBounds", yes));
+        }
+        let parts = [
+            ("minValues", parts.min),
+            ("maxValues", parts.max),
+            ("nullCount", parts.nulls),
+        ];
+        for (name, part) in parts.into_iter().filter(|(_, part)| !part.is_empty()) {
+            all.push(named(name, Arc::new(one_row(part)?)));
+        }
+        Ok(render_stats(&one_row(all)?)?.value(0).to_owned())
+    }
+}
+
+fn nothing_yet(column: &MeasuredColumn) -> Accumulator {
+    match &column.kind {
+        MeasuredKind::Struct(parts) => Accumulator::Struct(parts.iter().map(nothing_yet).collect()),
+        MeasuredKind::Leaf { bounded } => Accumulator::Leaf {
+            nulls: 0,
+            bounds: if *bounded {
+                MeasuredBounds::NoValueYet
+            } else {
+                MeasuredBounds::Nothing
+            },
+        },
+    }
+}
+
+/// Recurses along structs, as deep as the table's schema.
+fn accumulate(
+    column: &MeasuredColumn,
+    accumulator: &mut Accumulator,
+    values: &ArrayRef,
+) -> Result<()> {
+    match (&column.kind, accumulator) {
+        (MeasuredKind::Struct(parts), Accumulator::Struct(known)) => {
+            let Some(structure) = values.as_struct_opt() else {
+                return Ok(());
+            };
+            let absent = is_null(values).map_err(misfit)?;
+            for (part, known) in parts.iter().zip(known) {
+                let Some(values) = structure.columns().get(part.at) else {
+                    continue;
+                };
+                // a part of nothing is nothing
+                if structure.null_count() > 0 {
+                    accumulate(part, known, &nullif(values, &absent).map_err(misfit)?)?;
+                } else {
+                    accumulate(part, known, values)?;
+                }
+            }
+        }
+        (MeasuredKind::Leaf { .. }, Accumulator::Leaf { nulls, bounds }) => {
+            *nulls += values.logical_null_count();
+            if !matches!(bounds, MeasuredBounds::Nothing) && values.null_count() < values.len() {
+                let before = std::mem::replace(bounds, MeasuredBounds::Nothing);
+                *bounds = joined(before, values)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+pub(super) fn joined(before: MeasuredBounds, values: &ArrayRef) -> Result<MeasuredBounds> {
+    let Some((least, greatest)) = extremes(values) else {
+        return Ok(MeasuredBounds::Nothing);
+    };
+    let MeasuredBounds::Bounds(before_least, before_greatest) = before else {
+        return Ok(MeasuredBounds::Bounds(least, greatest));
+    };
+    let least = concat(&[&before_least, &least]).map_err(misfit)?;
+    let greatest = concat(&[&before_greatest, &greatest]).map_err(misfit)?;
+    let (least, greatest) = (extremes(&least), extremes(&greatest));
+    Ok(match (least, greatest) {
+        (Some((least, _)), Some((_, greatest))) => MeasuredBounds::Bounds(least, greatest),
+        _ => MeasuredBounds::Nothing,
+    })
+}
+
+/// The least and the greatest of some values, not all of them null.
+fn extremes(values: &ArrayRef) -> Option<(ArrayRef, ArrayRef)> {
+    match values.data_type() {
+        ArrowType::Int8 => of::<Int8Type>(values, |_| true),
+        ArrowType::Int16 => of::<Int16Type>(values, |_| true),
+        ArrowType::Int32 => of::<Int32Type>(values, |_| true),
+        ArrowType::Int64 => of::<Int64Type>(values, |_| true),
+        ArrowType::Date32 => of::<Date32Type>(values, |day| DAYS.contains(&day)),
+        ArrowType::Decimal128(..) => of::<Decimal128Type>(values, |_| true),
+        ArrowType::Timestamp(TimeUnit::Microsecond, _) => {
+            of::<TimestampMicrosecondType>(values, |micros| {
+                i32::try_from(micros.div_euclid(MICROS_PER_DAY))
+                    .is_ok_and(|day| DAYS.contains(&day))
+            })
+        }
+        // a NaN is greater than everything, and most readers do not know that
+        ArrowType::Float32 => {
+            let numbers = values.as_primitive::<Float32Type>();
+            let any_nan = numbers.iter().flatten().any(f32::is_nan);
+            (!any_nan).then(|| of::<Float32Type>(values, |_| true))?
+        }
+        ArrowType::Float64 => {
+            let numbers = values.as_primitive::<Float64Type>();
+            let any_nan = numbers.iter().flatten().any(f64::is_nan);
+            (!any_nan).then(|| of::<Float64Type>(values, |_| true))?
+        }
+        ArrowType::Utf8 => {
+            let texts = values.as_string::<i32>();
+            let one = |text: Option<&str>| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
+            Some((one(min_string(texts)), one(max_string(texts))))
+        }
+        _ => None,
+    }
+}
+
+fn of<T: ArrowPrimitiveType>(
+    values: &ArrayRef,
+    tells: impl Fn(T::Native) -> bool,
+) -> Option<(ArrayRef, ArrayRef)>
+where
+    T::Native: ArrowNativeTypeOp,
+{
+    let numbers = values.as_primitive_opt::<T>()?;
+    let (least, greatest) = (min(numbers)?, max(numbers)?);
+    if !tells(least) || !tells(greatest) {
+        return None;
+    }
+    let one = |value: T::Native| -> ArrayRef {
+        let array = PrimitiveArray::<T>::from_iter_values([value]);
+        Arc::new(array.with_data_type(values.data_type().clone()))
+    };
+    Some((one(least), one(greatest)))
+}
+
+/// Columns of the three structs; what is absent is left out.
+type Named = Vec<(FieldRef, ArrayRef)>;
+
+#[derive(Default)]
+struct Parts {
+    min: Named,
+    max: Named,
+    nulls: Named,
+}
+
+fn put(
+    column: &MeasuredColumn,
+    accumulator: Accumulator,
+    prefix: usize,
+    parts: &mut Parts,
+) -> Result<()> {
+    let name = &column.name;
+    match (&column.kind, accumulator) {
+        (MeasuredKind::Struct(columns), Accumulator::Struct(known)) => {
+            let mut below = Parts::default();
+            for (column, accumulator) in columns.iter().zip(known) {
+                put(column, accumulator, prefix, &mut below)?;
+            }
+            for (from, to) in [
+                (below.min, &mut parts.min),
+                (below.max, &mut parts.max),
+                (below.nulls, &mut parts.nulls),
+            ] {
+                if !from.is_empty() {
+                    to.push(named(name, Arc::new(one_row(from)?)));
+                }
+            }
+        }
+        (MeasuredKind::Leaf { .. }, Accumulator::Leaf { nulls, bounds }) => {
+            let nulls = i64::try_from(nulls).unwrap_or(i64::MAX);
+            let nulls: ArrayRef = Arc::new(Int64Array::from(vec![nulls]));
+            parts.nulls.push(named(name, nulls));
+            if let MeasuredBounds::Bounds(least, greatest) = bounds {
+                let least = cut(least, |text| lower_bound(text, prefix));
+                let greatest = cut(greatest, |text| upper_bound(text, prefix));
+                parts.min.extend(least.map(|least| named(name, least)));
+                parts
+                    .max
+                    .extend(greatest.map(|greatest| named(name, greatest)));
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Texts are cut, other values stay; `None` where there is no such text.
+fn cut(value: ArrayRef, short: impl Fn(&str) -> Option<String>) -> Option<ArrayRef> {
+    match value.as_string_opt::<i32>() {
+        Some(texts) => {
+            let text = short(texts.value(0))?;
+            Some(Arc::new(StringArray::from(vec![text])))
+        }
+        None => Some(value),
+    }
+}
+
+fn named(name: &str, values: ArrayRef) -> (FieldRef, ArrayRef) {
+    let field = Field::new(name, values.data_type().clone(), true);
+    (Arc::new(field), values)
+}
+
+fn one_row(columns: Named) -> Result<StructArray> {
+    let (fields, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    StructArray::try_new(Fields::from(fields), columns, None).map_err(misfit)
+}

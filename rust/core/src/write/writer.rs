@@ -1,0 +1,326 @@
+//! Rows into files: one open file for each partition, closed when it is large enough, or when the open
+//! ones together hold too much memory.
+//!
+//! Nothing here commits. What was written goes away again, unless it is kept.
+
+use std::collections::BTreeMap;
+use std::mem::take;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use super::encode::{ParquetFile, side_by_side};
+use super::layout::{Layout, Purpose};
+use super::partitions::Values;
+use super::paths::encoded;
+use super::statistics::Statistics;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::storage::now;
+use crate::storage::{interrupt, pool};
+use crate::write::StagedFile;
+use crate::write::actions::{AddFile, CdcFile, Texts};
+
+/// Bytes of all open files together.
+const OPEN_BYTES: usize = 256 << 20;
+/// Rows that are written at a time.
+const STEP: usize = 64 << 10;
+
+/// How files are written.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteOptions {
+    /// Bytes after which a file is closed.
+    pub target_file_size: usize,
+    /// Whether a file is on disk when it is said to be written.
+    pub durable: bool,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            target_file_size: 128 << 20,
+            durable: true,
+        }
+    }
+}
+
+/// Files that were written; they go away with this value unless they are kept.
+#[derive(Debug)]
+pub struct WrittenFiles {
+    source: Source,
+    files: Vec<StagedFile>,
+    /// What to commit.
+    pub adds: Vec<AddFile>,
+    /// Change data files to commit.
+    pub cdcs: Vec<CdcFile>,
+    /// Rows in files of the table.
+    pub rows: u64,
+    /// Bytes of files of the table.
+    pub bytes: u64,
+    /// Bytes of change data files.
+    pub change_bytes: u64,
+}
+
+impl WrittenFiles {
+    /// None yet.
+    pub fn new(source: &Source) -> Self {
+        Self {
+            source: source.clone(),
+            files: Vec::new(),
+            adds: Vec::new(),
+            cdcs: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            change_bytes: 0,
+        }
+    }
+
+    /// Puts one file of any kind, which goes the way of the others.
+    pub(crate) fn put(&mut self, path: String, bytes: &[u8], durable: bool) -> Result<()> {
+        let storage = &self.source.storage;
+        // an error may come too late for the file: it is known before it is tried
+        self.files.push(StagedFile {
+            path: path.clone(),
+            size: Some(bytes.len() as u64),
+            written: now(),
+        });
+        let made = if durable {
+            storage.put_if_absent(&path, bytes)?
+        } else {
+            storage.put_if_absent_unsynced(&path, bytes)?
+        };
+        // the name is random: what is there and equal is what an answer that was lost has made
+        let same = || {
+            let there = storage.read_at_most(&path, bytes.len() as u64);
+            there.is_ok_and(|there| there == bytes)
+        };
+        if made || same() {
+            return Ok(());
+        }
+        self.files.pop(); // somebody else's
+        let message = "there is a file of this name already, although the name is random";
+        Err(Error::storage("rows.file_exists", message).at_path(path))
+    }
+
+    /// Files that another process wrote, and that no commit names yet.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: a path that leads out of the table.
+    pub fn adopted(source: &Source, adds: Vec<AddFile>) -> Result<Self> {
+        let mut adopted = Self::new(source);
+        for file in &adds {
+            adopted.files.push(StagedFile::of(source, file)?);
+            adopted.bytes += u64::try_from(file.size).unwrap_or(0);
+            adopted.rows += file.num_records().map_or(0, i64::unsigned_abs);
+        }
+        adopted.adds = adds;
+        Ok(adopted)
+    }
+
+    /// Takes over the files of another write.
+    pub fn join(&mut self, mut other: Self) {
+        self.files.append(&mut other.files);
+        self.adds.append(&mut other.adds);
+        self.cdcs.append(&mut other.cdcs);
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+        self.change_bytes += other.change_bytes;
+    }
+
+    /// All files, for the transaction that commits them.
+    pub fn files(&self) -> &[StagedFile] {
+        &self.files
+    }
+
+    /// The files stay where they are.
+    pub fn keep(mut self) {
+        self.files.clear();
+    }
+}
+
+impl Drop for WrittenFiles {
+    fn drop(&mut self) {
+        for file in &self.files {
+            let _first_error_counts = self.source.storage.delete(&[&file.path]);
+        }
+    }
+}
+
+/// Writes rows of one layout.
+#[derive(Debug)]
+pub struct RowWriter {
+    layout: Arc<Layout>,
+    options: WriteOptions,
+    open: BTreeMap<Values, OpenFile>,
+}
+
+struct OpenFile {
+    file: ParquetFile,
+    statistics: Statistics,
+    rows: u64,
+}
+
+impl std::fmt::Debug for OpenFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OpenFile({} rows)", self.rows)
+    }
+}
+
+impl OpenFile {
+    fn new(layout: &Layout, options: WriteOptions) -> Result<Self> {
+        Ok(Self {
+            file: ParquetFile::new(layout, options.target_file_size)?,
+            statistics: Statistics::new(&layout.statistics),
+            rows: 0,
+        })
+    }
+
+    fn write(&mut self, layout: &Layout, rows: &RecordBatch) -> Result<()> {
+        self.rows += rows.num_rows() as u64;
+        if layout.purpose != Purpose::Data {
+            return self.file.write(rows);
+        }
+        let Self {
+            file, statistics, ..
+        } = self;
+        let mut encode = || file.write(rows);
+        let mut accumulate = || statistics.take(&layout.statistics, rows);
+        let (encoded, accumulated) = if side_by_side(rows.num_rows(), rows.num_columns()) {
+            pool::pool()?.join(encode, accumulate)
+        } else {
+            (encode(), accumulate())
+        };
+        encoded.and(accumulated)
+    }
+}
+
+impl RowWriter {
+    /// For files of this layout.
+    pub fn new(layout: Arc<Layout>, options: WriteOptions) -> Self {
+        Self {
+            layout,
+            options,
+            open: BTreeMap::new(),
+        }
+    }
+
+    /// The columns of rows to write: those of the table under their logical names, all of which may be
+    /// null here, then those beside them.
+    pub fn lenient(&self) -> SchemaRef {
+        Arc::clone(&self.layout.rows)
+    }
+
+    /// Takes rows of the layout's schema.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `rows.partition`, `rows.type`. Storage.
+    pub fn write(&mut self, rows: &RecordBatch, written: &mut WrittenFiles) -> Result<()> {
+        let mut from = 0;
+        while from < rows.num_rows() {
+            interrupt::check()?;
+            let step = rows.slice(from, STEP.min(rows.num_rows() - from));
+            from += step.num_rows();
+            for (values, part) in self.layout.divided(&step)? {
+                self.write_part(values, &part, written)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_part(
+        &mut self,
+        values: Values,
+        rows: &RecordBatch,
+        written: &mut WrittenFiles,
+    ) -> Result<()> {
+        let rows = self.layout.as_in_files(rows)?;
+        let file = match self.open.get_mut(&values) {
+            Some(file) => file,
+            None => {
+                let file = OpenFile::new(&self.layout, self.options)?;
+                self.open.entry(values.clone()).or_insert(file)
+            }
+        };
+        file.write(&self.layout, &rows)?;
+        if file.file.length() >= self.options.target_file_size {
+            return self.close(&values, written);
+        }
+        let buffered: usize = self.open.values().map(|open| open.file.memory()).sum();
+        if buffered > OPEN_BYTES && self.open.len() > 1 {
+            let largest = self.open.iter().max_by_key(|(_, open)| open.file.length());
+            if let Some(largest) = largest.map(|(values, _)| values.clone()) {
+                return self.close(&largest, written);
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, values: &Values, written: &mut WrittenFiles) -> Result<()> {
+        match self.open.remove(values) {
+            Some(file) => self.finish_one(values, file, written),
+            None => Ok(()),
+        }
+    }
+
+    fn finish_one(
+        &self,
+        values: &Values,
+        file: OpenFile,
+        written: &mut WrittenFiles,
+    ) -> Result<()> {
+        let layout = &*self.layout;
+        let bytes = file.file.finish()?;
+        let texts: Vec<Option<&str>> = values.iter().map(Option::as_deref).collect();
+        let path = layout.path(&texts);
+        let size = bytes.len() as u64;
+        let partition_values: Texts = layout
+            .partitions
+            .iter()
+            .zip(values)
+            .map(|((.., name), value)| (name.clone(), value.clone()))
+            .collect();
+        written.put(path.clone(), &bytes, self.options.durable)?;
+        let (path, length) = (encoded(&path), i64::try_from(size).unwrap_or(i64::MAX));
+        match layout.purpose {
+            Purpose::Data => {
+                written.rows += file.rows;
+                written.bytes += size;
+                written.adds.push(AddFile {
+                    path,
+                    partition_values,
+                    size: length,
+                    modification_time: now(),
+                    data_change: true,
+                    stats: Some(file.statistics.json(&layout.statistics)?),
+                    ..AddFile::default()
+                });
+            }
+            Purpose::Changes => {
+                written.change_bytes += size;
+                written.cdcs.push(CdcFile {
+                    path,
+                    partition_values,
+                    size: length,
+                    ..CdcFile::default()
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes what is open.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowWriter::write`].
+    pub fn finish(&mut self, written: &mut WrittenFiles) -> Result<()> {
+        for (values, file) in take(&mut self.open) {
+            interrupt::check()?;
+            self.finish_one(&values, file, written)?;
+        }
+        Ok(())
+    }
+}
