@@ -16,7 +16,7 @@ from typing import Any
 
 import engines
 
-from deltareplay import _units as units
+from deltareplay._support import units
 from deltareplay.viz import page
 from deltareplay.viz.charts import WIDTH, legend
 from deltareplay.viz.html import Html, join, tag

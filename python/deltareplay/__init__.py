@@ -11,41 +11,41 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deltareplay._change_split import ChangeSplit
-    from deltareplay._changes import Changes
-    from deltareplay._checkpoint import Checkpoint
-    from deltareplay._cleanup_log import LogCleanup
-    from deltareplay._compact_log import CompactedLog
-    from deltareplay._convert import convert
+    from deltareplay._changes.change_split import ChangeSplit
+    from deltareplay._changes.changes import Changes
+    from deltareplay._changes.follow import Follow
+    from deltareplay._changes.micro_batch import MicroBatch
     from deltareplay._deletion_vector import DeletionVector
-    from deltareplay._filter_at import filter_at
-    from deltareplay._filters import Filter
-    from deltareplay._finding import Finding
-    from deltareplay._follow import Follow
-    from deltareplay._lit import lit
-    from deltareplay._log_warning import LogWarning
-    from deltareplay._merge import Merge
-    from deltareplay._metadata import Metadata
-    from deltareplay._micro_batch import MicroBatch
+    from deltareplay._expressions.filter_at import filter_at
+    from deltareplay._expressions.filters import Filter
+    from deltareplay._expressions.lit import lit
     from deltareplay._native import __version__
-    from deltareplay._optimize_log import LogAdvice
-    from deltareplay._progress import Progress, progress
-    from deltareplay._protocol import Obstacle, Protocol
-    from deltareplay._replay_piece import ReplayPiece
-    from deltareplay._replay_plan import ReplayPlan
-    from deltareplay._replay_tail import ReplayTail
-    from deltareplay._restore import Restored
-    from deltareplay._scan import Scan
-    from deltareplay._skipped_file import SkippedFile
-    from deltareplay._snapshot import Snapshot
-    from deltareplay._snapshot_diff import SnapshotDiff
-    from deltareplay._split import Split
-    from deltareplay._table import Table, create_table, is_table
-    from deltareplay._transaction import Transaction
-    from deltareplay._vacuum import Vacuumed
-    from deltareplay._verify import Verification
-    from deltareplay._write import write
-    from deltareplay._written import Written
+    from deltareplay._protocol.metadata import Metadata
+    from deltareplay._protocol.protocol import Obstacle, Protocol
+    from deltareplay._snapshot.log_warning import LogWarning
+    from deltareplay._snapshot.replay_piece import ReplayPiece
+    from deltareplay._snapshot.replay_plan import ReplayPlan
+    from deltareplay._snapshot.replay_tail import ReplayTail
+    from deltareplay._snapshot.scan import Scan
+    from deltareplay._snapshot.skipped_file import SkippedFile
+    from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay._snapshot.snapshot_diff import SnapshotDiff
+    from deltareplay._snapshot.split import Split
+    from deltareplay._support.progress import Progress, progress
+    from deltareplay._table.checkpoint import Checkpoint
+    from deltareplay._table.cleanup_log import LogCleanup
+    from deltareplay._table.compact_log import CompactedLog
+    from deltareplay._table.convert import convert
+    from deltareplay._table.finding import Finding
+    from deltareplay._table.merge import Merge
+    from deltareplay._table.optimize_log import LogAdvice
+    from deltareplay._table.restore import Restored
+    from deltareplay._table.table import Table, create_table, is_table
+    from deltareplay._table.vacuum import Vacuumed
+    from deltareplay._table.verify import Verification
+    from deltareplay._table.write import write
+    from deltareplay._transaction.transaction import Transaction
+    from deltareplay._transaction.written import Written
     from deltareplay.exceptions import (
         CommitConflictError,
         CommitStateUnknownError,
@@ -115,55 +115,55 @@ if not TYPE_CHECKING:
     # A name is imported when it is first used: the command, its completion and those who need one
     # module of this package do not wait for pyarrow.
     _MODULES = {
-        "ChangeSplit": "_change_split",
-        "Changes": "_changes",
-        "Checkpoint": "_checkpoint",
+        "ChangeSplit": "_changes.change_split",
+        "Changes": "_changes.changes",
+        "Checkpoint": "_table.checkpoint",
         "CommitConflictError": "exceptions",
         "CommitStateUnknownError": "exceptions",
-        "CompactedLog": "_compact_log",
+        "CompactedLog": "_table.compact_log",
         "CorruptTableError": "exceptions",
         "DeletionVector": "_deletion_vector",
         "DeltaReplayError": "exceptions",
         "DeltaReplayWarning": "exceptions",
-        "Filter": "_filters",
-        "Finding": "_finding",
-        "Follow": "_follow",
+        "Filter": "_expressions.filters",
+        "Finding": "_table.finding",
+        "Follow": "_changes.follow",
         "InvalidArgumentError": "exceptions",
-        "LogAdvice": "_optimize_log",
-        "LogCleanup": "_cleanup_log",
-        "LogWarning": "_log_warning",
-        "Merge": "_merge",
-        "Metadata": "_metadata",
-        "MicroBatch": "_micro_batch",
-        "Obstacle": "_protocol",
-        "Progress": "_progress",
-        "Protocol": "_protocol",
-        "ReplayPiece": "_replay_piece",
-        "ReplayPlan": "_replay_plan",
-        "ReplayTail": "_replay_tail",
-        "Restored": "_restore",
-        "Scan": "_scan",
-        "SkippedFile": "_skipped_file",
-        "Snapshot": "_snapshot",
-        "SnapshotDiff": "_snapshot_diff",
-        "Split": "_split",
+        "LogAdvice": "_table.optimize_log",
+        "LogCleanup": "_table.cleanup_log",
+        "LogWarning": "_snapshot.log_warning",
+        "Merge": "_table.merge",
+        "Metadata": "_protocol.metadata",
+        "MicroBatch": "_changes.micro_batch",
+        "Obstacle": "_protocol.protocol",
+        "Progress": "_support.progress",
+        "Protocol": "_protocol.protocol",
+        "ReplayPiece": "_snapshot.replay_piece",
+        "ReplayPlan": "_snapshot.replay_plan",
+        "ReplayTail": "_snapshot.replay_tail",
+        "Restored": "_table.restore",
+        "Scan": "_snapshot.scan",
+        "SkippedFile": "_snapshot.skipped_file",
+        "Snapshot": "_snapshot.snapshot",
+        "SnapshotDiff": "_snapshot.snapshot_diff",
+        "Split": "_snapshot.split",
         "StorageError": "exceptions",
-        "Table": "_table",
+        "Table": "_table.table",
         "TableNotFoundError": "exceptions",
-        "Transaction": "_transaction",
+        "Transaction": "_transaction.transaction",
         "UnsupportedFeatureError": "exceptions",
-        "Vacuumed": "_vacuum",
-        "Verification": "_verify",
+        "Vacuumed": "_table.vacuum",
+        "Verification": "_table.verify",
         "VersionNotFoundError": "exceptions",
-        "Written": "_written",
+        "Written": "_transaction.written",
         "__version__": "_native",
-        "convert": "_convert",
-        "create_table": "_table",
-        "filter_at": "_filter_at",
-        "is_table": "_table",
-        "lit": "_lit",
-        "progress": "_progress",
-        "write": "_write",
+        "convert": "_table.convert",
+        "create_table": "_table.table",
+        "filter_at": "_expressions.filter_at",
+        "is_table": "_table.table",
+        "lit": "_expressions.lit",
+        "progress": "_support.progress",
+        "write": "_table.write",
     }
 
     def __getattr__(name):

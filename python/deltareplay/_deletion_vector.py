@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay._arguments import checked_methods
+from deltareplay._support.arguments import checked_methods
 from deltareplay.exceptions import InvalidArgumentError
 
 

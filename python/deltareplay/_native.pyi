@@ -6,8 +6,8 @@ from typing import Any, final
 
 from typing_extensions import CapsuleType
 
-from deltareplay._filters import Filter
-from deltareplay._row_sources import ArrowStream
+from deltareplay._arrow.row_sources import ArrowStream
+from deltareplay._expressions.filters import Filter
 from deltareplay.catalogs import Catalog
 
 __all__ = [

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
-from deltareplay import _arguments
 from deltareplay import spark as dr_spark
+from deltareplay._support import arguments as _arguments
 
 SCHEMA = pa.schema({"id": pa.int64(), "s": pa.string(), "part": pa.string()})
 ROWS = pa.table({"id": [1, 2], "s": ["a", "b"], "part": ["x", "y"]})

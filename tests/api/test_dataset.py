@@ -16,8 +16,8 @@ import pytest
 from support.files import local_path
 
 import deltareplay as dr
-from deltareplay._arrow_expressions import ArrowExpression
-from deltareplay._dataset import RowsDataset
+from deltareplay._arrow.arrow_expressions import ArrowExpression
+from deltareplay._snapshot.dataset import RowsDataset
 
 DAY = datetime.date(2026, 1, 1)
 AT = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.timezone.utc)

@@ -16,7 +16,7 @@ from support.writing import MODES, actions, bodies
 
 import deltareplay as dr
 from deltareplay import _native
-from deltareplay._written import options
+from deltareplay._transaction.written import options
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.float64())])
 METRICS = {

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
-from deltareplay._uris import without_secrets
+from deltareplay._support.uris import without_secrets
 from deltareplay.spark.format import options, sink_options
 from deltareplay.spark.storage.hadoop_path import root_in_spark
 

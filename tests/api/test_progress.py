@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 import deltareplay as dr
-from deltareplay import _progress
+from deltareplay._support import progress as _progress
 
 pty = pytest.importorskip("pty", reason="terminals of this kind are not on this system")
 

@@ -12,7 +12,7 @@ import pytest
 
 import deltareplay as dr
 import deltareplay.spark as dr_spark
-from deltareplay import _renamed
+from deltareplay._table import renamed as _renamed
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
 ROWS = [{"id": 1, "p": "a"}, {"id": 2, "p": "b"}]

@@ -10,7 +10,7 @@ from support.shuffling import shuffled
 
 import deltareplay as dr
 from deltareplay import _native
-from deltareplay._readers import reader
+from deltareplay._support.readers import reader
 
 
 def planned(rows: dr.Table) -> Any:

@@ -184,7 +184,7 @@ def test_a_filter_of_the_caller_is_quoted_with_a_caret(hostile: logs.LogBuilder)
 def test_warnings_and_the_logger(
     hostile: logs.LogBuilder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from deltareplay._warnings import warn
+    from deltareplay._support.warnings import warn
 
     caplog.set_level(logging.DEBUG, "deltareplay")
     with warnings.catch_warnings(record=True) as told:

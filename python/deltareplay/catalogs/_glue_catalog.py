@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from deltareplay._arguments import checked_methods
+from deltareplay._support.arguments import checked_methods
 from deltareplay.catalogs._credentials import Credentials
 from deltareplay.catalogs._glue_errors import refused
 from deltareplay.catalogs._glue_storage import GlueStorage, credentials_of

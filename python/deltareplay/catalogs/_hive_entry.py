@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from deltareplay._uris import CATALOG_SCHEMES
+from deltareplay._support.uris import CATALOG_SCHEMES
 from deltareplay.exceptions import TableNotFoundError
 
 #: Where writers say what a table is: Spark and Trino the first, Athena the second, crawlers the

@@ -6,7 +6,7 @@ import os
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from deltareplay._arguments import checked_methods
+from deltareplay._support.arguments import checked_methods
 from deltareplay.catalogs._hive_entry import HiveEntry
 from deltareplay.catalogs._located import Located
 from deltareplay.catalogs._names import parts_of

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from deltareplay import _log
+from deltareplay._support import log as _log
 from deltareplay.catalogs._timely import timely_opener
 from deltareplay.exceptions import InvalidArgumentError, StorageError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltareplay._uris import CATALOG_SCHEMES
+from deltareplay._support.uris import CATALOG_SCHEMES
 
 #: What the core counts with.
 _MOST = 2**63 - 1

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from deltareplay._metadata import Metadata
-from deltareplay._protocol import Protocol
+from deltareplay._protocol.metadata import Metadata
+from deltareplay._protocol.protocol import Protocol
 
 #: What a catalog says to a staged commit.
 Ratification = Literal["ratified", "taken", "publish-first"]

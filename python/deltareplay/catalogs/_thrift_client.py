@@ -6,7 +6,7 @@ import socket
 import time
 from typing import Any
 
-from deltareplay import _log
+from deltareplay._support import log as _log
 from deltareplay.catalogs import _thrift
 
 #: More bytes than that are no entry of a table.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from deltareplay._arguments import checked_methods
+from deltareplay._support.arguments import checked_methods
 from deltareplay.catalogs._located import Located
 from deltareplay.catalogs._names import parts_of
 from deltareplay.catalogs._rest import RestClient

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from deltareplay._metadata import Metadata
-from deltareplay._protocol import Protocol
+from deltareplay._protocol.metadata import Metadata
+from deltareplay._protocol.protocol import Protocol
 from deltareplay.catalogs._rest import Json
 
 _KEYS = {

@@ -20,8 +20,8 @@ from deltareplay.exceptions import DeltaReplayError
 if TYPE_CHECKING:
     import datetime
 
-    from deltareplay._metadata import Metadata
-    from deltareplay._protocol import Protocol
+    from deltareplay._protocol.metadata import Metadata
+    from deltareplay._protocol.protocol import Protocol
 
 
 class UnityStaging:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from deltareplay._units import whole
+from deltareplay._support.units import whole
 from deltareplay.cli._format import plain
 from deltareplay.cli._output import Column, Output
 from deltareplay.cli._records import records

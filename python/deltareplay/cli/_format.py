@@ -9,8 +9,8 @@ import math
 import re
 from typing import Any
 
-from deltareplay import _units as units
 from deltareplay._names import INVISIBLE, shown
+from deltareplay._support import units
 
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)

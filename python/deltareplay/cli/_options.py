@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deltareplay._units import whole
+from deltareplay._support.units import whole
 
 Version = Annotated[
     int | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deltareplay._schema_text import leaves
+from deltareplay._arrow.schema_text import leaves
 from deltareplay.cli._options import Timestamp, Version
 from deltareplay.cli._output import Column
 from deltareplay.cli._records import records

@@ -10,9 +10,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from deltareplay import _units as units
-from deltareplay._clustering import clustering_columns
-from deltareplay._schema_text import leaves
+from deltareplay._arrow.schema_text import leaves
+from deltareplay._snapshot.clustering import clustering_columns
+from deltareplay._support import units
 from deltareplay.cli import _commits, _findings
 from deltareplay.cli._format import count, counted, instant, plain, size
 from deltareplay.cli._options import Timestamp, Version

@@ -79,7 +79,7 @@ class Request:
     @property
     def safe_uri(self) -> str:
         """The URI for printing: without a user, a password or a signature."""
-        from deltareplay._uris import without_secrets
+        from deltareplay._support.uris import without_secrets
 
         return without_secrets(self.table.uri)
 
@@ -90,7 +90,7 @@ class Request:
 
 def _named(uri: str) -> str:
     """The table for a shell, as the user named it, without secrets."""
-    from deltareplay._uris import without_secrets
+    from deltareplay._support.uris import without_secrets
 
     return shlex.quote(without_secrets(uri))
 

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from deltareplay import _units as units
-from deltareplay._uris import without_secrets
+from deltareplay._support import units
+from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz.facts import Facts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime, timezone
 
-from deltareplay import _units as units
+from deltareplay._support import units
 
 #: Steps of a time axis: months, or milliseconds.
 _MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltareplay._units import FIRST_MOMENT, LAST_MOMENT
+from deltareplay._support.units import FIRST_MOMENT, LAST_MOMENT
 from deltareplay.viz.kernels import pc
 
 _SECOND = 1000

@@ -12,21 +12,21 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from deltareplay import _units as units
-from deltareplay._uris import without_secrets
+from deltareplay._support import units
+from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import DeltaReplayError, DeltaReplayWarning
 from deltareplay.viz.html import Content, Html, clip, join, tag
 from deltareplay.viz.live_files import columns_of, fields_of
 
 if TYPE_CHECKING:
-    from deltareplay._changes import Changes
-    from deltareplay._protocol import Obstacle, Protocol
-    from deltareplay._replay_plan import ReplayPlan
-    from deltareplay._scan import Scan
-    from deltareplay._snapshot import Snapshot
-    from deltareplay._snapshot_diff import SnapshotDiff
-    from deltareplay._table import Table
-    from deltareplay._verify import Verification
+    from deltareplay._changes.changes import Changes
+    from deltareplay._protocol.protocol import Obstacle, Protocol
+    from deltareplay._snapshot.replay_plan import ReplayPlan
+    from deltareplay._snapshot.scan import Scan
+    from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay._snapshot.snapshot_diff import SnapshotDiff
+    from deltareplay._table.table import Table
+    from deltareplay._table.verify import Verification
 
 T = TypeVar("T")
 

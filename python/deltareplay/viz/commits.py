@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from deltareplay._schema_text import leaves
-from deltareplay._units import moment
+from deltareplay._arrow.schema_text import leaves
+from deltareplay._support.units import moment
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz.kernels import pc
 
 if TYPE_CHECKING:
-    from deltareplay._snapshot import Snapshot
-    from deltareplay._table import Table
+    from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay._table.table import Table
 
 #: Older commits are not looked at.
 MOST_COMMITS = 10_000

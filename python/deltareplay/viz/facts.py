@@ -9,19 +9,19 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, TypeVar
 
 from deltareplay import _native
-from deltareplay._uris import without_secrets
+from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import CorruptTableError, DeltaReplayError, UnsupportedFeatureError
 from deltareplay.viz.commits import Life, life
 from deltareplay.viz.kernels import pc
 from deltareplay.viz.live_files import LiveFiles, live_files
 
 if TYPE_CHECKING:
-    from deltareplay._cleanup_log import LogCleanup
-    from deltareplay._optimize_log import LogAdvice
-    from deltareplay._snapshot import Snapshot
-    from deltareplay._table import Table
-    from deltareplay._vacuum import Vacuumed
-    from deltareplay._verify import Verification
+    from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay._table.cleanup_log import LogCleanup
+    from deltareplay._table.optimize_log import LogAdvice
+    from deltareplay._table.table import Table
+    from deltareplay._table.vacuum import Vacuumed
+    from deltareplay._table.verify import Verification
 
 T = TypeVar("T")
 

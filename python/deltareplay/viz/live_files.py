@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay._schema_text import leaves
+from deltareplay._arrow.schema_text import leaves
 from deltareplay.viz.buckets import Sizes, Times
 from deltareplay.viz.kernels import pc
 
 if TYPE_CHECKING:
-    from deltareplay._snapshot import Snapshot
+    from deltareplay._snapshot.snapshot import Snapshot
 
 MIB = 1 << 20
 #: A file below this costs about as much to open as to read.

@@ -9,14 +9,14 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
-from deltareplay import _units as units
-from deltareplay._report import GENERATOR
+from deltareplay._support import units
+from deltareplay._table.report import GENERATOR
 from deltareplay.viz import sections, storage_sections
 from deltareplay.viz.facts import Facts, measure
 from deltareplay.viz.html import Html, clip, tag
 
 if TYPE_CHECKING:
-    from deltareplay._table import Table
+    from deltareplay._table.table import Table
 
 _SECTIONS = (
     ("advice", "Advice", sections.to_do),

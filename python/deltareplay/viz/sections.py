@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from deltareplay import _units as units
+from deltareplay._support import units
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz import axes
 from deltareplay.viz.advice import advice, command, commit_range, shell_command

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from deltareplay import _units as units
+from deltareplay._support import units
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz import axes
 from deltareplay.viz.advice import commit_range
@@ -30,9 +30,9 @@ from deltareplay.viz.sections import (
 from deltareplay.viz.tables import Cell, Row, numbers_of, table
 
 if TYPE_CHECKING:
-    from deltareplay._cleanup_log import LogCleanup
-    from deltareplay._optimize_log import LogAdvice
-    from deltareplay._vacuum import Vacuumed
+    from deltareplay._table.cleanup_log import LogCleanup
+    from deltareplay._table.optimize_log import LogAdvice
+    from deltareplay._table.vacuum import Vacuumed
 
 #: Parts of the treemap; the others are one.
 MOST_TILES = 60

@@ -73,7 +73,7 @@ fn conjunction(tuples: &Bound<'_, PyList>) -> PyResult<Vec<(String, String, Lite
 /// Whether this is what `dr.lit(...)` returns: SQL text that stands for a value.
 fn is_lit(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let class = value.get_type();
-    Ok(class.name()? == "SqlLiteral" && class.module()? == "deltareplay._lit")
+    Ok(class.name()? == "SqlLiteral" && class.module()? == "deltareplay._expressions.lit")
 }
 
 fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {

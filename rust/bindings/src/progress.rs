@@ -1,7 +1,7 @@
 //! Shows the progress of a long call: after a second, and a few times a second from then on.
 //!
-//! `deltareplay._progress` decides whether and how a line is shown. What a call has listed and read
-//! goes to `deltareplay._log`, too, when it is over.
+//! `deltareplay._support.progress` decides whether and how a line is shown. What a call has listed and read
+//! goes to `deltareplay._support.log`, too, when it is over.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ pub(crate) fn begin() {
     }));
 }
 
-/// Shows how far the call is, if it is time to. `deltareplay._progress` passes over a terminal that
+/// Shows how far the call is, if it is time to. `deltareplay._support.progress` passes over a terminal that
 /// is gone, so an error is what a signal handler raised.
 pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
     let Some(call) = CALL.get() else {
@@ -57,7 +57,7 @@ pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
         units.map(|units| (units.done, units.all)),
     );
     let shown = py
-        .import("deltareplay._progress")
+        .import("deltareplay._support.progress")
         .and_then(|module| module.call_method1("show", arguments));
     shown.map(drop)
 }
@@ -73,7 +73,7 @@ pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
     let read = totals.read.saturating_sub(call.before.read);
     if call.shown.is_some() {
         let cleared = py
-            .import("deltareplay._progress")
+            .import("deltareplay._support.progress")
             .and_then(|module| module.call_method0("clear"));
         cleared?;
     }
@@ -82,7 +82,7 @@ pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
     }
     let arguments = (call.began.elapsed().as_secs_f64(), listed, read);
     let logged = py
-        .import("deltareplay._log")
+        .import("deltareplay._support.log")
         .and_then(|module| module.call_method1("transferred", arguments));
     logged.map(drop)
 }

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from deltareplay import spark as dr_spark
-from deltareplay._transaction import Transaction
+from deltareplay._transaction.transaction import Transaction
 from deltareplay.spark.dml.merge.execution import _Run
 from deltareplay.spark.dml.rewrite import Rewrite
 from deltareplay.spark.dml.row_sets import Marked

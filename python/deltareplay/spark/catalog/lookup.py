@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deltareplay._table import Table
+from deltareplay._table.table import Table
 from deltareplay.exceptions import (
     InvalidArgumentError,
     TableNotFoundError,

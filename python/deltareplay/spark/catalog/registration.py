@@ -19,7 +19,7 @@ from deltareplay.spark.syntax import names
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay._table import Table
+    from deltareplay._table.table import Table
 
 
 def check_takes_delta(spark: SparkSession) -> None:

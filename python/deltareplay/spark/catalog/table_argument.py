@@ -7,8 +7,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from deltareplay._snapshot import Snapshot
-from deltareplay._table import Place, Table
+from deltareplay._snapshot.snapshot import Snapshot
+from deltareplay._table.table import Place, Table
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import lookup as identifiers
 from deltareplay.spark.syntax import names

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from deltareplay._metadata import Metadata
-from deltareplay._protocol import Protocol
-from deltareplay._transaction import Transaction
+from deltareplay._protocol.metadata import Metadata
+from deltareplay._protocol.protocol import Protocol
+from deltareplay._transaction.transaction import Transaction
 from deltareplay.spark.query import queries
 from deltareplay.spark.schema.fields import fields_of, struct
 from deltareplay.spark.session import settings as delta_settings
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from deltareplay._snapshot import Snapshot
-    from deltareplay._table import Place
+    from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay._table.table import Place
 
 
 def create(

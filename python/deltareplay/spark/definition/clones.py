@@ -13,7 +13,7 @@ from deltareplay.spark.syntax import names
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay._table import Table
+    from deltareplay._table.table import Table
     from deltareplay.spark.definition.definition import Mode
 
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from deltareplay._table import Place
-from deltareplay._uris import is_name
+from deltareplay._support.uris import is_name
+from deltareplay._table.table import Place
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark.catalog import lookup as identifiers
 from deltareplay.spark.catalog import registration as catalog
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import DataType, StructField
 
-    from deltareplay._table import Table
+    from deltareplay._table.table import Table
 
 #: What happens where there is a table, or none.
 Mode = Literal["create", "create_if_not_exists", "replace", "create_or_replace"]

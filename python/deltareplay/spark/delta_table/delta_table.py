@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from deltareplay._table import Table
-from deltareplay._uris import without_secrets
+from deltareplay._support.uris import without_secrets
+from deltareplay._table.table import Table
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark.catalog import lookup as identifiers
 from deltareplay.spark.catalog.timestamps import moment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from deltareplay._table import Table
+from deltareplay._table.table import Table
 from deltareplay.spark.delta_table import results
 from deltareplay.spark.dml.expressions import assignments, of_table
 from deltareplay.spark.dml.expressions import condition as checked_condition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deltareplay._table import Table
+from deltareplay._table.table import Table
 from deltareplay.spark.delta_table import optimize_result as optimize_metrics
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from deltareplay.spark.schema.frames import from_arrow
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay._snapshot import Snapshot
-    from deltareplay._table import Table
-    from deltareplay._written import Written
+    from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay._table.table import Table
+    from deltareplay._transaction.written import Written
 
 
 def _required(name: str, kind: Any) -> pa.Field[Any]:

@@ -12,8 +12,8 @@ from deltareplay.spark.schema.frames import from_arrow
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay._restore import Restored
-    from deltareplay._table import Table
+    from deltareplay._table.restore import Restored
+    from deltareplay._table.table import Table
 
 
 def affected(spark: SparkSession, metrics: Mapping[str, int], metric: str) -> DataFrame:

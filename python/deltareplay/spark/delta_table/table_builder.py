@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import DataType, StructField, StructType
 
-    from deltareplay._table import Table
+    from deltareplay._table.table import Table
 
 
 #: ``DeltaTable``, which imports this module.

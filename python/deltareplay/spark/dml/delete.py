@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deltareplay._arguments import checked
-from deltareplay._written import Written
+from deltareplay._support.arguments import checked
+from deltareplay._transaction.written import Written
 from deltareplay.spark.catalog.table_argument import TableLike
 from deltareplay.spark.dml.rewrite import Rewrite, with_change
 from deltareplay.spark.dml.row_sets import Marked
@@ -17,7 +17,7 @@ from deltareplay.spark.scan.skipping import not_true
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
-    from deltareplay._transaction import Transaction
+    from deltareplay._transaction.transaction import Transaction
 
 
 @checked

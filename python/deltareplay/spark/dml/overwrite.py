@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from deltareplay._filters import Filter
-    from deltareplay._snapshot import Snapshot
-    from deltareplay._transaction import Transaction
+    from deltareplay._expressions.filters import Filter
+    from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay._transaction.transaction import Transaction
     from deltareplay.spark.dml.statement import Statement
 
 

@@ -21,7 +21,7 @@ from deltareplay.spark.writing.table_rows import table_rows
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from deltareplay._transaction import Transaction
+    from deltareplay._transaction.transaction import Transaction
     from deltareplay.spark.dml.expressions import Expression
     from deltareplay.spark.scan.candidates import Candidates
 

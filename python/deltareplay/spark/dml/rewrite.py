@@ -21,7 +21,7 @@ from deltareplay.spark.writing.table_rows import Outgoing
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from deltareplay._transaction import Transaction
+    from deltareplay._transaction.transaction import Transaction
     from deltareplay.spark.dml.row_sets import Marked
     from deltareplay.spark.scan.candidates import Candidates
     from deltareplay.spark.writing.target_table import TargetTable

@@ -20,7 +20,7 @@ from deltareplay.spark.syntax import names
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from deltareplay._transaction import Transaction
+    from deltareplay._transaction.transaction import Transaction
 
 _WORDS = pa.schema([("file", pa.int32()), ("word", pa.int64()), ("bits", pa.int64())])
 

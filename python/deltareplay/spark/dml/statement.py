@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from deltareplay._snapshot import Snapshot
+from deltareplay._snapshot.snapshot import Snapshot
 from deltareplay.exceptions import DeltaReplayError, InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
 from deltareplay.spark.scan import hidden_columns as names
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from deltareplay._filters import Filter
-    from deltareplay._transaction import Transaction
+    from deltareplay._expressions.filters import Filter
+    from deltareplay._transaction.transaction import Transaction
 
 
 @dataclass(frozen=True)

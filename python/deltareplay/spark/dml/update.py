@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from deltareplay._arguments import checked
-from deltareplay._written import Written
+from deltareplay._support.arguments import checked
+from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
 from deltareplay.spark.dml import change_data as feed
@@ -23,7 +23,7 @@ from deltareplay.spark.writing.table_rows import table_rows
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from deltareplay._transaction import Transaction
+    from deltareplay._transaction.transaction import Transaction
 
 
 @checked

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from deltareplay._renamed import Old, WrittenVersion, renamed
-from deltareplay._snapshot import Snapshot
-from deltareplay._table import Place
-from deltareplay._uris import without_secrets
-from deltareplay._write import MODES, check_modes
-from deltareplay._written import Written
+from deltareplay._snapshot.snapshot import Snapshot
+from deltareplay._support.uris import without_secrets
+from deltareplay._table.renamed import Old, WrittenVersion, renamed
+from deltareplay._table.table import Place
+from deltareplay._table.write import MODES, check_modes
+from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import registration as catalog
 from deltareplay.spark.catalog.table_argument import TableLike, name_parts, place_of, resolved

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from deltareplay._arguments import checked
+from deltareplay._support.arguments import checked
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of
 from deltareplay.spark.executors import run as on_executors
@@ -20,8 +20,8 @@ from deltareplay.spark.session import capabilities as session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay._filters import Filter
-    from deltareplay._replay_plan import ReplayPlan
+    from deltareplay._expressions.filters import Filter
+    from deltareplay._snapshot.replay_plan import ReplayPlan
 
 #: The executors replay a longer tail of commits.
 DRIVER_BYTES = 256 << 20

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay._readers import reader
-from deltareplay._replay_piece import ReplayPiece
-from deltareplay._replay_tail import ReplayTail
+from deltareplay._snapshot.replay_piece import ReplayPiece
+from deltareplay._snapshot.replay_tail import ReplayTail
+from deltareplay._support.readers import reader
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.spark.schema.arrow import as_spark_takes
 
 if TYPE_CHECKING:
-    from deltareplay._table import Table
+    from deltareplay._table.table import Table
 
 #: Characters that are not encoded in the paths of the log.
 SAFE = "/=:@!$&'()*+,;~-._"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from deltareplay._warnings import warn
+from deltareplay._support.warnings import warn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

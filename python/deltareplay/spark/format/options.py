@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from deltareplay._scan import TARGET_SIZE
-from deltareplay._snapshot import Snapshot
-from deltareplay._table import Table
+from deltareplay._snapshot.scan import TARGET_SIZE
+from deltareplay._snapshot.snapshot import Snapshot
+from deltareplay._table.table import Table
 from deltareplay.exceptions import (
     InvalidArgumentError,
     TableNotFoundError,
@@ -26,8 +26,8 @@ from deltareplay.spark.schema.arrow import as_spark_takes
 from deltareplay.spark.schema.fields import CHANGE_FIELDS, field, plain_fields, struct_type
 
 if TYPE_CHECKING:
-    from deltareplay._change_split import ChangeSplit
-    from deltareplay._split import Split
+    from deltareplay._changes.change_split import ChangeSplit
+    from deltareplay._snapshot.split import Split
 
 _STORAGE = "storage."
 _KNOWN = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay._table import Place
+from deltareplay._table.table import Place
 from deltareplay.exceptions import (
     CommitStateUnknownError,
     DeltaReplayError,
@@ -25,9 +25,9 @@ from deltareplay.spark.writing import table_rows as outgoing
 from deltareplay.spark.writing.target_table import TargetTable
 
 if TYPE_CHECKING:
-    from deltareplay._snapshot import Snapshot
-    from deltareplay._table import Table
-    from deltareplay._transaction import Transaction
+    from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay._table.table import Table
+    from deltareplay._transaction.transaction import Transaction
 
 
 @dataclass(frozen=True)

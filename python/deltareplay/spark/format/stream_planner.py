@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from deltareplay._change_split import ChangeSplit
-from deltareplay._follow import Follow
-from deltareplay._snapshot import Snapshot
+from deltareplay._changes.change_split import ChangeSplit
+from deltareplay._changes.follow import Follow
+from deltareplay._snapshot.snapshot import Snapshot
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import table_of
 

@@ -6,10 +6,10 @@ import pickle
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
-from deltareplay._arguments import checked
-from deltareplay._checkpoint import Checkpoint, clean_after
-from deltareplay._replay_piece import ReplayPiece
-from deltareplay._replay_tail import ReplayTail
+from deltareplay._snapshot.replay_piece import ReplayPiece
+from deltareplay._snapshot.replay_tail import ReplayTail
+from deltareplay._support.arguments import checked
+from deltareplay._table.checkpoint import Checkpoint, clean_after
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
 from deltareplay.spark.executors import run as on_executors
 from deltareplay.spark.session import capabilities as session

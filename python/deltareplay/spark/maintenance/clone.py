@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
-from deltareplay._clone import target_of
-from deltareplay._renamed import renamed
+from deltareplay._table.clone import target_of
+from deltareplay._table.renamed import renamed
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
 from deltareplay.spark.executors import run as on_executors
 from deltareplay.spark.session import capabilities as session
@@ -17,7 +17,7 @@ from deltareplay.spark.session import capabilities as session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay._table import Table
+    from deltareplay._table.table import Table
 
 #: About how many bytes a task copies, and how many files at most.
 BYTES_PER_TASK = 1 << 30

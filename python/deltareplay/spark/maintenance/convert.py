@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
-from deltareplay._arguments import checked
-from deltareplay._convert import NO_COLUMNS
+from deltareplay._support.arguments import checked
+from deltareplay._table.convert import NO_COLUMNS
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike, table_of
 from deltareplay.spark.executors import run as on_executors
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from deltareplay._table import Table
+    from deltareplay._table.table import Table
 
 #: Footers that a task reads.
 FILES_PER_TASK = 500

@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from deltareplay._arguments import checked
-from deltareplay._clustering import clustering_columns
+from deltareplay._snapshot.clustering import clustering_columns
+from deltareplay._support.arguments import checked
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of
 from deltareplay.spark.schema.frames import from_arrow
 from deltareplay.spark.session import capabilities as session
@@ -17,7 +17,7 @@ from deltareplay.spark.session import capabilities as session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay._snapshot import Snapshot
+    from deltareplay._snapshot.snapshot import Snapshot
 
 _MOMENT: Any = pa.timestamp("us", "UTC")
 _TEXTS: Any = pa.list_(pa.string())

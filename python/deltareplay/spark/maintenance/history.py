@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deltareplay._arguments import checked
+from deltareplay._support.arguments import checked
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
 from deltareplay.spark.schema.frames import from_arrow
 from deltareplay.spark.session import capabilities as session

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
-from deltareplay._arguments import checked
-from deltareplay._written import Written
+from deltareplay._support.arguments import checked
+from deltareplay._transaction.written import Written
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
 from deltareplay.spark.executors import run as on_executors
 from deltareplay.spark.session import capabilities as session

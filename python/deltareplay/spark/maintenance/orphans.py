@@ -17,7 +17,7 @@ from deltareplay.spark.schema.frames import from_arrow
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay._snapshot import Snapshot
+    from deltareplay._snapshot.snapshot import Snapshot
 
 _FILES = "path string, size long"
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
-from deltareplay._arguments import checked
-from deltareplay._moments import instant
-from deltareplay._vacuum import Vacuumed
+from deltareplay._support.arguments import checked
+from deltareplay._support.timestamps import instant
+from deltareplay._table.vacuum import Vacuumed
 from deltareplay.exceptions import DeltaReplayError, StorageError
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
 from deltareplay.spark.executors import run as on_executors
@@ -19,7 +19,7 @@ from deltareplay.spark.session import capabilities as session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay._table import Table
+    from deltareplay._table.table import Table
 
 _MILLISECOND = timedelta(milliseconds=1)
 

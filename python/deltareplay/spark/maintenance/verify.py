@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
-from deltareplay._arguments import checked
-from deltareplay._finding import Finding
-from deltareplay._verify import Verification
+from deltareplay._support.arguments import checked
+from deltareplay._table.finding import Finding
+from deltareplay._table.verify import Verification
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
 from deltareplay.spark.executors import run as on_executors
 from deltareplay.spark.executors.replay import files
@@ -22,7 +22,7 @@ from deltareplay.spark.session import capabilities as session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay._snapshot import Snapshot
+    from deltareplay._snapshot.snapshot import Snapshot
 
 #: Findings of one code that are listed.
 MOST = 1000

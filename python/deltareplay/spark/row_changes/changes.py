@@ -8,10 +8,10 @@ import pickle
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from deltareplay._arguments import checked
-from deltareplay._change_split import ChangeSplit
-from deltareplay._scan import TARGET_SIZE
-from deltareplay._snapshot import Snapshot
+from deltareplay._changes.change_split import ChangeSplit
+from deltareplay._snapshot.scan import TARGET_SIZE
+from deltareplay._snapshot.snapshot import Snapshot
+from deltareplay._support.arguments import checked
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
 from deltareplay.spark.executors import run as on_executors
 from deltareplay.spark.row_changes import native_files as whole_files
@@ -30,10 +30,10 @@ from deltareplay.spark.session import capabilities as session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay._changes import Changes
-    from deltareplay._filters import Filter
+    from deltareplay._changes.changes import Changes
+    from deltareplay._expressions.filters import Filter
     from deltareplay._native import ChangeShuffle
-    from deltareplay._table import Kind, Table
+    from deltareplay._table.table import Kind, Table
 
 #: The most tasks that may each read the numbers of all rows; with more, a shuffle is better.
 _MOST_SHARES = 8

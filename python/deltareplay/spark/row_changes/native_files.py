@@ -17,7 +17,7 @@ from deltareplay.spark.syntax import names
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay._table import Table
+    from deltareplay._table.table import Table
 
 #: A file from ``_native.ChangeSplit.without_whole_files``.
 WholeFile = tuple[str, int, list[tuple[str, str | None]], str | None, int, int]

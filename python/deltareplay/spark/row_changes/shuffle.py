@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay._native import ChangeShuffle
-    from deltareplay._table import Table
+    from deltareplay._table.table import Table
 
 #: Events of rows, and the outcome of each row: the columns of ``ChangeShuffle``.
 _NUMBERS = ("who", "who_low", "what", "what_low", "values", "values_low")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deltareplay import _native
-from deltareplay._change_split import ChangeSplit
-from deltareplay._table import Table
+from deltareplay._changes.change_split import ChangeSplit
+from deltareplay._table.table import Table
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 import pyarrow as pa
 
-from deltareplay._warnings import warn
+from deltareplay._support.warnings import warn
 from deltareplay.spark.scan import driver_classes
 from deltareplay.spark.scan.files import Files
 from deltareplay.spark.schema.fields import READ_OPTIONS, Json, struct

@@ -17,8 +17,8 @@ from deltareplay.spark.schema.fields import Column, columns_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay._filters import Filter
-    from deltareplay._snapshot import Snapshot
+    from deltareplay._expressions.filters import Filter
+    from deltareplay._snapshot.snapshot import Snapshot
 
 Json = dict[str, Any]
 

@@ -7,7 +7,7 @@ import decimal
 import re
 from typing import TYPE_CHECKING, Any
 
-from deltareplay._lit import lit
+from deltareplay._expressions.lit import lit
 from deltareplay.spark.scan import filters
 from deltareplay.spark.syntax import names
 

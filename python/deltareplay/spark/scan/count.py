@@ -6,7 +6,7 @@ import datetime
 import warnings
 from typing import TYPE_CHECKING
 
-from deltareplay._arguments import checked
+from deltareplay._support.arguments import checked
 from deltareplay.exceptions import DeltaReplayWarning
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of
 from deltareplay.spark.scan.read import read
@@ -15,7 +15,7 @@ from deltareplay.spark.session import capabilities as session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay._filters import Filter
+    from deltareplay._expressions.filters import Filter
 
 
 @checked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from deltareplay._arguments import checked
+from deltareplay._support.arguments import checked
 from deltareplay.spark.catalog.table_argument import TableLike
 from deltareplay.spark.scan.read import read
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltareplay._readers import reader
+from deltareplay._support.readers import reader
 from deltareplay.exceptions import DeltaReplayError, UnsupportedFeatureError
 from deltareplay.spark.scan.hidden_columns import ROW_NUMBER, VECTOR
 from deltareplay.spark.session.capabilities import version
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay._native import BatchIterator
-    from deltareplay._snapshot import Snapshot
+    from deltareplay._snapshot.snapshot import Snapshot
 
 #: Rows in a chunk, as powers of two, from the cheapest to test to the smallest to send.
 _CHUNKS = (16, 12, 9)

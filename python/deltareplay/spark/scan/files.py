@@ -16,7 +16,7 @@ from deltareplay.spark.storage.hadoop_path import root_in_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay._table_location import TableLocation
+    from deltareplay._snapshot.table_location import TableLocation
 
 #: A path that needs no decoding or check: relative, nothing encoded, no part ``.`` or ``..``.
 _PLAIN = r"^[A-Za-z0-9_=\-][A-Za-z0-9_=\-.,+@]*(/[A-Za-z0-9_=\-][A-Za-z0-9_=\-.,+@]*)*$"

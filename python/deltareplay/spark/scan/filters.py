@@ -15,8 +15,8 @@ from deltareplay.spark.session.capabilities import is_utc, time_zone, version
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
-    from deltareplay._filters import Filter
-    from deltareplay._snapshot import Snapshot
+    from deltareplay._expressions.filters import Filter
+    from deltareplay._snapshot.snapshot import Snapshot
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 

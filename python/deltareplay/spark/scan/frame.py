@@ -26,7 +26,7 @@ from deltareplay.spark.session import capabilities as session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay._snapshot import Snapshot
+    from deltareplay._snapshot.snapshot import Snapshot
 
 
 def frame(

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from deltareplay._arguments import checked
+from deltareplay._support.arguments import checked
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import lookup as identifiers
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
@@ -21,8 +21,8 @@ from deltareplay.spark.syntax import names
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay._filters import Filter
-    from deltareplay._snapshot import Snapshot
+    from deltareplay._expressions.filters import Filter
+    from deltareplay._snapshot.snapshot import Snapshot
 
 
 @checked

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from deltareplay._filters import Filter
-    from deltareplay._snapshot import Snapshot
+    from deltareplay._expressions.filters import Filter
+    from deltareplay._snapshot.snapshot import Snapshot
 
 
 def target_filter(

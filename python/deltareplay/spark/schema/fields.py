@@ -11,7 +11,7 @@ from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.schema.column_metadata import portable
 
 if TYPE_CHECKING:
-    from deltareplay._snapshot import Snapshot
+    from deltareplay._snapshot.snapshot import Snapshot
 
 Json = dict[str, Any]
 

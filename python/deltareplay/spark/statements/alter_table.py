@@ -15,7 +15,7 @@ from deltareplay.spark.statements.alter_forms import unsupported
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
-    from deltareplay._table import Table
+    from deltareplay._table.table import Table
     from deltareplay.spark.schema.fields import Json
     from deltareplay.spark.syntax.parser import Name
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from deltareplay._clustering import clustering_paths
+from deltareplay._snapshot.clustering import clustering_paths
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import lookup as identifiers
 from deltareplay.spark.catalog import registration as catalog
@@ -23,7 +23,7 @@ from deltareplay.spark.writing.target_table import partitions_among
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay._table import Table
+    from deltareplay._table.table import Table
     from deltareplay.spark.schema.fields import Json
     from deltareplay.spark.statements.create_forms import CreateTable
 

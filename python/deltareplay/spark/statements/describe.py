@@ -21,7 +21,7 @@ from deltareplay.spark.syntax.parser import Name, Reader
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay._snapshot import Snapshot
+    from deltareplay._snapshot.snapshot import Snapshot
 
 Row = tuple[str | None, ...]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
-from deltareplay._table import Table
+from deltareplay._table.table import Table
 from deltareplay.spark.catalog import lookup as identifiers
 from deltareplay.spark.catalog import registration as catalog
 from deltareplay.spark.session import capabilities as session

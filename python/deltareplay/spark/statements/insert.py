@@ -25,8 +25,8 @@ from deltareplay.spark.writing.target_table import TargetTable
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from deltareplay._snapshot import Snapshot
-    from deltareplay._table import Table
+    from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay._table.table import Table
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from deltareplay._arguments import checked
-from deltareplay._table import Table
+from deltareplay._support.arguments import checked
+from deltareplay._table.table import Table
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog import lookup as identifiers
 from deltareplay.spark.catalog.timestamps import moment

@@ -19,7 +19,7 @@ from deltareplay.spark.storage.hadoop_path import hadoop_root
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay._table_location import TableLocation
+    from deltareplay._snapshot.table_location import TableLocation
 
 #: A setting of Spark, and a value of it that leaves the options of a read out of a server's log.
 REDACTION = "spark.sql.redaction.string.regex"

@@ -16,7 +16,7 @@ from deltareplay.spark.session import capabilities as session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay._table_location import TableLocation
+    from deltareplay._snapshot.table_location import TableLocation
 
 _BUILDER = "io.unitycatalog.hadoop.UCCredentialHadoopConfs"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
-from deltareplay._warnings import warn
+from deltareplay._support.warnings import warn
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.spark.storage.credentials import OpenedBy
 from deltareplay.spark.storage.hadoop_path import root_in_spark
@@ -13,7 +13,7 @@ from deltareplay.spark.storage.hadoop_path import root_in_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay._table import Table
+    from deltareplay._table.table import Table
 
 
 class Directory:

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from deltareplay._renamed import WrittenVersion
+from deltareplay._table.renamed import WrittenVersion
 from deltareplay.spark.writing import identity_columns as identities
 from deltareplay.spark.writing.compaction import after_write
 from deltareplay.spark.writing.staged_files import Staged, commit_or_discard
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from deltareplay._table import Place
-    from deltareplay._transaction import Transaction
+    from deltareplay._table.table import Place
+    from deltareplay._transaction.transaction import Transaction
     from deltareplay.spark.writing.table_rows import Outgoing
     from deltareplay.spark.writing.target_table import TargetTable
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay._warnings import warn
-from deltareplay._written import Written, options, written
+from deltareplay._support.warnings import warn
+from deltareplay._transaction.written import Written, options, written
 from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError
 from deltareplay.spark.executors import run as on_executors
 from deltareplay.spark.session import settings as delta_settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deltareplay import _native
-from deltareplay._protocol import Protocol
+from deltareplay._protocol.protocol import Protocol
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.schema.fields import field, struct
 from deltareplay.spark.session.settings import DEFAULT_PROPERTY

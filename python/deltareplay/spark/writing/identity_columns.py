@@ -20,7 +20,7 @@ from deltareplay.spark.syntax import names
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from deltareplay._transaction import Transaction
+    from deltareplay._transaction.transaction import Transaction
     from deltareplay.spark.writing.target_table import TargetTable
 
 _PREFIX = "delta.identity."

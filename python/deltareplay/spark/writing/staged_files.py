@@ -26,7 +26,7 @@ from deltareplay.spark.writing.table_rows import Outgoing
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay._transaction import Transaction
+    from deltareplay._transaction.transaction import Transaction
     from deltareplay.spark.writing.target_table import TargetTable
 
 #: Values that are not the names of their directories.

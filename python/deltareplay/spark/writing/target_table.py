@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
-from deltareplay._metadata import Metadata
-from deltareplay._protocol import Protocol
-from deltareplay._table import Place
-from deltareplay._transaction import Transaction
+from deltareplay._protocol.metadata import Metadata
+from deltareplay._protocol.protocol import Protocol
+from deltareplay._table.table import Place
+from deltareplay._transaction.transaction import Transaction
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import table_of
 from deltareplay.spark.schema import column_metadata
@@ -20,8 +20,8 @@ from deltareplay.spark.schema.fields import Json, field, fields_of, nullable, st
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from deltareplay._snapshot import Snapshot
-    from deltareplay._table import Table
+    from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay._table.table import Table
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from deltareplay._arguments import checked, checked_methods
-from deltareplay._written import Written
+from deltareplay._support.arguments import checked, checked_methods
+from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
 from deltareplay.spark.dml import change_data as feed

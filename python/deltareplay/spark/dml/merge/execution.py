@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltareplay._written import Written
+from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
 from deltareplay.spark.dml import assignments
@@ -35,7 +35,7 @@ from deltareplay.spark.writing.table_rows import table_rows
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from deltareplay._transaction import Transaction
+    from deltareplay._transaction.transaction import Transaction
     from deltareplay.spark.scan.candidates import Candidates
 
 _MATCHED: When = "matched"

@@ -1,0 +1,1 @@
+"""Arrow in and out: sources of rows, frames, schemas."""

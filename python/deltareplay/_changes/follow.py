@@ -1,0 +1,105 @@
+"""``Follow``: a table as a stream of small batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from deltareplay._changes.change_split import ChangeSplit
+from deltareplay._changes.micro_batch import MicroBatch
+from deltareplay._names import shown
+from deltareplay._support.readers import to_schema
+from deltareplay._support.uris import without_secrets
+from deltareplay._support.warnings import warn
+
+if TYPE_CHECKING:
+    from deltareplay._native import Follow as NativeFollow
+    from deltareplay._snapshot.table_location import TableLocation
+
+
+class Follow(Iterator[MicroBatch]):
+    """The rows of a table as they are committed: an iterator of ``MicroBatch``.
+
+    ``Table.follow`` creates it. Each step waits until there are rows. With ``available_now`` it
+    ends at the version that was the latest when the stream began.
+
+    >>> [batch.data.num_rows for batch in rows.follow(available_now=True)]
+    [2]
+    """
+
+    __slots__ = ("_native", "_poll_interval", "_table")
+
+    _native: NativeFollow
+    _table: TableLocation
+    _poll_interval: float
+
+    def __init__(self) -> None:
+        raise TypeError("streams are made by Table.follow()")
+
+    @classmethod
+    def _made(cls, table: TableLocation, native: NativeFollow, poll_interval: float) -> Follow:
+        self = cls.__new__(cls)
+        self._table = table
+        self._native = native
+        self._poll_interval = poll_interval
+        return self
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the rows of every batch: that of the table when the stream began.
+
+        >>> rows.follow(columns=["id"]).schema
+        id: int64
+        """
+        return to_schema(self._native.schema)
+
+    @property
+    def offset(self) -> str:
+        """The position of the stream: JSON, as of Delta's own streaming source.
+
+        Commits without rows move it, too.
+
+        >>> import json
+        >>> json.loads(rows.follow(starting_version=1).offset)["reservoirVersion"]
+        1
+        """
+        return self._native.offset()
+
+    def __iter__(self) -> Follow:
+        """The stream itself."""
+        return self
+
+    def __next__(self) -> MicroBatch:
+        """Return the next rows; waits for them.
+
+        Raises:
+            StopIteration: With ``available_now``, when everything has been returned.
+            UnsupportedFeatureError: A commit changed or deleted rows, and the options do not allow
+                that; or the table needs features that this release lacks.
+            InvalidArgumentError: The table's columns changed, or the table was replaced: start
+                again; the message names the version.
+            VersionNotFoundError: The next commits are no longer in the log.
+            CorruptTableError: A commit does not decode.
+            StorageError: The storage failed.
+        """
+        while True:
+            batch = self._native.next_batch()
+            missing = self._native.take_missing()
+            if missing is not None:
+                warn(
+                    f"versions {missing[0]} to {missing[1]} are no longer in the log of "
+                    f"{without_secrets(self._table.uri)}: the stream passed over them, and their "
+                    "rows are not in it"
+                )
+            if batch is not None:
+                split, offset = batch
+                return MicroBatch._made(ChangeSplit._made(self._table, split), offset)
+            if self._native.is_done():
+                raise StopIteration
+            time.sleep(self._poll_interval)
+
+    def __repr__(self) -> str:
+        return f"<Follow of {self._table!r}: {shown(self.offset)}>"

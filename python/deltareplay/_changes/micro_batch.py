@@ -1,0 +1,121 @@
+"""``MicroBatch``: some rows of a table that is followed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from deltareplay._arrow.frames import Frames
+from deltareplay._names import shown
+from deltareplay._snapshot.scan import TARGET_SIZE
+from deltareplay._support.arguments import checked_methods
+
+if TYPE_CHECKING:
+    from deltareplay._changes.change_split import ChangeSplit
+
+
+@checked_methods
+class MicroBatch(Frames):
+    """Some rows of a stream, and the position of the stream after them, from ``Follow``.
+
+    The rows are read when you ask for them. Store the offset once they are safe: a stream that
+    starts with it continues after them.
+
+    >>> batch = next(rows.follow(available_now=True))
+    >>> batch.data["id"].to_pylist()
+    [1, 3]
+    """
+
+    __slots__ = ("_offset", "_split")
+
+    _split: ChangeSplit
+    _offset: str
+
+    def __init__(self) -> None:
+        raise TypeError("micro-batches are made by Table.follow()")
+
+    @classmethod
+    def _made(cls, split: ChangeSplit, offset: str) -> MicroBatch:
+        self = cls.__new__(cls)
+        self._split = split
+        self._offset = offset
+        return self
+
+    @property
+    def data(self) -> pa.Table:
+        """Read all rows of the batch.
+
+        Raises:
+            CorruptTableError: A file is missing or damaged.
+            StorageError: The storage failed.
+
+        >>> next(rows.follow(starting_version=1, kind="full-delta")).data["id"].to_pylist()
+        [2]
+        """
+        return self._split.to_arrow()
+
+    def to_arrow(self) -> pa.Table:
+        """Read all rows of the batch: the same as ``data``.
+
+        >>> next(rows.follow()).to_arrow().num_rows
+        2
+        """
+        return self.data
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """Stream the rows of the batch, with bounded memory.
+
+        Raises:
+            CorruptTableError: A file is missing or damaged; also raised while reading.
+            StorageError: The storage failed.
+
+        >>> next(rows.follow()).to_batches().read_all().num_rows
+        2
+        """
+        return self._split.to_batches()
+
+    @property
+    def offset(self) -> str:
+        """The position after the batch: JSON, as of Delta's own streaming source.
+
+        >>> import json
+        >>> offset = json.loads(next(rows.follow()).offset)
+        >>> offset["reservoirVersion"], offset["index"], offset["isStartingVersion"]
+        (2, -1, False)
+        """
+        return self._offset
+
+    @property
+    def split(self) -> ChangeSplit:
+        """The rows as one picklable split, which other processes read without the log.
+
+        >>> next(rows.follow()).split.to_arrow().num_rows
+        2
+        """
+        return self._split
+
+    def splits(self, target_size: int = TARGET_SIZE) -> list[ChangeSplit]:
+        """The rows in splits, as from ``Changes.splits``.
+
+        Args:
+            target_size: About how many bytes of files a split has.
+
+        Raises:
+            InvalidArgumentError: The size is not at least 1.
+
+        >>> [split.to_arrow().num_rows for split in next(rows.follow()).splits()]
+        [2]
+        """
+        return self._split._cut(target_size)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as an Arrow C stream, which is read without Python."""
+        return self._split.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of ``__arrow_c_stream__``."""
+        return self._split.__arrow_c_schema__()
+
+    def __repr__(self) -> str:
+        return f"<MicroBatch up to {shown(self._offset)}>"

@@ -1,0 +1,1 @@
+"""Filters, conditions and assignments."""

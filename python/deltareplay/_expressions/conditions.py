@@ -1,0 +1,135 @@
+"""Conditions of other engines as SQL: what of them selects files and rows in Rust.
+
+An engine's module makes ``Call``, ``Column`` and Arrow scalars of its expression, by Arrow's names
+of functions. The engine applies the whole condition again to the rows that it gets, so what is not
+known here is left out, and costs time, not rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from deltareplay._expressions.lit import lit
+
+_COMPARISONS = {
+    "equal": "=",
+    "not_equal": "<>",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+}
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, or a field of a struct.
+
+    It has no type if that is not known, or if SQL compares its values in a way of its own.
+    """
+
+    path: tuple[str, ...]
+    type: pa.DataType | None
+
+    @classmethod
+    def of(cls, path: list[str], schema: pa.Schema) -> Column:
+        """The column of a schema with this path."""
+        matches = [field for field in schema if field.name == path[0]]
+        for name in path[1:]:
+            inside = [field.type for field in matches if pa.types.is_struct(field.type)]
+            matches = [field for type_ in inside for field in type_ if field.name == name]
+        known = len(matches) == 1 and not _has_own_order(matches[0])
+        return cls(tuple(path), matches[0].type if known else None)
+
+    @property
+    def sql(self) -> str:
+        """Its name in SQL."""
+        return ".".join("`" + name.replace("`", "``") + "`" for name in self.path)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of arguments; ``options`` are those of Arrow's function."""
+
+    name: str
+    arguments: list[Any]
+    options: Any = field(default_factory=dict)
+
+
+def condition(node: Any) -> str | None:
+    """SQL that is true wherever the node is; None if nothing is known."""
+    if isinstance(node, Column):
+        is_flag = node.type is not None and pa.types.is_boolean(node.type)
+        return node.sql if is_flag else None
+    if not isinstance(node, Call):
+        return None
+    name, arguments = node.name, node.arguments
+    if name in ("and", "and_kleene"):
+        parts = [argument for argument in map(condition, arguments) if argument is not None]
+        return f"({' AND '.join(parts)})" if parts else None
+    if name in ("or", "or_kleene"):
+        either = [condition(argument) for argument in arguments]
+        known = [part for part in either if part is not None]
+        return f"({' OR '.join(known)})" if len(known) == len(either) else None
+    column = arguments[0] if arguments else None
+    if name in _COMPARISONS and len(arguments) == 2:
+        return _comparison(_COMPARISONS[name], *arguments)
+    if not isinstance(column, Column):
+        return None
+    if name == "is_valid":
+        return f"{column.sql} IS NOT NULL"
+    if name == "is_null" and not node.options["nan_is_null"].as_py():
+        return f"{column.sql} IS NULL"
+    if name == "is_in":
+        among = [_literal(column, value) for value in node.options["value_set"].values]
+        texts = [text for text in among if text is not None]
+        return f"{column.sql} IN ({', '.join(texts)})" if texts and None not in among else None
+    return None
+
+
+def _comparison(operator: str, left: Any, right: Any) -> str | None:
+    if isinstance(right, Column):
+        left, right, operator = right, left, _TURNED.get(operator, operator)
+    if not isinstance(left, Column) or not isinstance(right, pa.Scalar):
+        return None
+    text = _literal(left, right)
+    return None if text is None else f"{left.sql} {operator} {text}"
+
+
+def _literal(column: Column, value: Any) -> str | None:
+    """A value that Arrow compares with the column as SQL does; None for others."""
+    if not value.is_valid or column.type is None:
+        return None
+    of, with_ = column.type, value.type
+    same = (
+        of.equals(with_)
+        or (pa.types.is_integer(of) and pa.types.is_integer(with_))
+        or (pa.types.is_decimal(of) and pa.types.is_decimal(with_))
+        or (pa.types.is_float64(of) and pa.types.is_integer(with_))
+        or (_is_text(of) and _is_text(with_))
+        or (pa.types.is_timestamp(of) and pa.types.is_timestamp(with_) and with_.unit != "ns")
+    )
+    if pa.types.is_timestamp(of) and pa.types.is_timestamp(with_):
+        same = same and (of.tz is None) == (with_.tz is None)
+    if not same or pa.types.is_float32(of) or pa.types.is_nested(of):
+        return None
+    plain = value.as_py()
+    if isinstance(plain, float) and not math.isfinite(plain):
+        return None  # Arrow orders NaN otherwise
+    return lit(plain)
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return pa.types.is_string(type_) or pa.types.is_large_string(type_)
+
+
+def _has_own_order(field: pa.Field[Any]) -> bool:
+    """Whether SQL alone compares it so: a ``char(n)`` padded, or texts by a collation."""
+    metadata = field.metadata or {}
+    declared = metadata.get(b"__CHAR_VARCHAR_TYPE_STRING", b"")
+    return b"__COLLATIONS" in metadata or declared.startswith(b"char")

@@ -1,0 +1,36 @@
+"""Names in double quotes: in Spark's SQL, and so here, these are texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from deltareplay import _native
+from deltareplay._expressions.filters import Filter
+from deltareplay._support.warnings import warn
+from deltareplay.exceptions import InvalidArgumentError
+
+
+def check(condition: Filter | None, schema_json: Callable[[], str]) -> None:
+    """Warn of a text in double quotes that is the name of a column.
+
+    Args:
+        condition: A condition; tuples and None are always right.
+        schema_json: Returns the schema of the table. Called if there are double quotes.
+
+    Raises:
+        InvalidArgumentError: ``filter.double_quotes``: there is such a text, and the condition uses
+            no column, so that it is the same for all rows.
+    """
+    if not isinstance(condition, str) or '"' not in condition:
+        return
+    names, uses_columns = _native.quoted_columns(condition, schema_json())
+    if not names:
+        return
+    name = names[0]
+    message = (
+        f'in {condition}, "{name}" is a text, as in Spark, and there is a column of that name: '
+        f"write `{name}` for the column, and '{name}' for the text"
+    )
+    if not uses_columns:
+        raise InvalidArgumentError(message, code="filter.double_quotes")
+    warn(message)

@@ -1,0 +1,26 @@
+"""Values as SQL expressions."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from decimal import Decimal
+
+from deltareplay._expressions.lit import lit
+
+#: A string is an SQL expression; anything else is a value.
+Expression = str | bool | int | float | bytes | Decimal | datetime.date | datetime.datetime | None
+_PLAIN = (bool, int, float, bytes, Decimal, datetime.date)
+
+
+def assignments(values: Mapping[str, Expression]) -> list[tuple[str, str]]:
+    """Columns with the SQL text of their values."""
+    return [(name, _text(value)) for name, value in values.items()]
+
+
+def _text(value: Expression) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, _PLAIN) or type(value).__module__ == "numpy":
+        return lit(value)
+    raise TypeError(f"a column takes an SQL string or a plain value, not {type(value).__name__}")

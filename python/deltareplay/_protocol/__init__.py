@@ -1,0 +1,1 @@
+"""Protocol and metadata of a table."""

@@ -1,0 +1,46 @@
+"""The columns by which a table is clustered."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deltareplay._snapshot.snapshot import Snapshot
+
+
+def clustering_columns(snapshot: Snapshot) -> list[str]:
+    """Logical names of the clustering columns; with dots for fields of structs.
+
+    >>> clustering_columns(table.snapshot())
+    []
+    """
+    listed = clustering_paths(snapshot)
+    mode = snapshot.properties.get("delta.columnMapping.mode", "none").lower()
+    schema = json.loads(snapshot.schema_json)
+    return [".".join(_logical(path, schema, mapped=mode in ("name", "id"))) for path in listed]
+
+
+def clustering_paths(snapshot: Snapshot) -> list[list[str]]:
+    """Physical paths of the clustering columns; none where the domain has another form."""
+    text = snapshot.domain_metadata.get("delta.clustering", "{}")
+    try:
+        paths: Any = json.loads(text)["clusteringColumns"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return []
+    return paths if isinstance(paths, list) and all(map(_is_path, paths)) else []
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _logical(path: list[str], kind: Any, *, mapped: bool) -> list[str]:
+    """A path of physical names as logical ones; unchanged from the first unknown name on."""
+    if path and isinstance(kind, dict) and kind["type"] == "struct":
+        for field in kind["fields"]:
+            metadata = field.get("metadata") or {}
+            physical = metadata.get("delta.columnMapping.physicalName") if mapped else None
+            if (physical or field["name"]) == path[0]:
+                return [field["name"], *_logical(path[1:], field["type"], mapped=mapped)]
+    return path

@@ -1,0 +1,112 @@
+"""``ReplayPiece``: a part of a snapshot's log that any process can replay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay._support.arguments import checked_methods
+from deltareplay._support.readers import reader
+
+if TYPE_CHECKING:
+    from deltareplay._native import ReplayPiece as NativeReplayPiece
+    from deltareplay._snapshot.replay_tail import ReplayTail
+
+
+@checked_methods
+class ReplayPiece:
+    """Files of a checkpoint, a byte range of a large one, or a run of commits.
+
+    A piece pickles into a few hundred bytes: positions in the log, no rows. With the tail of its
+    plan, any process can read it, and needs nothing else of the log.
+
+    >>> import pickle
+    >>> plan = table.snapshot().replay_plan(columns=["path"], keyed=True)
+    >>> (piece,) = pickle.loads(pickle.dumps(plan.pieces))
+    >>> newest = {row["key"]: row["file"] for row in piece.to_arrow(plan.tail).to_pylist()}
+    >>> sorted(file["path"] for file in newest.values() if file)
+    ['day=2026-01-02/b.parquet', 'day=2026-01-03/c.parquet']
+    """
+
+    __slots__ = ("_native",)
+
+    _native: NativeReplayPiece
+
+    def __init__(self) -> None:
+        raise TypeError("pieces are made by Snapshot.replay_plan()")
+
+    @classmethod
+    def _made(cls, native: NativeReplayPiece) -> ReplayPiece:
+        self = cls.__new__(cls)
+        self._native = native
+        return self
+
+    @property
+    def paths(self) -> list[str]:
+        """The files of the log that it reads, relative to the table root.
+
+        >>> table.snapshot().replay_plan(keyed=True).pieces[0].paths[0]
+        '_delta_log/00000000000000000000.json'
+        """
+        return self._native.paths()
+
+    @property
+    def size_in_bytes(self) -> int:
+        """About how many bytes of them it covers.
+
+        >>> table.snapshot().replay_plan(keyed=True).pieces[0].size_in_bytes > 0
+        True
+        """
+        return self._native.size_in_bytes
+
+    def to_arrow(self, tail: ReplayTail, *, threads: int | None = None) -> pa.Table:
+        """Read all rows of the piece.
+
+        Args:
+            tail: The tail of the same plan.
+            threads: As in ``to_batches()``.
+
+        Raises:
+            InvalidArgumentError: The tail belongs to another plan.
+            CorruptTableError: A file of the log does not decode, or is gone.
+            StorageError: The storage failed.
+
+        >>> plan = table.snapshot().replay_plan(keyed=True)
+        >>> plan.pieces[0].to_arrow(plan.tail).num_rows
+        3
+        """
+        return self.to_batches(tail, threads=threads).read_all()
+
+    def to_batches(self, tail: ReplayTail, *, threads: int | None = None) -> pa.RecordBatchReader:
+        """Stream the rows of the piece, in no particular order.
+
+        Args:
+            tail: The tail of the same plan.
+            threads: How many threads decode checkpoints; None for as many as the process may use.
+
+        Returns:
+            Batches with ``ReplayTail.schema``, read when you ask for them.
+
+        Raises:
+            InvalidArgumentError: The tail belongs to another plan.
+            CorruptTableError: A file of the log does not decode, or is gone; also raised while
+                reading.
+            StorageError: The storage failed.
+
+        >>> plan = table.snapshot().replay_plan(keyed=True)
+        >>> plan.pieces[0].to_batches(plan.tail, threads=1).schema.names
+        ['key', 'version', 'file']
+        """
+        return reader(self._native.rows(tail._table._native, tail._native, threads))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._native.to_json(),)
+
+    def __repr__(self) -> str:
+        return f"<ReplayPiece of {len(self.paths)} files, {self.size_in_bytes} bytes>"
+
+
+def _restored(json: str) -> ReplayPiece:
+    return ReplayPiece._made(_native.ReplayPiece(json))

@@ -1,0 +1,53 @@
+"""``ReplayPlan``: the replay of a snapshot's live files, in pieces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from deltareplay._snapshot.replay_piece import ReplayPiece
+from deltareplay._snapshot.replay_tail import ReplayTail
+from deltareplay._support.display import Carded
+from deltareplay._support.readers import to_table
+
+if TYPE_CHECKING:
+    from deltareplay import _native
+    from deltareplay._snapshot.table_location import TableLocation
+
+
+@dataclass(frozen=True, repr=False)
+class ReplayPlan(Carded):
+    """What ``Snapshot.replay_plan`` returns.
+
+    Attributes:
+        pieces: What other processes read: parts of the checkpoint, and with ``keyed`` runs of
+            commits.
+        tail: Needed to read each piece.
+        files: The live files of the commits after the checkpoint; empty with ``keyed``.
+
+    >>> plan = table.snapshot().replay_plan(columns=["path"])
+    >>> len(plan.pieces), plan.files.num_rows
+    (0, 2)
+    """
+
+    pieces: list[ReplayPiece]
+    tail: ReplayTail
+    files: pa.Table
+
+    def __repr__(self) -> str:
+        return (
+            f"<ReplayPlan of {len(self.pieces)} pieces, {self.files.num_rows} files, {self.tail!r}>"
+        )
+
+    @classmethod
+    def _made(
+        cls,
+        table: TableLocation,
+        pieces: list[_native.ReplayPiece],
+        tail: _native.ReplayTail,
+        files: _native.ArrowTable,
+    ) -> ReplayPlan:
+        own = [ReplayPiece._made(piece) for piece in pieces]
+        return cls(own, ReplayTail._made(table, tail), to_table(files))

@@ -1,0 +1,86 @@
+"""``ReplayTail``: what is needed to read the pieces of a replay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay._support.readers import to_schema
+
+if TYPE_CHECKING:
+    from deltareplay._native import ReplayTail as NativeReplayTail
+    from deltareplay._snapshot.table_location import TableLocation
+
+
+class ReplayTail:
+    """The table, columns and filter of a plan, and which files of the checkpoint its commits hide.
+
+    Each file that a commit after the checkpoint adds or removes is a key of 16 bytes. The tail
+    pickles, with the storage options of its table: send it once to each process that reads pieces.
+
+    >>> import pickle
+    >>> tail = table.snapshot().replay_plan(columns=["path"]).tail
+    >>> pickle.loads(pickle.dumps(tail)).num_hidden
+    3
+    """
+
+    __slots__ = ("_native", "_table")
+
+    _native: NativeReplayTail
+    _table: TableLocation
+
+    def __init__(self) -> None:
+        raise TypeError("a tail is made by Snapshot.replay_plan()")
+
+    @classmethod
+    def _made(cls, table: TableLocation, native: NativeReplayTail) -> ReplayTail:
+        self = cls.__new__(cls)
+        self._table = table
+        self._native = native
+        return self
+
+    @property
+    def version(self) -> int:
+        """The version of the snapshot.
+
+        >>> table.snapshot().replay_plan().tail.version
+        2
+        """
+        return self._native.version
+
+    @property
+    def num_hidden(self) -> int:
+        """How many files the commits after the checkpoint add or remove; 0 with ``keyed``.
+
+        >>> table.snapshot().replay_plan().tail.num_hidden
+        3
+        """
+        return self._native.num_hidden
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of a piece's rows.
+
+        The columns of the plan. With ``keyed``: ``key`` (binary, the same for all rows about one
+        file), ``version`` (int64; -1 in a checkpoint) and ``file`` (a struct of the columns; null
+        if that version removed the file or the filter excludes it). For each key, the row with the
+        greatest version counts.
+
+        >>> table.snapshot().replay_plan(columns=["path"]).tail.schema.names
+        ['path']
+        >>> table.snapshot().replay_plan(columns=["path"], keyed=True).tail.schema.names
+        ['key', 'version', 'file']
+        """
+        return to_schema(self._native.schema())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._table, self._native.to_json(), self._native.hidden_bytes())
+
+    def __repr__(self) -> str:
+        return f"<ReplayTail of {self._table!r}, version {self.version}: {self.num_hidden} keys>"
+
+
+def _restored(table: TableLocation, json: str, hidden: bytes) -> ReplayTail:
+    return ReplayTail._made(table, _native.ReplayTail(json, hidden))

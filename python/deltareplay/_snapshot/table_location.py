@@ -1,0 +1,128 @@
+"""``TableLocation``: where a table lies, and how it is reached; what all that reads it holds."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, cast
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from deltareplay import _native
+from deltareplay._support.arguments import checked_methods
+from deltareplay._support.uris import is_name, option_name, refuse_signature, without_secrets
+
+if TYPE_CHECKING:
+    from deltareplay.catalogs import Catalog, Credentials, Locator
+
+#: What stands in a path of a URI as it is, beside letters and digits.
+_UNRESERVED = "/-._~!$&'()*+,;=:@"
+
+
+@checked_methods
+class TableLocation:
+    """What ``Table`` is without its verbs: snapshots, scans and splits need no more of it."""
+
+    __slots__ = ("_allowed_roots", "_catalog", "_native", "_options", "_strict", "_vended")
+
+    def __init__(
+        self,
+        uri: str | os.PathLike[str],
+        storage_options: Mapping[str, str] | None = None,
+        allowed_roots: Sequence[str | os.PathLike[str]] | None = None,
+        *,
+        strict: bool = False,
+        catalog: Catalog | Locator | str | None = None,
+    ) -> None:
+        self._options = dict(storage_options or {})
+        uri = os.fspath(uri)
+        source = cast("Catalog | None", catalog)
+        if is_name(uri, catalog):
+            uri, source = self._named(uri, cast("Locator | str | None", catalog))
+        roots = None if allowed_roots is None else [os.fspath(root) for root in allowed_roots]
+        for location in (uri, *(roots or ())):
+            refuse_signature(location)
+        self._native = _native.Table(uri, self._options, roots, strict, source)
+        self._catalog = source
+        self._allowed_roots = roots
+        self._strict = strict
+        #: What the catalog vended, and until when it is used, by the kind of access.
+        self._vended: dict[str, tuple[Credentials | None, float]] = {}
+
+    def _named(self, name: str, catalog: Locator | str | None) -> tuple[str, Catalog | None]:
+        """The place and the catalog of a table that is given by its name."""
+        from deltareplay.catalogs._locate import locate
+
+        located = locate(name, catalog)
+        self._options = located._options_with(self._options)
+        return located.uri, located.catalog
+
+    @property
+    def uri(self) -> str:
+        """The table root as a URI.
+
+        >>> table.uri.startswith("file:///")
+        True
+        """
+        return self._native.uri
+
+    def _uris(self, paths: Sequence[str]) -> list[str]:
+        """The whole URIs of files, by their paths in the log.
+
+        Raises:
+            CorruptTableError: A path leads to where the table may not point.
+        """
+        root = urlsplit(self.uri)
+        directory = root.path.rstrip("/")
+        uris = []
+        for path in self._native.locate(paths):
+            encoded = quote(path, safe=_UNRESERVED)
+            whole = encoded if path.startswith("/") else f"{directory}/{encoded}"
+            uris.append(urlunsplit((root.scheme, root.netloc, whole, root.query, "")))
+        return uris
+
+    def _credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
+        """What the catalog vends for readers that are not ours.
+
+        Used again in the first quarter of its life: a job begins with most of it, and the steps of
+        a statement have the same.
+        """
+        if self._catalog is None:
+            return None
+        now = time.time() * 1000
+        vended, until = self._vended.get(operation, (None, 0.0))
+        if now < until:
+            return vended
+        vended = self._catalog.credentials(operation)
+        expires = None if vended is None else vended.expires_at
+        until = float("inf") if expires is None else now + (expires - now) / 4
+        self._vended[operation] = vended, until
+        return vended
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TableLocation):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self.uri)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.uri, self._options, self._allowed_roots, self._strict, self._catalog
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        build = functools.partial(type(self), strict=self._strict, catalog=self._catalog)
+        return build, (self.uri, self._options, self._allowed_roots)
+
+    def __repr__(self) -> str:
+        text = repr(without_secrets(self.uri))
+        if self._options:
+            text += f", storage_options=<{', '.join(sorted(map(option_name, self._options)))}>"
+        if self._allowed_roots is not None:
+            text += f", allowed_roots={[without_secrets(root) for root in self._allowed_roots]}"
+        if self._strict:
+            text += ", strict=True"
+        if self._catalog is not None:
+            text += f", catalog=<{type(self._catalog).__name__}>"
+        return f"Table({text})"

@@ -1,0 +1,1 @@
+"""Arguments, units, warnings and the log: what every package uses."""

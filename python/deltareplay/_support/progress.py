@@ -1,0 +1,193 @@
+"""The progress of long calls: a line on a terminal or in a notebook, or a callback."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TextIO
+
+from deltareplay._support import log as _log
+from deltareplay._support import units
+
+_WIDTH = 30
+_CLEAR = "\r\x1b[K"
+_DONE, _LEFT, _PLAIN = "\x1b[35m", "\x1b[2m", "\x1b[0m"
+#: Seconds between two lines in the log.
+_LOGGED_EVERY = 10.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a call is that takes longer than a second.
+
+    Attributes:
+        seconds: Since the call began.
+        files_listed: Files that listings have shown in that time.
+        bytes_read: Bytes read in that time.
+        fraction: The part that is done, from 0 to 1; None if it is not known.
+        finished: Whether the call is over.
+
+    >>> Progress(2.5, 1203, 0, None)
+    Progress(seconds=2.5, files_listed=1203, bytes_read=0, fraction=None, finished=False)
+    """
+
+    seconds: float
+    files_listed: int
+    bytes_read: int
+    fraction: float | None
+    finished: bool = False
+
+
+Callback = Callable[[Progress], object]
+
+#: None: the line.
+_CALLBACK: ContextVar[Callback | None] = ContextVar("deltareplay_progress", default=None)
+
+
+class _Told(threading.local):
+    """What this thread has been told of its call."""
+
+    last: Progress | None = None
+    logged: float = 0.0
+
+
+_told = _Told()
+
+
+@contextlib.contextmanager
+def progress(callback: Callback) -> Iterator[None]:
+    """Tell a callback how far calls are, instead of showing a line.
+
+    For those who have a progress bar of their own, or want none. It is called after a second, then
+    four times a second, and once more when the call is over, in the thread of the call.
+
+    Args:
+        callback: Takes a ``Progress``. If it raises an exception, that is logged and not raised.
+
+    >>> told = []
+    >>> with progress(told.append):
+    ...     files = table.snapshot().files()
+    >>> told  # that took less than a second
+    []
+    """
+    token = _CALLBACK.set(callback)
+    try:
+        yield
+    finally:
+        _CALLBACK.reset(token)
+
+
+def show(seconds: float, listed: int, read: int, units: tuple[int, int] | None) -> None:
+    """Tell how far a call is; the gate of the native module calls this.
+
+    Args:
+        seconds: Since the call began.
+        listed: Files that listings have shown in that time.
+        read: Bytes read in that time.
+        units: How many of how many equal parts are done, if that is known.
+    """
+    fraction = None if units is None or units[1] == 0 else units[0] / units[1]
+    now = Progress(seconds, listed, read, fraction)
+    if _told.last is None or seconds - _told.logged >= _LOGGED_EVERY:
+        _told.logged = seconds
+        _log.info("still at work: %s", line(now))
+    _told.last = now
+    callback = _CALLBACK.get()
+    if callback is not None:
+        _call(callback, now)
+    elif (stream := attached()) is not None:
+        _write(stream, _CLEAR + line(now, **_abilities(stream)))
+
+
+def clear() -> None:
+    """The call is over: remove the line."""
+    last, _told.last = _told.last, None
+    callback = _CALLBACK.get()
+    if callback is not None:
+        if last is not None:
+            _call(callback, dataclasses.replace(last, finished=True))
+    elif (stream := attached()) is not None:
+        _write(stream, _CLEAR)
+
+
+def _call(callback: Callback, now: Progress) -> None:
+    try:
+        callback(now)
+    except Exception as error:
+        _log.warning("the callback of the progress failed: %r", error)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    # A terminal that is gone does not end the work.
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        stream.write(text)
+        stream.flush()
+
+
+def attached() -> TextIO | None:
+    """Standard error, if it is a terminal or a notebook.
+
+    ``DELTAREPLAY_PROGRESS=0`` in the environment turns the line off everywhere.
+    """
+    stream = sys.stderr
+    if stream is None or os.environ.get("DELTAREPLAY_PROGRESS") == "0":
+        return None
+    try:
+        return stream if stream.isatty() or _is_notebook() else None
+    except (AttributeError, OSError, ValueError):  # closed, or only half a stream
+        return None
+
+
+def _is_notebook() -> bool:
+    kernel = sys.modules.get("ipykernel")
+    shell = sys.modules.get("IPython")
+    return kernel is not None and shell is not None and shell.get_ipython() is not None
+
+
+def _abilities(stream: TextIO) -> dict[str, bool]:
+    """Whether a stream takes the characters and the colours of a bar."""
+    encoding = (getattr(stream, "encoding", None) or "").lower().replace("-", "")
+    colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return {"bars": encoding == "utf8", "colours": colours}
+
+
+def line(now: Progress, *, bars: bool = False, colours: bool = False) -> str:
+    """The line, in the order that rich's progress bars have.
+
+    >>> line(Progress(2.4, 1203, 0, None))
+    'deltareplay 1,203 files listed 0:00:02'
+    >>> line(Progress(75.0, 3, 1_520_000_000, 0.25))
+    'deltareplay [#######.......................]  25% 1.42 GiB 19.3 MiB/s 0:01:15'
+    >>> line(Progress(75.0, 3, 1_520_000_000, 0.25), bars=True)
+    'deltareplay ━━━━━━━╸──────────────────────  25% 1.42 GiB 19.3 MiB/s 0:01:15'
+    """
+    parts = ["deltareplay"]
+    if now.fraction is not None:
+        parts += [_bar(now.fraction, bars, colours), f"{100 * now.fraction:3.0f}%"]
+    if now.bytes_read:
+        parts.append(units.size(now.bytes_read, " "))
+        if now.seconds > 0:
+            parts.append(f"{units.size(now.bytes_read / now.seconds, ' ')}/s")
+    elif now.files_listed:
+        parts.append(f"{now.files_listed:,} files listed")
+    minutes, seconds = divmod(int(now.seconds), 60)
+    parts.append(f"{minutes // 60}:{minutes % 60:02}:{seconds:02}")
+    return " ".join(parts)
+
+
+def _bar(fraction: float, bars: bool, colours: bool) -> str:
+    halves = min(int(2 * _WIDTH * fraction), 2 * _WIDTH)
+    whole = halves // 2
+    if not bars:
+        return f"[{'#' * whole}{'.' * (_WIDTH - whole)}]"
+    done = "━" * whole + "╸" * (halves % 2)
+    left = _WIDTH - len(done)
+    if not colours:
+        return done + "─" * left
+    return f"{_DONE}{done}{_PLAIN}{_LEFT}{'━' * left}{_PLAIN}"

@@ -1,0 +1,360 @@
+"""The methods of ``Table`` that change its definition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay._arrow.row_sources import schema_string
+from deltareplay._snapshot.table_location import TableLocation
+from deltareplay._support.arguments import checked_methods, names
+
+
+@checked_methods
+class Altering(TableLocation):
+    """Each method commits one version, and returns its number."""
+
+    __slots__ = ()
+
+    def set_properties(self, properties: Mapping[str, str]) -> int:
+        """Set table properties; the protocol is upgraded if they require it.
+
+        Args:
+            properties: Strings by name. Names that begin with ``delta.`` belong to Delta Lake;
+                ``delta.feature.<name>`` adds a table feature. ``comment`` is the comment of the
+                table, as in SQL.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: A property does not exist, or its value is invalid.
+            UnsupportedFeatureError: A feature is needed that this release cannot write.
+
+        >>> table.set_properties({"delta.appendOnly": "true"})
+        3
+        """
+        return _committed(self._native.set_properties(dict(properties)))
+
+    def unset_properties(self, keys: Sequence[str], *, if_exists: bool = False) -> int:
+        """Remove table properties.
+
+        Args:
+            keys: Their names.
+            if_exists: Ignore those that are not set.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: A property is not set.
+
+        >>> table.unset_properties(["delta.appendOnly"], if_exists=True)
+        3
+        """
+        return _committed(self._native.unset_properties(list(keys), if_exists))
+
+    def add_columns(self, columns: pa.Schema, *, parent: str | Sequence[str] = ()) -> int:
+        """Add columns after the others; existing rows have null in them.
+
+        Args:
+            columns: Names and types; all must be nullable.
+            parent: A struct to which the columns are added as fields: a path as in
+                ``widen_column``.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: A column is not nullable, has a type that tables cannot have, or a
+                name that exists; the parent is not a struct.
+
+        >>> import pyarrow as pa
+        >>> table.add_columns(pa.schema([("place", pa.struct([("city", pa.string())]))]))
+        3
+        >>> table.add_columns(pa.schema([("street", pa.string())]), parent="place")
+        4
+        """
+        added = (names("parent", parent), schema_string(columns), None)
+        return _committed(self._native.add_columns([added]))
+
+    def rename_column(self, name: str | Sequence[str], new_name: str) -> int:
+        """Rename a column, or a field of one, without rewriting files.
+
+        Args:
+            name: The column; or a path to a field of one, as in ``widen_column``.
+            new_name: Its new name, without the path.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: There is no such column, or another has the new name; the table
+                has no column mapping, or a constraint uses the column.
+
+        >>> version = table.set_properties({"delta.columnMapping.mode": "name"})
+        >>> table.rename_column("id", "number")
+        4
+        """
+        return _committed(self._native.rename_column(names("name", name), new_name))
+
+    def drop_column(self, name: str | Sequence[str]) -> int:
+        """Drop a column, or a field of one, without rewriting files.
+
+        Args:
+            name: The column; or a path to a field of one, as in ``widen_column``.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: As ``rename_column``; or the table is partitioned or clustered by
+                it, or it is the last one of the table or of its struct.
+
+        >>> import pyarrow as pa
+        >>> version = table.set_properties({"delta.columnMapping.mode": "name"})
+        >>> version = table.add_columns(pa.schema([("note", pa.string())]))
+        >>> table.drop_column("note")
+        5
+        """
+        return _committed(self._native.drop_columns([names("name", name)]))
+
+    def set_comment(self, comment: str | None, column: str | Sequence[str] | None = None) -> int:
+        """Set the comment of the table, or of one of its columns.
+
+        Args:
+            comment: The text; None removes it.
+            column: The column, or a path to a field of one, as in ``widen_column``; None means the
+                table's description.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: There is no such column.
+
+        >>> table.set_comment("one row an event")
+        3
+        """
+        if column is None:
+            return _committed(self._native.set_description(comment))
+        return self._change(names("column", column), "comment", comment)
+
+    def add_feature(self, name: str) -> int:
+        """Add a table feature, and those that it depends on.
+
+        Args:
+            name: The feature; case is ignored.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: There is no such feature.
+            UnsupportedFeatureError: This release cannot write it.
+
+        >>> table.add_feature("domainMetadata")
+        3
+        """
+        return _committed(self._native.add_feature(name))
+
+    def widen_column(self, name: str | Sequence[str], data_type: pa.DataType) -> int:
+        """Give a column, or a field of one, a wider type, without rewriting files.
+
+        Args:
+            name: The column; or a path as a sequence of names: fields of structs, ``element`` of
+                arrays, ``key`` and ``value`` of maps. A name with dots is a path, too, unless a
+                column has exactly that name.
+            data_type: The new type; the table needs ``delta.enableTypeWidening``.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: There is no such column, its type cannot be widened to this one,
+                type widening is off, or a constraint uses the column.
+
+        >>> import pyarrow as pa
+        >>> version = table.add_columns(pa.schema([("amount", pa.int32())]))
+        >>> version = table.set_properties({"delta.enableTypeWidening": "true"})
+        >>> table.widen_column("amount", pa.int64())
+        5
+        """
+        new_type = _native.schema_string(pa.schema([("type", data_type)]))
+        return self._change(names("name", name), "type", new_type)
+
+    def set_default(self, name: str | Sequence[str], expression: str | None) -> int:
+        """Set the default of a column: writers give it to rows that leave the column out.
+
+        Rows that are there keep their values.
+
+        Args:
+            name: The column; or a path to a field of one, as in ``widen_column``.
+            expression: SQL without columns, with a value of the column's type; None removes the
+                default.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: There is no such column, or it is an identity column; the table
+                lacks the feature ``allowColumnDefaults``; the expression cannot be evaluated, or
+                its value does not fit.
+
+        >>> version = table.add_feature("allowColumnDefaults")
+        >>> table.set_default("id", "10 + 1")
+        4
+        """
+        return self._change(names("name", name), "default", expression)
+
+    def drop_not_null(self, name: str | Sequence[str]) -> int:
+        """Let a column, or a field of one, be null.
+
+        Args:
+            name: The column; or a path to a field of one, as in ``widen_column``.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: There is no such column, or it is an identity column.
+
+        >>> table.drop_not_null("id")
+        3
+        """
+        return self._change(names("name", name), "drop not null", None)
+
+    def move_column(self, name: str | Sequence[str], *, after: str | None) -> int:
+        """Move a column to another place in the schema, without rewriting files.
+
+        Args:
+            name: The column; or a path to a field of one, as in ``widen_column``: it moves within
+                its struct.
+            after: The column, or the field of the same struct, that it follows; None makes it the
+                first.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: There is no such column.
+
+        >>> import pyarrow as pa
+        >>> version = table.add_columns(pa.schema([("note", pa.string())]))
+        >>> table.move_column("note", after=None)
+        4
+        >>> table.move_column("note", after="id")
+        5
+        """
+        return self._change(names("name", name), "first" if after is None else "after", after)
+
+    def add_constraint(self, name: str, expression: str) -> int:
+        """Add a CHECK constraint, after checking all existing rows.
+
+        Args:
+            name: Its name; case is ignored.
+            expression: An SQL condition that must be true for every row, as for a filter in
+                ``Snapshot.scan``.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: The name is taken, the expression cannot be evaluated, or a row
+                breaks it: the first one is shown.
+            CommitConflictError: Rows were added in the meantime, which were not checked.
+
+        >>> table.add_constraint("id_is_positive", "id > 0")
+        3
+        """
+        return _committed(self._native.add_constraint(name, expression))
+
+    def drop_constraint(self, name: str, *, if_exists: bool = False) -> int:
+        """Drop a CHECK constraint.
+
+        Args:
+            name: Its name; case is ignored.
+            if_exists: If there is none, do nothing instead of raising an error.
+
+        Returns:
+            The new version, or the current one if there was nothing to do.
+
+        Raises:
+            InvalidArgumentError: There is no such constraint.
+
+        >>> version = table.add_constraint("id_is_positive", "id > 0")
+        >>> table.drop_constraint("id_is_positive")
+        4
+        """
+        return _committed(self._native.drop_constraint(name, if_exists))
+
+    def cluster_by(self, columns: Sequence[str]) -> int:
+        """Set the columns by which writers cluster rows, without rewriting files.
+
+        Args:
+            columns: At most four, of types with an order and with statistics; fields of structs
+                with dots. With an empty list, rows are no longer clustered.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: The table is partitioned, or a column does not qualify.
+
+        >>> import deltareplay as dr
+        >>> unpartitioned = dr.create_table("memory://clustered", table.snapshot().schema)
+        >>> unpartitioned.cluster_by(["id"])
+        1
+        """
+        return _committed(self._native.cluster_by(list(columns)))
+
+    def drop_feature(self, name: str, *, truncate_history: bool = False) -> int:
+        """Drop a table feature, so that clients without it can use the table.
+
+        First, the traces of the feature in the newest version are removed, in separate commits that
+        change no row: files with deletion vectors, narrower types or mapped names are rewritten;
+        row ids are removed from the log. If the feature concerns readers, older versions still need
+        it. Three empty commits with checkpoints then separate them from the new version, and the
+        table gets the feature ``checkpointProtection``, which keeps these checkpoints.
+
+        With ``truncate_history`` the older versions are deleted instead, and no protection is
+        needed. This takes two calls. The first writes a checkpoint after the traces are gone. Once
+        it is older than ``delta.dropFeatureTruncateHistory.retentionDuration`` (24 hours by
+        default), the second call deletes the log before it and drops the feature.
+
+        Args:
+            name: The feature: ``checkConstraints``, ``checkpointProtection``, ``columnMapping``,
+                ``deletionVectors``, ``domainMetadata``, ``inCommitTimestamp``,
+                ``materializePartitionColumns``, ``rowTracking``, ``typeWidening``,
+                ``v2Checkpoint`` or ``vacuumProtocolCheck``.
+            truncate_history: Delete older versions instead of protecting them: for features that
+                concern readers, and the only way for ``checkpointProtection``.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: The table has no such feature, still uses it, or has another that
+                depends on it; a column has a name that needs mapping; versions that need it are too
+                young to be deleted (``alter.feature_in_history``: the message says when to call
+                again).
+            UnsupportedFeatureError: This release cannot drop the feature.
+            CommitConflictError: Another writer changed rows in the meantime. What was done so far
+                stays; call it again.
+
+        >>> version = table.add_feature("domainMetadata")
+        >>> table.drop_feature("domainMetadata")
+        4
+        """
+        return _committed(self._native.drop_feature(name, truncate_history))
+
+    def _change(self, path: list[str], what: str, value: str | None) -> int:
+        return _committed(self._native.change_columns([(path, [(what, value)])]))
+
+
+def _committed(version: int | None) -> int:
+    """Only idempotent writes can have been committed before."""
+    assert version is not None
+    return version

@@ -1,0 +1,155 @@
+"""``Table.append`` and ``Table.overwrite``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from deltareplay._arrow.row_sources import Rows, arrow_stream
+from deltareplay._expressions import double_quotes as _double_quotes
+from deltareplay._expressions.filters import Filter
+from deltareplay._snapshot.table_location import TableLocation
+from deltareplay._support.arguments import checked_methods
+from deltareplay._table.renamed import renamed
+from deltareplay._transaction.written import Written, columns_for, options, written
+from deltareplay.exceptions import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from deltareplay._snapshot.snapshot import Snapshot
+
+
+@checked_methods
+class Appending(TableLocation):
+    """New rows."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def snapshot(self) -> Snapshot: ...
+
+    def append(
+        self,
+        data: Rows,
+        *,
+        schema_mode: Literal["merge"] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        target_file_size: int | None = None,
+        durable: bool = True,
+        timeout: float = 60.0,
+    ) -> Written:
+        """Append rows: write them as Parquet with statistics, and commit.
+
+        Columns are found by name, whatever their order, and stored in the table's types as Spark
+        would: numbers as numbers, with an error if one does not fit; anything as text; text as the
+        value that it contains. Missing columns are null. ``NOT NULL``, invariants, CHECK
+        constraints and lengths of strings are enforced. Rows are streamed: memory has one batch and
+        the open files, one for each partition, of 256 MiB in total.
+
+        Args:
+            data: A pyarrow table, batch or reader, a Polars or pandas frame, a DuckDB relation, a
+                scan, or anything else that is an Arrow stream; a list of rows as dicts; a dict of
+                columns.
+            schema_mode: ``"merge"`` adds columns, and fields of columns, that only the rows have.
+                In tables with ``delta.enableTypeWidening``, columns get the rows' wider types.
+            txn: Application and version of an idempotent write, as for
+                ``Transaction.set_transaction``.
+            user_metadata: Any text, for the commit.
+            target_file_size: Bytes after which a file is closed; by default 128 MiB.
+            durable: Whether local files are synced to disk before the commit, and the commit before
+                the call returns.
+            timeout: Seconds to keep trying if other writers win or the storage does not answer.
+
+        Returns:
+            The version, and how much was written: ``numFiles``, ``numOutputRows``,
+            ``numOutputBytes``.
+
+        Raises:
+            InvalidArgumentError: An unknown or a missing column, a type or a value that does not
+                fit, or a row that breaks a rule, which is shown. Nothing was written.
+            TypeError: ``data`` is not rows; the message says what to use instead, such as
+                ``deltareplay.spark.write`` for a Spark DataFrame.
+            UnsupportedFeatureError: The table has a rule that this release cannot evaluate.
+            CommitConflictError: Another writer changed the table's schema or protocol.
+
+        Source: Delta protocol, "Per-file Statistics", "Partition Value Serialization".
+
+        >>> import datetime
+        >>> written = table.append([{"id": 7, "day": datetime.date(2026, 1, 4)}, {"id": 8}])
+        >>> written.version, written.metrics["numOutputRows"]
+        (3, 2)
+        """
+        write_options = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
+        rows = arrow_stream(data, lambda: columns_for(write_options, self.snapshot()))
+        return written(self._native.append(rows, write_options))
+
+    @renamed(partitions="partition_overwrite")
+    def overwrite(
+        self,
+        data: Rows,
+        where: Filter | None = None,
+        *,
+        partition_overwrite: Literal["static", "dynamic"] = "static",
+        schema_mode: Literal["merge", "overwrite"] | None = None,
+        partition_columns: Sequence[str] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        target_file_size: int | None = None,
+        durable: bool = True,
+        timeout: float = 60.0,
+    ) -> Written:
+        """Replace rows by others, in one commit.
+
+        Args:
+            data: As for ``append``.
+            where: Replaces the rows that satisfy this filter (Delta's ``replaceWhere``), which the
+                new rows must satisfy too. None replaces all rows.
+            partition_overwrite: ``"dynamic"`` replaces the partitions that the new rows belong to,
+                and no others.
+            schema_mode: ``"merge"`` as in ``append``; ``"overwrite"`` gives the table the columns
+                of the rows, if all rows are replaced.
+            partition_columns: With ``schema_mode="overwrite"``, what the table is partitioned by
+                from now on; none if empty. By default that stays.
+            txn: As in ``append``.
+            user_metadata: As in ``append``.
+            target_file_size: As in ``append``.
+            durable: As in ``append``.
+            timeout: As in ``append``.
+
+        Returns:
+            The version; the metrics of ``append``, ``numRemovedFiles``, ``numRemovedBytes``, and
+            with ``where`` those of ``delete``.
+
+        Raises:
+            InvalidArgumentError: As ``append``; a row that does not satisfy ``where``.
+            UnsupportedFeatureError: As ``append``.
+            CommitConflictError: Another writer changed rows that are replaced.
+
+        Source: Delta protocol, "Add File and Remove File"; ``replaceWhere`` of delta-spark.
+
+        >>> import datetime
+        >>> rows = [{"id": 7, "day": datetime.date(2026, 1, 4)}]
+        >>> table.overwrite(rows, partition_overwrite="dynamic").metrics["numRemovedFiles"]
+        0
+        >>> table.overwrite(rows).version
+        4
+        >>> table.snapshot().num_files
+        1
+        """
+        if partition_overwrite not in ("static", "dynamic") or (
+            where is not None and partition_overwrite != "static"
+        ):
+            message = (
+                f"partition_overwrite is {partition_overwrite!r}: 'static', or 'dynamic' without a "
+                "filter"
+            )
+            raise InvalidArgumentError(message, code="rows.partitions")
+        write_options = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
+        if partition_columns is not None:
+            write_options["partition_columns"] = list(partition_columns)
+        _double_quotes.check(where, lambda: self.snapshot().schema_json)
+        rows = arrow_stream(data, lambda: columns_for(write_options, self.snapshot()))
+        return written(
+            self._native.overwrite(rows, where, partition_overwrite == "dynamic", write_options)
+        )

@@ -1,0 +1,140 @@
+"""``Table.clone`` and ``Table.generate``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TypeVar
+
+from deltareplay import _native
+from deltareplay._snapshot.table_location import TableLocation
+from deltareplay._support.arguments import checked_methods
+from deltareplay._table.renamed import renamed
+from deltareplay.exceptions import InvalidArgumentError
+
+#: The kind of table that is cloned, which is that of the clone.
+Cloned = TypeVar("Cloned", bound=TableLocation)
+
+#: What ``generate`` writes.
+SYMLINKS = "symlink_format_manifest"
+
+
+@checked_methods
+class Cloning(TableLocation):
+    """Another table with the same rows; manifests for other engines."""
+
+    __slots__ = ()
+
+    @renamed(replace="or_replace")
+    def clone(
+        self: Cloned,
+        target: str | os.PathLike[str],
+        *,
+        version: int | None = None,
+        timestamp: datetime | str | None = None,
+        shallow: bool = True,
+        or_replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        durable: bool = True,
+    ) -> Cloned:
+        """Create a table with the rows, columns and properties of a version of this one.
+
+        A shallow clone, as ``SHALLOW CLONE`` makes it, copies no data: its log points to the files
+        of this table by absolute URIs. New files of the clone lie in its own directory. A vacuum of
+        this table deletes files that a clone may still need. A deep clone has copies of all files.
+
+        The clone has a history, an id and row ids of its own. Clustering columns are cloned, other
+        domain metadata and the progress of applications are not.
+
+        Args:
+            target: Where the clone is, as for ``Table``; not inside of this table.
+            version: The version to clone; by default the latest.
+            timestamp: The version that was current at this time, instead of a number.
+            shallow: Whether the clone shares the files of this table.
+            or_replace: If there is a table, replace it in one commit that keeps its history. A deep
+                clone copies only files that the target does not have, so repeat it to catch up.
+            properties: Table properties of the clone, besides those of this table.
+            storage_options: For the target; by default those of this table.
+            durable: Whether a local commit is synced to disk before the call returns.
+
+        Returns:
+            The clone. After a shallow clone, its ``allowed_roots`` name this table (and the roots
+            that this table may point to): without them, files outside of a table are not opened.
+
+        Raises:
+            InvalidArgumentError: There is a table already (``table.exists``); one table lies inside
+                of the other (``clone.target``); or a property is invalid.
+            CorruptTableError: A file to copy has another size than in the log (``clone.size``).
+            UnsupportedFeatureError: A shallow clone on another store (``clone.store``); or the
+                table has a feature that this release cannot write.
+            StorageError: The storage failed; nothing was committed.
+
+        >>> clone = rows.clone(rows.uri + "-clone")
+        >>> clone.snapshot().scan().to_arrow().equals(rows.snapshot().scan().to_arrow())
+        True
+        >>> rows.clone(rows.uri + "-copy", shallow=False).snapshot().version
+        0
+        """
+        snapshot = self._native.snapshot(version, timestamp)
+        target_table = target_of(self, target, shallow, storage_options)
+        planned = _native.Cloning(
+            self._native,
+            snapshot,
+            target_table._native,
+            shallow,
+            or_replace,
+            dict(properties or {}),
+        )
+        planned.copy()
+        planned.commit(durable)
+        return target_table
+
+    def generate(self, mode: str = SYMLINKS) -> int:
+        """Write manifests of the latest version, for engines that read Parquet files and no log.
+
+        For each partition, ``_symlink_format_manifest/<partition>/manifest`` has a line with the
+        path of each data file, as ``GENERATE symlink_format_manifest`` writes it. Manifests of
+        partitions that are gone are deleted. Readers may see some new and some old manifests while
+        they are written.
+
+        Args:
+            mode: ``symlink_format_manifest``, the only one; in upper or lower case.
+
+        Returns:
+            The number of manifests.
+
+        Raises:
+            InvalidArgumentError: Another mode (``generate.mode``).
+            UnsupportedFeatureError: Readers of Parquet would read wrong rows: a file has a deletion
+                vector (``generate.deletion_vectors``), or the table has column mapping
+                (``generate.column_mapping``).
+
+        >>> table.generate()
+        2
+        """
+        if mode.lower() != SYMLINKS:
+            raise InvalidArgumentError(
+                f"mode is {mode!r}: the only mode is {SYMLINKS!r}", code="generate.mode"
+            )
+        return _native.generate_symlinks(self._native)
+
+
+def target_of(
+    source: Cloned,
+    target: str | os.PathLike[str],
+    shallow: bool,
+    storage_options: Mapping[str, str] | None,
+) -> Cloned:
+    """The table that a clone makes.
+
+    Args:
+        source: What is cloned.
+        target: Where to.
+        shallow: Whether it may point to the source's files.
+        storage_options: Of the target, if they are not those of the source.
+    """
+    options = source._options if storage_options is None else storage_options
+    roots = [source.uri, *(source._allowed_roots or ())] if shallow else None
+    return type(source)(target, options, roots)

@@ -1,0 +1,268 @@
+"""``Table.merge``: rows of a source merged into a table, clause by clause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltareplay._arrow.row_sources import Rows, arrow_stream
+from deltareplay._expressions import double_quotes as _double_quotes
+from deltareplay._expressions.expressions import Expression, assignments
+from deltareplay._snapshot.table_location import TableLocation
+from deltareplay._support.arguments import checked_methods, names
+from deltareplay._transaction.written import Written, columns_for, options, written
+
+if TYPE_CHECKING:
+    from deltareplay._snapshot.snapshot import Snapshot
+
+#: Conditions of one word; a column of such a name is passed in a list.
+_CONSTANTS = ("true", "false", "null")
+
+#: When, which action, on which condition, with which columns.
+_Clause = tuple[str, str, str | None, Sequence[tuple[str, str]] | None]
+
+
+@checked_methods
+class Merge:
+    """What a merge does with matched and unmatched rows; ``Table.merge`` creates one.
+
+    Each method adds a clause and returns the merge. Among the clauses of one kind, the first one
+    whose condition is true applies; only the last may have none. Clauses for all columns leave out
+    columns that only the source has. Expressions are SQL; columns are ``source.name`` and
+    ``target.name``, or the bare name if only one side has it. Values that are not strings are taken
+    as they are.
+
+    >>> import datetime
+    >>> source = [{"id": 7, "day": datetime.date(2026, 1, 4)}]
+    >>> merge = empty.merge(source, "id").when_matched_update_all().when_not_matched_insert_all()
+    >>> merge.execute().metrics["numTargetRowsInserted"]
+    1
+    """
+
+    __slots__ = ("_clauses", "_run")
+
+    _clauses: list[_Clause]
+    _run: Callable[[Sequence[_Clause]], Written]
+
+    def __init__(self) -> None:
+        raise TypeError("Table.merge makes merges")
+
+    @classmethod
+    def _of(cls, run: Callable[[Sequence[_Clause]], Written]) -> Merge:
+        merge = object.__new__(cls)
+        merge._run = run
+        merge._clauses = []
+        return merge
+
+    def _add(
+        self,
+        when: str,
+        then: str,
+        condition: str | None,
+        values: Mapping[str, Expression] | None = None,
+    ) -> Merge:
+        pairs = None if values is None else assignments(values)
+        self._clauses.append((when, then, condition, pairs))
+        return self
+
+    def when_matched_update(
+        self,
+        set: Mapping[str, Expression],  # noqa: A002
+        condition: str | None = None,
+    ) -> Merge:
+        """Set columns of the rows of the table that match a row of the source.
+
+        Args:
+            set: Columns and their values, as in ``Table.update``.
+            condition: An SQL expression; the clause applies if it is true.
+
+        >>> merge = empty.merge([{"id": 7}], "id")
+        >>> merge.when_matched_update({"day": "date(source.day)"}, "target.id > 3") is merge
+        True
+        """
+        return self._add("matched", "update", condition, set)
+
+    def when_matched_update_all(self, condition: str | None = None) -> Merge:
+        """Set all columns to the source's columns of the same name.
+
+        Args:
+            condition: An SQL expression; the clause applies if it is true.
+
+        >>> empty.merge([{"id": 7}], "id").when_matched_update_all("target.id > 3")
+        <Merge of 1 clause>
+        """
+        return self._add("matched", "update", condition)
+
+    def when_matched_delete(self, condition: str | None = None) -> Merge:
+        """Delete the rows of the table that match a row of the source.
+
+        Args:
+            condition: An SQL expression; the clause applies if it is true.
+
+        >>> empty.merge([{"id": 7}], "id").when_matched_delete()
+        <Merge of 1 clause>
+        """
+        return self._add("matched", "delete", condition)
+
+    def when_not_matched_insert(
+        self, values: Mapping[str, Expression], condition: str | None = None
+    ) -> Merge:
+        """Insert a row for each row of the source that matches no row of the table.
+
+        Args:
+            values: Columns and their values; the others are null, computed, or have their default.
+            condition: An SQL expression; the clause applies if it is true.
+
+        >>> empty.merge([{"id": 7}], "id").when_not_matched_insert({"id": "source.id * 10"})
+        <Merge of 1 clause>
+        """
+        return self._add("not_matched", "insert", condition, values)
+
+    def when_not_matched_insert_all(self, condition: str | None = None) -> Merge:
+        """Insert the rows of the source that match no row of the table.
+
+        Args:
+            condition: An SQL expression; the clause applies if it is true.
+
+        >>> empty.merge([{"id": 7}], "id").when_not_matched_insert_all()
+        <Merge of 1 clause>
+        """
+        return self._add("not_matched", "insert", condition)
+
+    def when_not_matched_by_source_update(
+        self,
+        set: Mapping[str, Expression],  # noqa: A002
+        condition: str | None = None,
+    ) -> Merge:
+        """Set columns of the rows of the table that match no row of the source.
+
+        Args:
+            set: Columns and their values, as in ``Table.update``.
+            condition: An SQL expression; the clause applies if it is true.
+
+        >>> empty.merge([{"id": 7}], "id").when_not_matched_by_source_update({"day": None})
+        <Merge of 1 clause>
+        """
+        return self._add("not_matched_by_source", "update", condition, set)
+
+    def when_not_matched_by_source_delete(self, condition: str | None = None) -> Merge:
+        """Delete the rows of the table that match no row of the source.
+
+        Args:
+            condition: An SQL expression; the clause applies if it is true.
+
+        >>> empty.merge([{"id": 7}], "id").when_not_matched_by_source_delete("target.id < 3")
+        <Merge of 1 clause>
+        """
+        return self._add("not_matched_by_source", "delete", condition)
+
+    def execute(self) -> Written:
+        """Merge, in one commit.
+
+        Returns:
+            The version, or None if there was nothing to do; ``numTargetRowsInserted``,
+            ``numTargetRowsUpdated``, ``numTargetRowsDeleted``, ``numTargetRowsCopied`` and more, by
+            delta-spark's names.
+
+        Raises:
+            InvalidArgumentError: Several rows of the source match one of the table (both are
+                shown), whatever the conditions of the clauses, unless the merge only inserts, or
+                deletes every match; a clause or an expression that does not fit; a row that breaks
+                a rule.
+            CommitConflictError: Another writer changed the files that were read.
+
+        >>> empty.merge([{"id": 7}], "id").when_matched_delete().execute().version is None
+        True
+        """
+        return self._run(self._clauses)
+
+    def __repr__(self) -> str:
+        count = len(self._clauses)
+        return f"<Merge of {count} clause{'' if count == 1 else 's'}>"
+
+
+@checked_methods
+class Merging(TableLocation):
+    """Rows of a source, each into its place."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def snapshot(self) -> Snapshot: ...
+
+    def merge(
+        self,
+        source: Rows,
+        on: str | Sequence[str] | Mapping[str, str],
+        *,
+        source_alias: str = "source",
+        target_alias: str = "target",
+        schema_mode: Literal["merge"] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        target_file_size: int | None = None,
+        durable: bool = True,
+        timeout: float = 60.0,
+    ) -> Merge:
+        """Merge rows into the table: create a merge, which ``execute`` runs.
+
+        The keys of the source are kept in memory, and its rows up to 256 MiB; beyond that, they go
+        to a temporary file on this machine (``TMPDIR``). The files of the table that may have rows
+        with these keys are read once.
+
+        Args:
+            source: As ``data`` in ``append``.
+            on: Which rows match: one or several names of columns that both sides have; a dict from
+                names in the source to names in the table; or any SQL condition, such as
+                ``"target.id = source.id"`` or ``"false"``. Equalities between the sides, by ``=``
+                or ``<=>``, make it fast; without one, every row is compared with every other.
+            source_alias: The name of the source in expressions.
+            target_alias: The name of the table in expressions.
+            schema_mode: ``"merge"`` adds columns, and fields of structs, that only the source has:
+                all of them if a clause sets all columns, otherwise those that a clause names.
+                Clauses for all columns then do not change columns that the source lacks.
+            txn: As in ``append``.
+            user_metadata: As in ``append``.
+            target_file_size: As in ``append``, for rewritten files.
+            durable: As in ``append``.
+            timeout: As in ``append``.
+
+        Returns:
+            The merge, to which clauses are added.
+
+        Source: ``MERGE INTO`` of delta-spark.
+
+        >>> merge = empty.merge([{"id": 7}], "id").when_not_matched_insert_all()
+        >>> merge.execute().version
+        1
+        """
+        condition = _condition(on, source_alias, target_alias)
+        write_options = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
+        called = (condition, source_alias, target_alias)
+
+        _double_quotes.check(condition, lambda: self.snapshot().schema_json)
+
+        def run(clauses: Sequence[Any]) -> Written:
+            rows = arrow_stream(source, lambda: columns_for(write_options, self.snapshot()))
+            return written(self._native.merge(rows, called, clauses, write_options))
+
+        return Merge._of(run)
+
+
+def _condition(
+    on: str | Sequence[str] | Mapping[str, str], source_alias: str, target_alias: str
+) -> str:
+    """``on`` as an SQL condition."""
+    if isinstance(on, str) and (on.lower() in _CONSTANTS or not on.replace("_", "a").isalnum()):
+        return on
+    pairs = on if isinstance(on, Mapping) else {name: name for name in names("on", on)}
+    sides = (
+        f"{_quoted(target_alias)}.{_quoted(theirs)} = {_quoted(source_alias)}.{_quoted(name)}"
+        for name, theirs in pairs.items()
+    )
+    return " AND ".join(sides)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

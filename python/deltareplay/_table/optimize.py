@@ -1,0 +1,84 @@
+"""``Table.optimize``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deltareplay import _native
+from deltareplay._expressions.filters import Filter
+from deltareplay._snapshot.table_location import TableLocation
+from deltareplay._support.arguments import checked_methods
+from deltareplay._transaction.written import Written, options, written
+
+
+@checked_methods
+class Optimizing(TableLocation):
+    """Files that are packed or put in order, while their rows stay the same."""
+
+    __slots__ = ()
+
+    def optimize(
+        self,
+        where: Filter | None = None,
+        *,
+        z_order_by: Sequence[str] | None = None,
+        target_file_size: int | None = None,
+        purge: bool = False,
+        user_metadata: str | None = None,
+        durable: bool = True,
+        timeout: float = 60.0,
+    ) -> Written:
+        """Rewrite data files: pack small ones into large ones, or put rows in order.
+
+        Rows do not change, and keep their ids and commit versions; streams and change queries see
+        nothing. Appends by others at the same time are no conflict.
+
+        Files that are smaller than the target are packed, partition by partition, and so are files
+        of which more than 5 % of the rows are deleted by a vector. With ``z_order_by`` all files of
+        the partitions are rewritten, so that files have narrow ranges of these columns, and filters
+        on any of them skip files. The rows of a clustered table are put in order by its clustering
+        columns; files that are clustered already stay.
+
+        Packing holds the files being written in memory: 2 GiB in total, or one file. Rows that are
+        put in order go through temporary files on this machine (``TMPDIR``), a few times the size
+        of the data files.
+
+        Args:
+            where: Which partitions, as SQL text or as tuples; None means all.
+            z_order_by: Columns for a Z-order; of structs by dots.
+            target_file_size: Bytes of a file; by default ``delta.targetFileSize``, or 1 GiB.
+            purge: Rewrite only the files that have deleted rows or dropped columns, and those
+                whatever their size, as ``REORG TABLE ... APPLY (PURGE)`` does. Of a file that has
+                no dropped column the footer is read, if the table maps columns.
+            user_metadata: As in ``append``.
+            durable: As in ``append``.
+            timeout: As in ``append``.
+
+        Returns:
+            The version, or None if there was nothing to do; ``numRemovedFiles``, ``numAddedFiles``,
+            ``numRemovedBytes``, ``numAddedBytes``, ``numDeletionVectorsRemoved``, ``minFileSize``,
+            ``p25FileSize``, ``p50FileSize``, ``p75FileSize`` and ``maxFileSize``.
+
+        Raises:
+            InvalidArgumentError: ``where`` uses a column that is no partition column
+                (``optimize.where``); rows have no order by a column (``optimize.z_order``); the
+                table is clustered, and ``where`` or ``z_order_by`` is given
+                (``optimize.clustered``).
+            CommitConflictError: Another writer removed or changed a file that was rewritten.
+            UnsupportedFeatureError: The table has a feature that this release cannot write.
+
+        Source: Delta protocol, "Clustered Table"; OPTIMIZE and REORG of delta-spark.
+
+        >>> _ = empty.append([{"id": 2}]), empty.append([{"id": 1}])
+        >>> done = empty.optimize()
+        >>> done.version, done.metrics["numRemovedFiles"], done.metrics["numAddedFiles"]
+        (3, 2, 1)
+        >>> empty.optimize().version is None
+        True
+        >>> _ = empty.optimize(z_order_by=["id"])
+        >>> empty.snapshot().scan().to_arrow()["id"].to_pylist()
+        [1, 2]
+        """
+        write_options = options(None, None, user_metadata, target_file_size, durable, timeout)
+        columns = list(z_order_by or ())
+        return written(_native.optimize(self._native, where, columns, purge, write_options))

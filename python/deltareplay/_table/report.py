@@ -1,0 +1,95 @@
+"""``Table.report``."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+from deltareplay._snapshot.table_location import TableLocation
+from deltareplay._support.arguments import checked_methods
+from deltareplay._support.display import drawn
+from deltareplay.exceptions import InvalidArgumentError
+
+#: How a report is known again; nothing else is overwritten.
+GENERATOR = "deltareplay report"
+
+#: Where the name of a report's generator stands in a file.
+_HEAD = 4096
+
+
+@checked_methods
+class Reporting(TableLocation):
+    """A picture of the table for people."""
+
+    __slots__ = ()
+
+    def report(
+        self,
+        output: str | os.PathLike[str] = "report.html",
+        *,
+        version: int | None = None,
+        orphans: bool = False,
+    ) -> Path:
+        """Write one HTML file that shows the table: what it is, how it lives, what to do about it.
+
+        The file works offline and loads nothing. Its size does not grow with the table: files are
+        summed, and of the history the last 10,000 commits are shown. Only the log is read. Log and
+        findings are those of the latest version, whatever ``version`` is.
+
+        Args:
+            output: The file, on a local disk; by default, ``report.html`` in the working directory.
+                It is replaced if it is a report already; any other file is left as it is.
+            version: The version to show; None shows the latest.
+            orphans: Also list the table's directory: for files that no version needs, and for files
+                that are missing.
+
+        Returns:
+            The file.
+
+        Raises:
+            InvalidArgumentError: There is another file or a directory at ``output``, or no
+                directory to put it into (``report.output``).
+            TableNotFoundError: There is no Delta table.
+            VersionNotFoundError: There is no such version.
+            CorruptTableError: The version cannot be opened.
+
+        >>> import tempfile
+        >>> written = table.report(tempfile.mkdtemp() + "/report.html")
+        >>> written.name, written.stat().st_size < 300_000
+        ('report.html', True)
+        """
+        path = Path(os.fspath(output))
+        _check(path)
+        content = drawn("page", "report", self, version, orphans)
+        _replace(path, content.encode("utf-8", "replace"))
+        return path
+
+
+def _check(path: Path) -> None:
+    """Raises if the file must not be written."""
+    if path.is_dir():
+        raise _wrong(f"{path} is a directory: name a file in it")
+    if not path.parent.is_dir():
+        raise _wrong(f"there is no directory {path.parent}: create it first")
+    if path.exists():
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+        if b'<meta name="generator" content="' + GENERATOR.encode() not in head:
+            raise _wrong(f"{path} exists and is no report: choose another name, or delete it")
+
+
+def _wrong(message: str) -> InvalidArgumentError:
+    return InvalidArgumentError(message, code="report.output")
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file as a whole or not at all."""
+    name = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}")
+    try:
+        with name.open("xb") as file:
+            file.write(content)
+        os.replace(name, path)
+    except BaseException:
+        name.unlink(missing_ok=True)
+        raise

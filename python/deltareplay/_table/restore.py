@@ -1,0 +1,76 @@
+"""``Table.restore``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from deltareplay import _native
+from deltareplay._snapshot.table_location import TableLocation
+from deltareplay._support.arguments import checked_methods
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A version with the content of an older one.
+
+    Attributes:
+        version: The new version; the newest one, if nothing had to be changed.
+        restored_version: The older one.
+        num_restored_files: Files that are live again.
+        num_removed_files: Files that are no longer live.
+        restored_files_size: Total bytes of the restored files.
+        removed_files_size: Total bytes of the removed files.
+        missing_files: Files that would be live again, but no longer exist.
+
+    >>> table.restore(0).num_removed_files
+    2
+    """
+
+    version: int
+    restored_version: int
+    num_restored_files: int
+    num_removed_files: int
+    restored_files_size: int
+    removed_files_size: int
+    missing_files: tuple[str, ...]
+
+
+@checked_methods
+class Restoring(TableLocation):
+    """What an older version held."""
+
+    __slots__ = ()
+
+    def restore(
+        self,
+        version: int | None = None,
+        *,
+        timestamp: datetime | str | None = None,
+        ignore_missing_files: bool = False,
+    ) -> Restored:
+        """Commit a version with the content of an older one, unless the newest version has it.
+
+        Schema, properties and clustering columns are restored too; the protocol, the high-water
+        mark of row ids and in-commit timestamps are not.
+
+        Args:
+            version: The version to go back to.
+            timestamp: The version that was current at this instant, instead of a number.
+            ignore_missing_files: Leave out data files that no longer exist.
+
+        Returns:
+            What was done.
+
+        Raises:
+            InvalidArgumentError: Neither a version nor a timestamp, or both.
+            VersionNotFoundError: The version is no longer in the log, or some of its data files no
+                longer exist.
+            UnsupportedFeatureError: The table has a feature that this release cannot write.
+
+        >>> table.restore(0).version
+        3
+        """
+        report = json.loads(_native.restore(self._native, version, timestamp, ignore_missing_files))
+        return Restored(**{**report, "missing_files": tuple(report["missing_files"])})

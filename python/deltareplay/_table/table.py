@@ -1,0 +1,590 @@
+"""``Table``: a Delta table's place, and access to its versions."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay._arrow.row_sources import schema_string
+from deltareplay._changes.changes import Changes
+from deltareplay._changes.follow import Follow
+from deltareplay._expressions.filters import Filter
+from deltareplay._snapshot.snapshot import Snapshot
+from deltareplay._support.arguments import checked, checked_methods
+from deltareplay._support.display import Carded
+from deltareplay._support.readers import reader, to_table
+from deltareplay._table.alter import Altering
+from deltareplay._table.append import Appending
+from deltareplay._table.checkpoint import Checkpointing
+from deltareplay._table.cleanup_log import CleaningLog
+from deltareplay._table.clone import Cloning
+from deltareplay._table.compact_log import CompactingLog
+from deltareplay._table.delete import Deleting
+from deltareplay._table.merge import Merging
+from deltareplay._table.optimize import Optimizing
+from deltareplay._table.optimize_log import OptimizingLog
+from deltareplay._table.report import Reporting
+from deltareplay._table.restore import Restoring
+from deltareplay._table.update import Updating
+from deltareplay._table.vacuum import Vacuuming
+from deltareplay._table.verify import Verifying
+from deltareplay._transaction.transaction import Transaction
+from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
+
+if TYPE_CHECKING:
+    from deltareplay.catalogs import Catalog, Locator
+    from deltareplay.catalogs._unity_staging import UnityStaging
+
+#: The kinds of changes.
+Kind = Literal["full-delta", "min-delta", "upsert", "append-only"]
+
+
+@checked_methods
+class Table(
+    Appending,
+    Deleting,
+    Updating,
+    Merging,
+    Optimizing,
+    Altering,
+    Checkpointing,
+    CompactingLog,
+    CleaningLog,
+    OptimizingLog,
+    Vacuuming,
+    Restoring,
+    Cloning,
+    Verifying,
+    Reporting,
+    Carded,
+):
+    """A Delta table: its URI and storage options. Creating the object does no I/O.
+
+    Args:
+        uri: The table root: a local path, or ``file://``, ``s3://``, ``az://``, ``abfss://``,
+            ``gs://``, ``hdfs://``, ``http(s)://`` or ``memory://``. Or a name as for
+            ``from_name``, e.g. ``uc://main.sales.orders``, which the catalog is asked for.
+        storage_options: Credentials and settings of the object store, with the keys of the
+            ``object_store`` library, e.g. ``aws_region``; for HDFS with Hadoop's own keys. They
+            never appear in ``repr``, but a pickle contains them, because a worker needs them.
+        allowed_roots: Places outside the table root that absolute paths in the log may point to;
+            None allows the table root only. If given, even as an empty list, local links are
+            resolved and checked too: no file of the table (log, data, vectors) is opened elsewhere.
+            With None, links in the table are followed like any path of the machine.
+        strict: Refuses a damaged log, instead of working around the damage with a warning.
+            ``snapshot(strict=...)`` overrides it.
+        catalog: The catalog that manages the commits of this table: any object with the methods of
+            ``deltareplay.catalogs.Catalog``. It is asked whenever the log is listed, and ratifies
+            what is committed. A table with the feature ``catalogManaged`` is refused without it. If
+            ``uri`` is a name, a catalog or its kind as for ``from_name``.
+
+    Raises:
+        InvalidArgumentError: The URI or an option is invalid.
+
+    >>> Table(table.uri) == table
+    True
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def from_name(
+        cls,
+        name: str,
+        catalog: Locator | str | None = None,
+        *,
+        storage_options: Mapping[str, str] | None = None,
+        allowed_roots: Sequence[str | os.PathLike[str]] | None = None,
+        strict: bool = False,
+    ) -> Table:
+        """Open a table by its name in a catalog, which is asked where the table lies.
+
+        Args:
+            name: The name, e.g. ``main.sales.orders``. Parts with dots in them stand in backticks.
+            catalog: A catalog of ``deltareplay.catalogs``, or its kind: ``"uc"`` is
+                ``UnityCatalog()``, ``"hive"`` is ``HiveMetastore()``, ``"glue"`` is
+                ``GlueCatalog()``, with addresses and tokens from the environment. None goes by the
+                name, e.g. ``uc://main.sales.orders``.
+            storage_options: As for ``Table``; they override what the catalog says.
+            allowed_roots: As for ``Table``.
+            strict: As for ``Table``.
+
+        Raises:
+            TableNotFoundError: The catalog has no such table.
+            InvalidArgumentError: The name or the kind is invalid; or the catalog refuses the token
+                (``catalog.denied``).
+            StorageError: The catalog does not answer.
+        """
+        from deltareplay.catalogs._locate import locate
+
+        located = locate(name, catalog)
+        options = located._options_with(storage_options or {})
+        return cls(located.uri, options, allowed_roots, strict=strict, catalog=located.catalog)
+
+    def snapshot(
+        self,
+        version: int | None = None,
+        timestamp: datetime.datetime | str | None = None,
+        *,
+        strict: bool | None = None,
+        verify: bool = False,
+    ) -> Snapshot:
+        """Open one version, by default the latest.
+
+        Reads only version, protocol and metadata; files are read when you ask for them.
+
+        Args:
+            version: A version number.
+            timestamp: Selects the latest version committed at or before this time: a ``datetime``
+                (naive means UTC) or ISO 8601 text.
+            strict: Overrides the table's own setting.
+            verify: Replays the whole version now, strictly, and compares it with every field of its
+                checksum that the log also has. It also checks each live file. What differs or is
+                doubtful is an error. ``refresh()`` then verifies the newer version too.
+
+        Raises:
+            TableNotFoundError: There is no Delta table.
+            VersionNotFoundError: There is no such version, or none so early; the message names the
+                range.
+            UnsupportedFeatureError: The table needs features that this release lacks.
+            CorruptTableError: The log is damaged and a reader cannot work around it; with
+                ``strict`` or ``verify``, any damage.
+            InvalidArgumentError: Both ``version`` and ``timestamp`` were given.
+
+        Source: Delta protocol, "Delta Log Entries".
+
+        >>> table.snapshot(version=1).version
+        1
+        >>> table.snapshot(timestamp="2026-01-02T12:00:00Z").version
+        1
+        >>> table.snapshot(verify=True).num_files == table.snapshot().num_files
+        True
+        """
+        native = self._native.snapshot(version, timestamp, strict, verify)
+        strict = verify or (self._strict if strict is None else strict)
+        return Snapshot._opened(self, native, strict)
+
+    def history(self, limit: int | None = None) -> pa.Table:
+        """List the commits, newest first.
+
+        Args:
+            limit: How many; None lists all commits that are still in the log.
+
+        Returns:
+            One row for each commit: ``version`` (int64), ``timestamp`` (milliseconds, UTC),
+            ``operation``, ``operationParameters``, ``operationMetrics``, ``userMetadata``,
+            ``engineInfo``, ``isBlindAppend`` and others; null if the commit does not have them.
+
+        Raises:
+            TableNotFoundError: There is no Delta table.
+            CorruptTableError: A commit does not decode.
+
+        Source: Delta protocol, "Commit Provenance Information".
+
+        >>> table.history(limit=2).column("version").to_pylist()
+        [2, 1]
+        """
+        return to_table(self._native.history(limit))
+
+    def actions(self, start: int, end: int | None = None) -> pa.RecordBatchReader:
+        """Stream the raw actions of the commits ``start`` to ``end``, both included, oldest first.
+
+        Args:
+            start: The first version.
+            end: The last version; None streams to the latest.
+
+        Returns:
+            One row for each action: ``version`` (int64), and one struct column for each kind of
+            action, of which one is not null. Batches are read when you ask for them.
+
+        Raises:
+            VersionNotFoundError: A commit of the range is not in the log, or not any more.
+            CorruptTableError: A commit does not decode.
+
+        Source: Delta protocol, "Actions".
+
+        >>> [row["version"] for row in table.actions(1).read_all().to_pylist() if row["add"]]
+        [1, 1, 2]
+        """
+        return reader(self._native.actions(start, end))
+
+    def changes(
+        self,
+        start: int | datetime.datetime | str,
+        end: int | datetime.datetime | str | None = None,
+        *,
+        kind: Kind = "full-delta",
+        deleted: Literal["include", "exclude"] | None = None,
+        columns: Sequence[str] | None = None,
+        filter: Filter | None = None,
+        key: Sequence[str] | None = None,
+        most_rows: int | None = None,
+        require_feed: bool = False,
+        allow_out_of_range: bool = False,
+    ) -> Changes:
+        """Find what happened to rows from ``start`` to ``end``, both included.
+
+        Needs no change data feed. Change data files are used if a commit has them; otherwise the
+        files that were added and removed, and the differences of deletion vectors. If files were
+        rewritten, rows are matched by their ids (row tracking), or else by ``key``. Without both,
+        equal rows count as copied, and an update is a delete and an insert. ``Changes.explain``
+        says which way was used for each commit.
+
+        Args:
+            start: The first version; or a time (a ``datetime``, naive means UTC, or ISO 8601 text),
+                which selects the first version committed at or after it.
+            end: The last version; or a time, which selects the last version committed at or before
+                it. None, and a version after the latest one, mean the latest.
+            kind: ``full-delta`` is every change of every commit. The others are net changes: the
+                result for each row, with the version of its last change. ``min-delta`` is the
+                difference between the state before ``start`` and the state at ``end``; ``upsert``
+                is the last image of every row that was inserted or updated and still exists;
+                ``append-only`` is the last image of every row that was inserted.
+            deleted: With ``include``, ``upsert`` has one delete for each row that existed before
+                and is gone, and ``append-only`` keeps inserted rows that were deleted again. Not
+                for the other kinds, which have them anyway.
+            columns: Logical names of the columns to return, as at the end of the range; None
+                returns all. The three columns that say what happened are always included.
+            filter: Which changed rows, as in ``Snapshot.scan``; may name those three columns, too.
+            key: Columns that identify a row, if the table does not track rows.
+            most_rows: How many rows may be kept in memory as numbers while rows are compared, at
+                about 100 bytes each; None allows four million. More rows are compared in parts.
+            require_feed: Refuse versions at which the change data feed was off, as Spark does,
+                instead of deriving their changes from files.
+            allow_out_of_range: If the range starts after the latest version, return no rows instead
+                of an error.
+
+        Raises:
+            VersionNotFoundError: The range starts after the latest version, or its commits are no
+                longer in the log; the message names those that are.
+            InvalidArgumentError: The range ends before it starts; the kind, a column or the filter
+                is invalid. While reading: rows have the same key; or ``upsert`` or ``append-only``
+                is used and nothing identifies the rows of the range.
+            TableNotFoundError: There is no Delta table.
+
+        Source: Delta protocol, "Add CDC File".
+
+        >>> rows.changes(0, 0).to_arrow()["_change_type"].to_pylist()
+        ['insert', 'insert', 'insert']
+        """
+        arguments: dict[str, Any] = {
+            "kind": kind,
+            "deleted": deleted,
+            "columns": columns,
+            "filter": filter,
+            "key": key,
+            "most_rows": most_rows,
+            "require_feed": require_feed,
+            "allow_out_of_range": allow_out_of_range,
+        }
+        native = self._native.changes(start, end, **arguments)
+        return Changes._made(self, native, {"start": start, "end": end, **arguments})
+
+    def transaction(
+        self,
+        operation: str = "WRITE",
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        user_metadata: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        engine_info: str | None = None,
+        snapshot: Snapshot | None = None,
+        isolation_level: str | None = None,
+        durable: bool = True,
+        timeout: float = 60.0,
+        txn: tuple[str, int] | None = None,
+    ) -> Transaction:
+        """Begin a transaction: its staged actions become one version, or none.
+
+        Args:
+            operation: Delta's name of the operation: ``WRITE``, ``DELETE``, ``MERGE`` ...
+            parameters: Parameters of the operation; any JSON. Lists and mappings become text.
+            metrics: Metrics of the operation; numbers become text.
+            user_metadata: Any text.
+            tags: Strings by name.
+            engine_info: The committing engine; by default this package.
+            snapshot: The snapshot that is read; by default the latest.
+            isolation_level: ``Serializable``, ``WriteSerializable`` or ``SnapshotIsolation``; by
+                default the table's own.
+            durable: Whether a local commit is synced to disk before ``commit`` returns.
+            timeout: Seconds to keep trying if other writers win or the storage does not answer.
+            txn: Application and version of an idempotent write, as for
+                ``Transaction.set_transaction``.
+
+        Raises:
+            UnsupportedFeatureError: The table has a feature that this release cannot write; the
+                message names every one.
+            TableNotFoundError: There is no Delta table.
+
+        Source: Delta protocol, "Delta Log Entries".
+
+        >>> with table.transaction("DELETE", parameters={"predicate": "true"}) as transaction:
+        ...     transaction.read()
+        ...     transaction.remove_files(transaction.snapshot.files())
+        >>> table.snapshot().num_files
+        0
+        """
+        read = self.snapshot() if snapshot is None else snapshot
+        native = self._native.transaction(
+            read._native, operation, isolation_level, durable, timeout
+        )
+        description = Transaction._description_of(
+            parameters, metrics, user_metadata, tags, engine_info
+        )
+        begun = Transaction._begun(self, read, native, description)
+        if txn is not None:
+            begun.set_transaction(*txn)
+        return begun
+
+    def follow(
+        self,
+        *,
+        starting_version: int | Literal["latest"] | None = None,
+        starting_timestamp: datetime.datetime | str | None = None,
+        offset: str | None = None,
+        ignore_deletes: bool = False,
+        ignore_changes: bool = False,
+        skip_change_commits: bool = False,
+        fail_on_data_loss: bool = True,
+        read_change_feed: bool = False,
+        require_feed: bool = False,
+        kind: Kind | None = None,
+        deleted: Literal["include", "exclude"] | None = None,
+        key: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+        filter: Filter | None = None,
+        max_files_per_batch: int | None = None,
+        max_bytes_per_batch: int | None = None,
+        available_now: bool = False,
+        until: str | None = None,
+        poll_interval: float = 1.0,
+    ) -> Follow:
+        """Stream the rows of the table, or its changes, in small batches as they are committed.
+
+        Without a start, the stream begins with the rows of the latest version and continues with
+        the commits after it; with a start, it begins with that commit. A stream of rows has the
+        rows of added files. A commit that removes files is an error, unless an option allows it.
+
+        Args:
+            starting_version: The first version; ``"latest"`` starts after the latest one.
+            starting_timestamp: Starts with the first version committed at or after this time.
+            offset: Continues after this position: JSON from ``MicroBatch.offset``, or from the
+                checkpoint of a Spark query on this table.
+            ignore_deletes: Ignores commits that only delete.
+            ignore_changes: Accepts commits that change rows; returns the files that they wrote as a
+                whole, so unchanged rows are returned again.
+            skip_change_commits: Skips commits that change or delete rows.
+            fail_on_data_loss: Whether it is an error if the next commits are no longer in the log;
+                False passes over them with a warning that names their versions.
+            read_change_feed: Returns changes instead of rows, as ``Table.changes`` does.
+            require_feed: As in ``Table.changes``.
+            kind: Returns changes of this kind, as in ``Table.changes``; net kinds are computed for
+                the commits of one batch.
+            deleted: As in ``Table.changes``.
+            key: As in ``Table.changes``.
+            columns: Logical names of the columns to return; None returns all.
+            filter: Which rows, as in ``Snapshot.scan``.
+            max_files_per_batch: Most files in a batch; 1000 if no limit is set. Files whose rows
+                belong together stay together.
+            max_bytes_per_batch: About how many bytes of files a batch has at most.
+            available_now: Ends with the version that is now the latest.
+            until: An offset at which the stream ends.
+            poll_interval: Seconds between two listings of the log when there is nothing new.
+
+        Raises:
+            InvalidArgumentError: More than one start; an offset of another table; an invalid
+                option.
+            VersionNotFoundError: The start is after the latest version.
+            TableNotFoundError: There is no Delta table.
+
+        >>> stream = rows.follow(starting_version=0, read_change_feed=True, available_now=True)
+        >>> [batch.data["_change_type"].to_pylist() for batch in stream]
+        [['insert', 'insert', 'insert', 'delete']]
+        """
+        arguments = {
+            "starting_version": starting_version,
+            "starting_timestamp": starting_timestamp,
+            "offset": offset,
+            "ignore_deletes": ignore_deletes,
+            "ignore_changes": ignore_changes,
+            "skip_change_commits": skip_change_commits,
+            "fail_on_data_loss": fail_on_data_loss,
+            "read_change_feed": read_change_feed,
+            "require_feed": require_feed,
+            "kind": kind,
+            "deleted": deleted,
+            "key": key,
+            "columns": columns,
+            "filter": filter,
+            "max_files_per_batch": max_files_per_batch,
+            "max_bytes_per_batch": max_bytes_per_batch,
+            "available_now": available_now,
+            "until": until,
+        }
+        native = _native.Follow(self._native, arguments)
+        return Follow._made(self, native, poll_interval)
+
+
+@checked
+def is_table(
+    uri: str | os.PathLike[str],
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    catalog: Catalog | Locator | str | None = None,
+) -> bool:
+    """Return whether there is a Delta table at a place, or under a name of a catalog.
+
+    Args:
+        uri: As for ``Table``.
+        storage_options: As for ``Table``.
+        catalog: As for ``Table``.
+
+    Raises:
+        StorageError: The storage did not answer.
+
+    >>> is_table(table.uri), is_table(table.uri + "/nothing")
+    (True, False)
+    """
+    try:
+        return Table(uri, storage_options, catalog=catalog)._native.exists()
+    except TableNotFoundError:  # the catalog knows no such name
+        return False
+
+
+@checked
+def create_table(
+    uri: str | os.PathLike[str],
+    schema: pa.Schema,
+    partition_columns: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    if_not_exists: bool = False,
+    or_replace: bool = False,
+    storage_options: Mapping[str, str] | None = None,
+    catalog: Catalog | Locator | str | None = None,
+    durable: bool = True,
+) -> Table:
+    """Create a Delta table: version 0, without rows.
+
+    With ``or_replace``, a table that exists is replaced in one commit: it gets the new schema,
+    partitioning, properties and a new id, and all its files are removed. Its history stays, so you
+    can travel back to it. As in delta-spark, the protocol is only upgraded, deletion vectors and
+    row tracking stay enabled unless the new properties disable them, and with column mapping a
+    column whose name and type stay keeps its id.
+
+    Args:
+        uri: As for ``Table``. A name that Unity Catalog does not know becomes a table that it
+            manages, in a place that it chooses, with the features and properties that it requires;
+            if anything fails, the catalog has no such table.
+        schema: The columns; field metadata ``comment`` becomes the column's comment.
+        partition_columns: Names of the columns that the table is partitioned by.
+        properties: Table properties. ``delta.minReaderVersion``, ``delta.minWriterVersion`` and
+            ``delta.feature.<name>`` set the protocol of the table, and are not stored.
+        name: The table's name.
+        description: What the table is for.
+        if_not_exists: If there is a table, return it as it is.
+        or_replace: If there is a table, replace it.
+        storage_options: As for ``Table``.
+        catalog: As for ``Table``. With the property ``delta.feature.catalogManaged`` it manages the
+            table from the first version on, and learns of it by ``Catalog.published``.
+        durable: Whether a local commit is synced to disk before the call returns.
+
+    Returns:
+        The table.
+
+    Raises:
+        TypeError: ``schema`` is not an Arrow schema; the message says how to create one.
+        InvalidArgumentError: There is a table already (``table.exists``); or both ``if_not_exists``
+            and ``or_replace`` are set (``create.mode``); or a column, a property or a partition
+            column is invalid; or the table to replace has ``delta.appendOnly`` and rows.
+        UnsupportedFeatureError: A property, the catalog, or the table to replace requires a feature
+            that this release cannot write.
+        CommitConflictError: Another writer created or changed the table.
+        StorageError: The storage or the catalog does not answer.
+
+    Source: Delta protocol, "Change Metadata", "Protocol Evolution".
+
+    >>> import pyarrow as pa
+    >>> schema = pa.schema([("day", pa.date32()), ("id", pa.int64())])
+    >>> created = create_table(table.uri + "-new", schema, ["day"])
+    >>> created.snapshot().version, created.snapshot().partition_columns
+    (0, ['day'])
+    >>> create_table(created.uri, schema, if_not_exists=True) == created
+    True
+    >>> create_table(created.uri, schema, or_replace=True).snapshot().version
+    1
+    """
+    if if_not_exists and or_replace:
+        raise InvalidArgumentError(
+            "if_not_exists leaves a table as it is, and or_replace replaces it: pass one of them",
+            code="create.mode",
+        )
+    mode = "if_not_exists" if if_not_exists else "or_replace" if or_replace else "new"
+    location = Place.of(uri, storage_options, catalog)
+    columns, partitioning = schema_string(schema), list(partition_columns)
+    requested = location.properties(columns, partitioning, properties or {})
+    location.table._native.create(
+        columns, partitioning, requested, name, description, durable, mode
+    )
+    return location.registered()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a table is, or is about to be.
+
+    Attributes:
+        table: The table.
+        staging: What makes it under a name that its catalog does not know yet; otherwise None.
+    """
+
+    table: Table
+    staging: UnityStaging | None = None
+
+    @classmethod
+    def of(
+        cls,
+        uri: str | os.PathLike[str],
+        storage_options: Mapping[str, str] | None = None,
+        catalog: Catalog | Locator | str | None = None,
+    ) -> Place:
+        """The place at a URI, or under a name.
+
+        Raises:
+            InvalidArgumentError: ``catalog.creates_none``: there is no such table, and its catalog
+                only finds tables.
+        """
+        try:
+            return cls(Table(uri, storage_options, catalog=catalog))
+        except TableNotFoundError:
+            from deltareplay.catalogs._locate import staged
+
+            staging = staged(os.fspath(uri), cast("Locator | str | None", catalog))
+            return cls(Table(staging.location, storage_options, catalog=staging), staging)
+
+    def properties(
+        self, schema: str, partition_columns: list[str], own: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Those of a new table: its own, and what its catalog requires."""
+        if self.staging is None:
+            return dict(own)
+        return self.staging.properties(schema, partition_columns, own)
+
+    def registered(self) -> Table:
+        """The table whose first version is written, and that its catalog knows from now on."""
+        if self.staging is None:
+            return self.table
+        first = self.table.snapshot()
+        catalog = self.staging.registered(
+            first.metadata, first.protocol, first.domain_metadata, first.timestamp
+        )
+        return Table(self.staging.location, self.table._options, catalog=catalog)

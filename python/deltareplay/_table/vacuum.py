@@ -1,0 +1,96 @@
+"""``Table.vacuum``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from deltareplay import _native
+from deltareplay._snapshot.table_location import TableLocation
+from deltareplay._support import log as _log
+from deltareplay._support.arguments import checked_methods
+from deltareplay._support.timestamps import instant
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class Vacuumed:
+    """Data files that no version inside the retention period needs.
+
+    Attributes:
+        dry_run: Whether nothing was deleted.
+        lite: Whether they were found from the log alone.
+        cutoff: Files that are younger, or were removed later, stay. In UTC.
+        retention: The period that ends now.
+        files: The files, relative to the table root, with their names in the store.
+        size_in_bytes: Their total size, as far as known.
+
+    >>> table.vacuum().files
+    ()
+    """
+
+    dry_run: bool
+    lite: bool
+    cutoff: datetime
+    retention: timedelta
+    files: tuple[str, ...]
+    size_in_bytes: int
+
+
+@checked_methods
+class Vacuuming(TableLocation):
+    """Data files that nobody needs any more."""
+
+    __slots__ = ()
+
+    def vacuum(
+        self,
+        retention: timedelta | None = None,
+        *,
+        lite: bool = False,
+        dry_run: bool = True,
+        force: bool = False,
+        log: bool | None = None,
+    ) -> Vacuumed:
+        """Delete data files that no version inside the retention period needs.
+
+        Live files stay, and so do files that were removed within the period, with their deletion
+        vectors, and every file that is younger than the period. Names that begin with ``_`` or
+        ``.`` are hidden and stay, except ``_change_data`` and partition directories. On a local
+        disk, empty directories are deleted too, once they are older than the period.
+
+        Args:
+            retention: The period; by default ``delta.deletedFileRetentionDuration`` (a week).
+            lite: Find files by the removals in the log, without listing the table.
+            dry_run: Only report what would be deleted.
+            force: Allow a retention that is shorter than the table's. Readers of older versions and
+                writers that have not committed yet may lose files.
+            log: Commit ``VACUUM START`` before and ``VACUUM END`` after it, as delta-spark does.
+                True by default, except for tables on S3.
+
+        Returns:
+            What was deleted, or would be.
+
+        Raises:
+            InvalidArgumentError: The retention is too short; or with ``lite`` the log does not
+                reach back far enough.
+            UnsupportedFeatureError: The table has a feature that this release cannot write.
+            StorageError: A file cannot be deleted.
+
+        >>> table.vacuum().size_in_bytes
+        0
+        """
+        milliseconds = None if retention is None else retention // _MILLISECOND
+        report = json.loads(_native.vacuum(self._native, milliseconds, lite, dry_run, force, log))
+        if not report["dry_run"]:
+            _log.info("deleted %d data files of %r", len(report["files"]), self)
+        return Vacuumed(
+            dry_run=report["dry_run"],
+            lite=report["lite"],
+            cutoff=instant(report["cutoff"]),
+            retention=report["retention"] * _MILLISECOND,
+            files=tuple(report["files"]),
+            size_in_bytes=report["size_in_bytes"],
+        )

@@ -1,0 +1,106 @@
+"""``Table.verify``."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from dataclasses import dataclass
+
+from deltareplay import _native
+from deltareplay._snapshot.table_location import TableLocation
+from deltareplay._support.arguments import checked_methods
+from deltareplay._support.display import Carded
+from deltareplay._support.units import plural
+from deltareplay._table.finding import Finding
+
+
+@dataclass(frozen=True, repr=False)
+class Verification(Carded):
+    """What was checked, and what is wrong.
+
+    Attributes:
+        version: The latest version.
+        num_commits: Commits that were read.
+        num_checkpoints: Checkpoints that were read.
+        num_checksums: Checksums that were compared with the commits.
+        num_files: Live files of the latest version; None if it cannot be opened.
+        findings: What is wrong, worst first.
+        omitted: How many more there are: at most a thousand of one code are listed.
+
+    >>> table.verify(data_files=False).ok
+    True
+    """
+
+    version: int
+    num_commits: int
+    num_checkpoints: int
+    num_checksums: int
+    num_files: int | None
+    findings: tuple[Finding, ...]
+    omitted: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong; findings of severity ``info`` do not count.
+
+        >>> table.verify().ok
+        False
+        """
+        return all(finding.severity == "info" for finding in self.findings)
+
+    def to_json(self) -> str:
+        """The same as JSON, with the names of the attributes.
+
+        >>> table.verify(data_files=False).to_json()[:28]
+        '{"version": 2, "num_commits"'
+        """
+        return json.dumps(dataclasses.asdict(self))
+
+    def __repr__(self) -> str:
+        kinds = Counter(finding.severity for finding in self.findings)
+        counts = ", ".join(f"{number} of severity {kind}" for kind, number in kinds.items())
+        more = f", {self.omitted} more" if self.omitted else ""
+        return f"<Verification of version {self.version}: {counts or 'nothing is wrong'}{more}>"
+
+    def __str__(self) -> str:
+        files = "unknown files" if self.num_files is None else plural(self.num_files, "file")
+        head = (
+            f"version {self.version}: {plural(self.num_commits, 'commit')}, "
+            f"{plural(self.num_checkpoints, 'checkpoint')}, "
+            f"{plural(self.num_checksums, 'checksum')}, {files}"
+        )
+        if not self.findings:
+            return f"{head}: nothing is wrong"
+        more = [f"and {self.omitted} more"] if self.omitted else []
+        return "\n".join([head, *map(str, self.findings), *more])
+
+
+@checked_methods
+class Verifying(TableLocation):
+    """Whether a table is sound."""
+
+    __slots__ = ()
+
+    def verify(self, *, data_files: bool = True, rows: bool = False) -> Verification:
+        """Check the log and the data files against the protocol, and against each other.
+
+        The commits are replayed once, oldest first. Each commit is checked, and the result is
+        compared with every checksum, checkpoint and compacted file. The data files of the latest
+        version must exist with their sizes, and its deletion vectors must decode. Nothing is
+        changed; each finding says what to do.
+
+        Args:
+            data_files: Check data files and deletion vectors, too, not only the log.
+            rows: Also read every row of the latest version, which takes as long as a scan. This
+                finds files whose columns have wrong types, and bytes that do not decode.
+
+        Raises:
+            TableNotFoundError: There is no Delta table.
+
+        >>> print(table.verify(data_files=False))
+        version 2: 3 commits, 0 checkpoints, 0 checksums, 2 files: nothing is wrong
+        """
+        report = json.loads(_native.verify(self._native, data_files, rows))
+        findings = tuple(Finding(**finding) for finding in report.pop("findings"))
+        return Verification(**report, findings=findings)

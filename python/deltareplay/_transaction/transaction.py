@@ -1,0 +1,442 @@
+"""``Transaction``: staged actions, committed as one version of a table."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay._protocol.metadata import Metadata
+from deltareplay._protocol.protocol import Protocol
+from deltareplay._support import log as _log
+from deltareplay._support.arguments import checked_methods, names
+from deltareplay._support.warnings import warn
+
+if TYPE_CHECKING:
+    from deltareplay._expressions.filters import Filter
+    from deltareplay._native import Transaction as NativeTransaction
+    from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay._snapshot.table_location import TableLocation
+
+
+@checked_methods
+class Transaction:
+    """Staged actions for the next version of a table; ``Table.transaction`` begins one.
+
+    Stage what the commit does and record what was read for it. Others see nothing before
+    ``commit``, and then everything. As a context manager it commits at the end of the block, and
+    commits nothing if the block raises.
+
+    If another writer commits first, Delta's rules decide whether this commit may follow it. If so,
+    it does, after as many attempts as the timeout allows.
+
+    >>> with table.transaction(operation="WRITE") as transaction:
+    ...     transaction.add("part-d.parquet", size=10, partition_values={"day": "2026-01-04"})
+    >>> transaction.version
+    3
+    """
+
+    __slots__ = ("_description", "_done", "_native", "_table", "attempts", "snapshot", "version")
+
+    #: The snapshot that the transaction reads.
+    snapshot: Snapshot
+    #: The committed version; None before, and if the batch was committed earlier.
+    version: int | None
+    #: How many versions were tried.
+    attempts: int
+    _native: NativeTransaction
+    _table: TableLocation
+    _done: bool
+    _description: dict[str, Any]
+
+    def __init__(self) -> None:
+        raise TypeError("a transaction is begun by Table.transaction()")
+
+    @classmethod
+    def _begun(
+        cls,
+        table: TableLocation,
+        snapshot: Snapshot | None,
+        native: NativeTransaction,
+        description: dict[str, Any],
+    ) -> Transaction:
+        self = cls.__new__(cls)
+        self._table = table
+        if snapshot is not None:  # a commit that creates the table reads nothing
+            self.snapshot = snapshot
+        self.version = None
+        self.attempts = 0
+        self._native = native
+        self._done = False
+        self._description = description
+        return self
+
+    @staticmethod
+    def _description_of(
+        parameters: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        user_metadata: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        engine_info: str | None = None,
+    ) -> dict[str, Any]:
+        """What the commit says about itself."""
+        return {
+            "parameters": {
+                key: _parameter(value)
+                for key, value in (parameters or {}).items()
+                if value is not None
+            },
+            "metrics": {key: str(value) for key, value in (metrics or {}).items()},
+            "user_metadata": user_metadata,
+            "tags": dict(tags or {}),
+            "engine_info": engine_info,
+        }
+
+    @property
+    def id(self) -> str:
+        """The id that the commit has as ``txnId``.
+
+        >>> len(table.transaction(operation="WRITE").id)
+        36
+        """
+        return self._native.id
+
+    def read(self, filter: Filter | None = None) -> None:
+        """Record that rows were read: another writer that adds or removes such rows is a conflict.
+
+        Args:
+            filter: Which rows, as in ``Snapshot.scan``; None means all. Only its conditions on
+                partition columns limit which added rows are a conflict.
+
+        Raises:
+            InvalidArgumentError: The filter does not fit the schema.
+
+        >>> table.transaction(operation="DELETE").read("day = DATE '2026-01-01'")
+        """
+        self._native.read(filter)
+
+    def read_files(self, paths: Iterable[str]) -> None:
+        """Record that these files were read: another writer that removes one of them is a conflict.
+
+        Args:
+            paths: As in the log.
+
+        >>> table.transaction(operation="OPTIMIZE").read_files(["day=2026-01-02/b.parquet"])
+        """
+        self._native.read_files(list(paths))
+
+    def add(
+        self,
+        path: str,
+        *,
+        size: int,
+        partition_values: Mapping[str, str | None] | None = None,
+        modification_time: int | None = None,
+        data_change: bool = True,
+        stats: str | Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+        deletion_vector: Mapping[str, Any] | None = None,
+        base_row_id: int | None = None,
+        default_row_commit_version: int | None = None,
+        clustering_provider: str | None = None,
+    ) -> None:
+        """Stage a data file that you have written.
+
+        Args:
+            path: URI-encoded, relative to the table root or absolute.
+            size: Bytes.
+            partition_values: A string or None for each partition column.
+            modification_time: Milliseconds since the epoch; by default now.
+            data_change: False if rows are only rearranged.
+            stats: The file's statistics, as JSON text or as an object.
+            tags: Free-form.
+            deletion_vector: A descriptor with the protocol's field names.
+            base_row_id: The row id of the first row; assigned if the table tracks rows.
+            default_row_commit_version: Assigned likewise.
+            clustering_provider: The implementation that clustered the file.
+
+        >>> table.transaction(operation="WRITE").add(
+        ...     "day=2026-01-04/d.parquet", size=10, partition_values={"day": "2026-01-04"}
+        ... )
+        """
+        body = {
+            "path": path,
+            "partitionValues": dict(partition_values or {}),
+            "size": size,
+            "modificationTime": _now() if modification_time is None else modification_time,
+            "dataChange": data_change,
+            "stats": stats if stats is None or isinstance(stats, str) else json.dumps(stats),
+            "tags": tags,
+            "deletionVector": deletion_vector,
+            "baseRowId": base_row_id,
+            "defaultRowCommitVersion": default_row_commit_version,
+            "clusteringProvider": clustering_provider,
+        }
+        self._native.add(_json([body]))
+
+    def add_files(self, files: pa.Table) -> None:
+        """Stage many data files at once.
+
+        Args:
+            files: Columns of ``add`` with the protocol's names, as from ``Snapshot.files``; at
+                least ``path`` and ``size``.
+
+        >>> moved = table.snapshot().files().slice(0, 1)
+        >>> table.transaction(operation="RESTORE").add_files(moved)
+        """
+        now = _now()
+        self._native.add(
+            _json({"modificationTime": now, "dataChange": True, **row} for row in _rows(files))
+        )
+
+    def remove(self, paths: str | Iterable[str], *, data_change: bool = True) -> None:
+        """Stage the removal of live files of the snapshot.
+
+        Args:
+            paths: One or many, as in the log.
+            data_change: False if their rows continue in other files.
+
+        Raises:
+            InvalidArgumentError: A file is not live.
+
+        >>> table.transaction(operation="DELETE").remove("day=2026-01-02/b.parquet")
+        """
+        self._native.remove_paths(names("paths", paths), data_change)
+
+    def remove_files(self, files: pa.Table) -> None:
+        """Stage the removal of many files with all their fields.
+
+        Args:
+            files: Columns of ``remove`` with the protocol's names, or of ``add`` as from
+                ``Snapshot.files``.
+
+        >>> table.transaction(operation="DELETE").remove_files(table.snapshot().files())
+        """
+        now = _now()
+        self._native.remove(_json(_removed(row, now) for row in _rows(files)))
+
+    def update_vectors(self, vectors: Mapping[str, Mapping[str, Any]]) -> None:
+        """Stage new deletion vectors of live files.
+
+        Args:
+            vectors: For each path a descriptor with the protocol's field names. It must include the
+                rows that are already deleted.
+
+        Raises:
+            InvalidArgumentError: A file is not live, or has no row count in the log.
+
+        >>> table.transaction(operation="DELETE").update_vectors({})
+        """
+        self._native.update_vectors(
+            {path: _json_one(descriptor) for path, descriptor in vectors.items()}
+        )
+
+    def add_change_data(
+        self,
+        path: str,
+        *,
+        size: int,
+        partition_values: Mapping[str, str | None] | None = None,
+    ) -> None:
+        """Stage a change data file.
+
+        Args:
+            path: URI-encoded, below ``_change_data``.
+            size: Bytes.
+            partition_values: A string or None for each partition column.
+
+        >>> table.transaction(operation="UPDATE").add_change_data(
+        ...     "_change_data/c.parquet", size=9, partition_values={"day": None}
+        ... )
+        """
+        body = {"path": path, "partitionValues": dict(partition_values or {}), "size": size}
+        self._native.change_data(_json([{**body, "dataChange": False}]))
+
+    def set_metadata(self, metadata: Metadata) -> None:
+        """Stage new metadata; the protocol is upgraded if the metadata requires it.
+
+        Args:
+            metadata: The whole metadata, which replaces the old.
+
+        Raises:
+            InvalidArgumentError: A feature is needed that must be added by name first.
+            UnsupportedFeatureError: A feature is needed that this release cannot write.
+
+        >>> metadata = table.snapshot().metadata
+        >>> table.transaction(operation="SET TBLPROPERTIES").set_metadata(metadata)
+        """
+        self._native.set_metadata(metadata._json())
+
+    def set_protocol(self, protocol: Protocol) -> None:
+        """Stage a new protocol.
+
+        Args:
+            protocol: The whole protocol, which replaces the old.
+
+        Raises:
+            UnsupportedFeatureError: It has a feature that this release cannot write.
+
+        >>> protocol = table.snapshot().protocol.with_feature("domainMetadata")
+        >>> table.transaction(operation="UPGRADE PROTOCOL").set_protocol(protocol)
+        """
+        self._native.set_protocol(protocol._facts())
+
+    def set_transaction(self, app_id: str, version: int) -> bool:
+        """Stage the progress of an application, so that the same batch is never committed twice.
+
+        Args:
+            app_id: The application.
+            version: The application's number of the batch; numbers must rise.
+
+        Returns:
+            True if the table already has this batch, or a later one: then ``commit`` commits
+            nothing.
+
+        Source: Delta protocol, "Transaction Identifiers".
+
+        >>> table.transaction(operation="STREAMING UPDATE").set_transaction("my-stream", 4)
+        False
+        """
+        return self._native.set_transaction(app_id, version)
+
+    def set_domain_metadata(self, domain: str, configuration: str | None) -> None:
+        """Stage the configuration of a domain.
+
+        Args:
+            domain: A name that does not begin with ``delta.``.
+            configuration: Any text; None removes the domain.
+
+        Raises:
+            InvalidArgumentError: The domain belongs to Delta Lake.
+
+        >>> table.transaction(operation="WRITE").set_domain_metadata("owner", "me")
+        """
+        self._native.set_domain(domain, configuration)
+
+    def set_metrics(self, metrics: Mapping[str, Any]) -> None:
+        """Stage the operation metrics of the commit.
+
+        Args:
+            metrics: By name; numbers become text, as Delta writes them.
+
+        >>> table.transaction(operation="WRITE").set_metrics({"numFiles": 1})
+        """
+        self._description["metrics"].update((key, str(value)) for key, value in metrics.items())
+
+    def commit(self) -> int | None:
+        """Commit what is staged.
+
+        Afterwards a checkpoint is written if ``delta.checkpointInterval`` requires one, and the
+        version checksum: derived from that of the version before, or counted in full for versions
+        with a checkpoint and tables of at most 1,000 files. If this fails, a ``DeltaReplayWarning``
+        says so.
+
+        Returns:
+            The new version; None if ``set_transaction`` found that it was committed before.
+
+        Raises:
+            CommitConflictError: Another writer's commit conflicts; nothing was committed.
+            InvalidArgumentError: The commit would break the table.
+            CommitStateUnknownError: The storage never said whether it took the commit.
+            StorageError: The storage failed; nothing was committed.
+
+        >>> transaction = table.transaction(operation="WRITE")
+        >>> transaction.commit()
+        3
+        """
+        self._done = True
+        self._native.describe(
+            json.dumps(self._description["parameters"]),
+            self._description["metrics"],
+            self._description["user_metadata"],
+            self._description["tags"],
+            self._description["engine_info"],
+        )
+        self.version, self.attempts, afterwards = self._native.commit()
+        if self.attempts > 1:
+            _log.warning("retried: other writers were first %d times", self.attempts - 1)
+        if self.version is not None:
+            _log.info("committed version %d of %r", self.version, self._table)
+        if afterwards is not None:
+            warn(
+                f"version {self.version} is committed, but its checkpoint or checksum is not "
+                f"written: {afterwards}"
+            )
+        return self.version
+
+    def abort(self) -> None:
+        """Drop what is staged.
+
+        >>> table.transaction(operation="WRITE").abort()
+        """
+        self._done = True
+        self._native.abort()
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._done:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.abort()
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _parameter(value: Any) -> Any:
+    """A parameter without lists and mappings, which delta-spark reads as JSON text only.
+
+    >>> _parameter(["day"]), _parameter("true"), _parameter(1)
+    ('["day"]', 'true', 1)
+    """
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(value, separators=(",", ":"))
+    return value
+
+
+def _json_one(body: Mapping[str, Any]) -> str:
+    return json.dumps({key: value for key, value in body.items() if value is not None})
+
+
+def _json(bodies: Iterable[Mapping[str, Any]]) -> str:
+    return f"[{','.join(map(_json_one, bodies))}]"
+
+
+def _rows(files: pa.Table) -> Iterable[dict[str, Any]]:
+    """Rows of file actions: maps as dicts, without nulls, in structs too."""
+    for row in files.to_pylist():
+        for name in ("partitionValues", "tags"):
+            if row.get(name) is not None:
+                row[name] = dict(row[name])
+        vector = row.get("deletionVector")
+        if vector is not None:
+            row["deletionVector"] = {
+                key: value for key, value in vector.items() if value is not None
+            }
+        yield row
+
+
+def _removed(row: dict[str, Any], now: int) -> dict[str, Any]:
+    """A row of ``add`` or ``remove`` as the body of a ``remove``."""
+    extended = row.get("partitionValues") is not None and row.get("size") is not None
+    body = {"deletionTimestamp": now, "extendedFileMetadata": extended, **row}
+    if "modificationTime" in row:  # an `add`, whose false does not concern this commit
+        body["dataChange"] = True
+    return {key: value for key, value in body.items() if key not in _ADD_ONLY}
+
+
+_ADD_ONLY: Sequence[str] = ("modificationTime", "clusteringProvider")

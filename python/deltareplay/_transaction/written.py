@@ -1,0 +1,71 @@
+"""``Written``: the result of writing rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltareplay._support import log as _log
+from deltareplay._support.warnings import warn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deltareplay._snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Written:
+    """One write of rows, as it was committed.
+
+    Attributes:
+        version: The new version; None if the application of ``txn`` committed it before, or no row
+            was affected.
+        metrics: Numbers of files, rows and bytes, under delta-spark's names for this operation.
+
+    >>> import pyarrow as pa
+    >>> written = table.append(pa.table({"id": [7, 8]}))
+    >>> written.version, written.metrics["numOutputRows"]
+    (3, 2)
+    """
+
+    version: int | None
+    metrics: dict[str, int]
+
+
+def options(
+    schema_mode: str | None,
+    txn: tuple[str, int] | None,
+    user_metadata: str | None,
+    target_file_size: int | None,
+    durable: bool,
+    timeout: float,
+) -> dict[str, Any]:
+    """What every verb takes that writes rows, as the core takes it."""
+    return {
+        "schema_mode": schema_mode,
+        "partition_columns": None,
+        "txn": txn,
+        "user_metadata": user_metadata,
+        "target_file_size": target_file_size,
+        "durable": durable,
+        "timeout": timeout,
+        "snapshot": None,
+    }
+
+
+def columns_for(settings: dict[str, Any], snapshot: Snapshot) -> pa.Schema:
+    """The columns of the version from which the write that is asked for starts."""
+    settings["snapshot"] = snapshot._native
+    return snapshot.schema
+
+
+def written(outcome: tuple[int | None, dict[str, str], str | None]) -> Written:
+    """What the core says of a write; warns of what failed after the commit."""
+    version, metrics, afterwards = outcome
+    if version is not None:
+        _log.info("committed version %d: %s", version, metrics)
+    if afterwards is not None:
+        message = f"version {version} is committed, but a step after it failed: {afterwards}"
+        warn(message)
+    return Written(version, {name: int(value) for name, value in metrics.items()})
