@@ -13,6 +13,26 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "python"
 
+#: The packages and modules of ``deltareplay``: each may import those before it.
+PYTHON_ORDER = (
+    "_names",
+    "exceptions",
+    "_support",
+    "_deletion_vector",
+    "_expressions",
+    "_arrow",
+    "_protocol",
+    "catalogs",
+    "_snapshot",
+    "_changes",
+    "_transaction",
+    "_table",
+    "viz",
+    "spark",
+    "cli",
+    "__main__",
+)
+
 #: The packages of ``deltareplay.spark``: each may import those before it.
 SPARK = (
     "syntax",
@@ -95,6 +115,19 @@ def test_no_circles() -> None:
         in_order(graph)
 
 
+def test_packages_import_those_before_them() -> None:
+    graph = imports()
+    assert not upwards(graph, "deltareplay", PYTHON_ORDER)
+    homes = {path.name.removesuffix(".py") for path in (PYTHON / "deltareplay").iterdir()}
+    assert {*PYTHON_ORDER} <= homes
+
+    # a snapshot that would know of transactions
+    graph["deltareplay._snapshot.scan"].add("deltareplay._transaction.written")
+    assert upwards(graph, "deltareplay", PYTHON_ORDER) == [
+        "deltareplay._snapshot.scan imports deltareplay._transaction.written"
+    ]
+
+
 def test_packages_of_spark_import_those_before_them() -> None:
     graph = imports()
     assert not upwards(graph, "deltareplay.spark", SPARK)
@@ -110,13 +143,20 @@ def test_every_module_of_spark_is_in_a_package() -> None:
     spark = PYTHON / "deltareplay" / "spark"
     assert {path.name for path in spark.glob("*.py")} == {"__init__.py"}
     assert {path.parent.name for path in spark.glob("*/__init__.py")} == {*SPARK}
-    for path in spark.rglob("*/__init__.py"):
+
+
+def test_packages_say_what_they_have_and_no_more() -> None:
+    python = PYTHON / "deltareplay"
+    private = [*(python / "spark").glob("*/**/__init__.py"), *python.glob("_*/__init__.py")]
+    assert len(private) > 20
+    for path in private:
         (docstring,) = ast.parse(path.read_text(encoding="utf-8")).body
-        assert isinstance(docstring, ast.Expr), f"{path}: the package says what it has, no more"
+        assert isinstance(docstring, ast.Expr), str(path)
 
 
-def test_the_design_shows_the_packages_of_spark() -> None:
+def test_the_design_shows_the_packages() -> None:
     design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    assert f"\n{' < '.join(PYTHON_ORDER[:-1])}\n" in design
     assert f"\n{' < '.join(SPARK)}\n" in design
     table = design.partition("## The packages for Spark\n")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [*SPARK]
