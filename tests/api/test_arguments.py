@@ -13,7 +13,7 @@ import pytest
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay._support import arguments as _arguments
+from deltareplay._support import arguments
 
 SCHEMA = pa.schema({"id": pa.int64(), "s": pa.string(), "part": pa.string()})
 ROWS = pa.table({"id": [1, 2], "s": ["a", "b"], "part": ["x", "y"]})
@@ -157,7 +157,7 @@ def test_every_public_function_checks_its_arguments() -> None:
         for name, function in public()
         if name.split(".")[0] not in LIKE_DELTA_SPARK
         and any(
-            _arguments._rule(str(one.annotation))
+            arguments._rule(str(one.annotation))
             for one in inspect.signature(function).parameters.values()
         )
     }
@@ -175,4 +175,4 @@ def test_every_rule_has_its_annotation() -> None:
         str(one.annotation).removesuffix(" | None")
         for one in inspect.signature(dr.Table.__init__).parameters.values()
     }
-    assert set(_arguments._RULES) - annotations == set()
+    assert set(arguments._RULES) - annotations == set()

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 import deltareplay as dr
-from deltareplay._support import progress as _progress
+from deltareplay._support import progress
 
 pty = pytest.importorskip("pty", reason="terminals of this kind are not on this system")
 
@@ -101,9 +101,9 @@ def test_a_callback_that_fails_does_not_fail_the_call(endpoint: str, caplog) -> 
 
 
 def test_a_bar_in_colour_is_as_wide_as_one_without() -> None:
-    now = _progress.Progress(1.0, 0, 10, 0.5)
-    coloured = _progress.line(now, bars=True, colours=True)
-    assert re.sub(r"\x1b\[[0-9]*m", "", coloured).replace("─", "━") == _progress.line(
+    now = progress.Progress(1.0, 0, 10, 0.5)
+    coloured = progress.line(now, bars=True, colours=True)
+    assert re.sub(r"\x1b\[[0-9]*m", "", coloured).replace("─", "━") == progress.line(
         now, bars=True
     ).replace("─", "━")
     assert coloured.count("\x1b[0m") == 2
@@ -135,9 +135,9 @@ def on_a_terminal(endpoint: str, **environment: str) -> str:
 
 def test_no_stream_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
-    assert _progress.attached() is None
-    _progress.show(1.0, 0, 0, (1, 2))
-    _progress.clear()
+    assert progress.attached() is None
+    progress.show(1.0, 0, 0, (1, 2))
+    progress.clear()
 
 
 def test_a_stream_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,10 +149,10 @@ def test_a_stream_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
             raise BrokenPipeError
 
     monkeypatch.setattr(sys, "stderr", Gone())
-    _progress.show(1.0, 0, 0, (1, 2))
-    _progress.clear()
+    progress.show(1.0, 0, 0, (1, 2))
+    progress.clear()
 
     closed = io.StringIO()
     closed.close()
     monkeypatch.setattr(sys, "stderr", closed)
-    assert _progress.attached() is None
+    assert progress.attached() is None

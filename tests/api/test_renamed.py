@@ -12,7 +12,7 @@ import pytest
 
 import deltareplay as dr
 import deltareplay.spark as dr_spark
-from deltareplay._table import renamed as _renamed
+from deltareplay._table import renamed
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
 ROWS = [{"id": 1, "p": "a"}, {"id": 2, "p": "b"}]
@@ -75,7 +75,7 @@ def warned() -> Any:
 
 def test_every_old_spelling_is_listed() -> None:
     listed = {(path_of(function), name) for function, name, _ in ALIASES}
-    assert listed == set(_renamed.OLD)
+    assert listed == set(renamed.OLD)
 
 
 @pytest.mark.parametrize("alias", ALIASES, ids=lambda alias: f"{alias[0]}-{alias[1]}")
@@ -91,10 +91,10 @@ def test_an_old_spelling_is_the_new_one_with_a_warning(alias: tuple[str, str, An
         reached.update(arguments)
 
     stands_in.__name__ = function.rpartition(".")[2]
-    old = _renamed.OLD[path_of(function), name]
+    old = renamed.OLD[path_of(function), name]
     with pytest.warns(DeprecationWarning, match=name) as told:
-        _renamed.renamed(**{name: old})(stands_in)(**{name: value})
-    del _renamed.OLD[f"{__name__}.{stands_in.__qualname__}", name]
+        renamed.renamed(**{name: old})(stands_in)(**{name: value})
+    del renamed.OLD[f"{__name__}.{stands_in.__qualname__}", name]
     assert reached == {now: expected}
     assert [str(one.message) for one in told] == [message]
     assert told[0].filename == __file__
@@ -123,9 +123,9 @@ def test_a_clone_by_its_old_argument(rows: dr.Table, tmp_path: Path) -> None:
 
 
 def test_a_default_by_its_old_name_changes_nothing() -> None:
-    told = {"merge_schema": _renamed.Old("schema_mode", {True: "merge", False: None})}
+    told = {"merge_schema": renamed.Old("schema_mode", {True: "merge", False: None})}
     with pytest.warns(DeprecationWarning, match=r"write\(merge_schema=\) .*: leave it out"):
-        assert _renamed._today("write", {"merge_schema": False}, told) == {}
+        assert renamed._today("write", {"merge_schema": False}, told) == {}
 
 
 def test_values_by_their_old_names_are_checked(rows: dr.Table, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_values_by_their_old_names_are_checked(rows: dr.Table, tmp_path: Path) -
 
 
 def test_what_a_write_returns_is_still_its_version() -> None:
-    written = _renamed.WrittenVersion(7, {"numFiles": 1})
+    written = renamed.WrittenVersion(7, {"numFiles": 1})
     assert written == dr.Written(7, {"numFiles": 1})
     assert written != dr.Written(8, {"numFiles": 1})
     for use in (lambda: written == 7, lambda: written.__index__() == 7, lambda: range(8)[written]):
@@ -144,7 +144,7 @@ def test_what_a_write_returns_is_still_its_version() -> None:
             assert use()
         assert told[0].filename == __file__
     with warned(), pytest.raises(TypeError):
-        range(8)[_renamed.WrittenVersion(None, {})]
+        range(8)[renamed.WrittenVersion(None, {})]
 
 
 def test_refresh_is_the_name_of_update(rows: dr.Table) -> None:

@@ -17,8 +17,7 @@ from spark.test_rows import lines
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark.format import options
-from deltareplay.spark.format import pushdown as pushed
+from deltareplay.spark.format import options, pushdown
 
 pytestmark = pytest.mark.spark
 CASES = rows_cases.some_cases()
@@ -99,7 +98,7 @@ def test_what_is_pushed() -> None:
         (of.Not(of.EqualTo(("p",), 1)), None),
         (of.StringStartsWith(("p",), "x"), None),
     ]:
-        assert pushed.comparison(filter) == expected
+        assert pushdown.comparison(filter) == expected
 
 
 def test_pushed_filters_skip_files(tables: Any) -> None:
@@ -110,7 +109,7 @@ def test_pushed_filters_skip_files(tables: Any) -> None:
     schema: StructType = options.schema(given, 3)
 
     def files(pushed: list[Any]) -> int:
-        return sum(len(split.paths) for split in options.splits(given, 3, schema, pushed))
+        return sum(len(split.paths) for split in options.splits(given, 3, schema, pushdown))
 
     assert 0 < files([("`p`", "=", 1), ("`id`", ">", 3000)]) < files([])
 

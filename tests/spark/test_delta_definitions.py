@@ -248,7 +248,7 @@ def test_geography_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
 
 def test_a_name_needs_the_format(spark: Any, name: str) -> None:
     """A session without the jar in which nobody has called ``register(spark, "delta")``."""
-    from deltareplay.spark.catalog import registration as catalog
+    from deltareplay.spark.catalog import registration
 
     class Reader:
         def format(self, _: str) -> Reader:
@@ -266,6 +266,6 @@ def test_a_name_needs_the_format(spark: Any, name: str) -> None:
         Reader().load("/")
     assert "DATA_SOURCE_NOT_FOUND" in str(theirs.value)
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
-        catalog.check_takes_delta(Session())  # type: ignore[arg-type]
+        registration.check_takes_delta(Session())  # type: ignore[arg-type]
     assert caught.value.code == "spark.no_delta"
-    catalog.check_takes_delta(spark)
+    registration.check_takes_delta(spark)

@@ -18,7 +18,7 @@ from spark.test_rows import lines, read_by_spark, versions
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 from deltareplay.spark.scan import driver_classes, filters
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 pytestmark = pytest.mark.spark
 CASES = rows_cases.cases()
@@ -230,7 +230,7 @@ def test_a_newer_spark_is_told() -> None:
         def createDataFrame(self) -> None: ...
 
     with pytest.warns(dr.DeltaReplayWarning, match=r"was tested with 3\.5 to 4\.3"):
-        session.check(Session())
+        capabilities.check(Session())
 
 
 def test_files_without_vectors_have_no_join(spark: Any, tables: Any) -> None:

@@ -15,7 +15,7 @@ from spark.support.delta_tables import ROWS, rows_of, written
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 from deltareplay.spark import DeltaTable
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 pytestmark = pytest.mark.spark
 
@@ -250,7 +250,7 @@ def test_clones_under_a_name(spark: Any, tmp_path: Path, name: str) -> None:
     written(spark, tmp_path / "it's, a source")
     source = f"delta.`{tmp_path}/it's, a source`"
     dr_spark.sql(spark, f"CREATE TABLE {name} SHALLOW CLONE {source} LOCATION '{tmp_path / 't'}'")
-    if session.has_delta(spark):  # the catalog takes no option of ours
+    if capabilities.has_delta(spark):  # the catalog takes no option of ours
         assert rows_of(spark.table(name)) == ROWS
         return
     assert rows_of(dr_spark.read(spark, name)) == ROWS

@@ -18,7 +18,7 @@ from spark.support.delta_tables import rows_of
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 from deltareplay.spark import DeltaTable
-from deltareplay.spark.catalog import registration as catalog
+from deltareplay.spark.catalog import registration
 
 pytestmark = pytest.mark.spark
 
@@ -143,9 +143,9 @@ def _without_jar(monkeypatch: pytest.MonkeyPatch) -> None:
     """What ``sql`` does in a session that has no jar of delta-spark."""
     monkeypatch.setattr("deltareplay.spark.session.capabilities.has_delta", lambda _: False)
     if SESSION == "delta-spark":  # whose catalog takes no options of ours
-        add = catalog.add
+        add = registration.add
         monkeypatch.setattr(
-            catalog, "add", lambda spark, parts, table, **_: add(spark, parts, table)
+            registration, "add", lambda spark, parts, table, **_: add(spark, parts, table)
         )
 
 

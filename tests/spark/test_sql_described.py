@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark.statements import describe as described
+from deltareplay.spark.statements import describe
 from deltareplay.spark.syntax import names
 
 pytestmark = pytest.mark.spark
@@ -59,7 +59,7 @@ def test_rows_are_those_of_delta_spark(
     spark: Any, tables: dict[str, str], text: str, table: str
 ) -> None:
     text = text.format(tables[table])
-    ours = described.run(spark, names.parts_of(tables[table]), text)
+    ours = describe.run(spark, names.parts_of(tables[table]), text)
     theirs = spark.sql(text)
     assert ours.dtypes == theirs.dtypes
     differs = () if table == "name" else ("Type", "Location")  # of a path
@@ -81,7 +81,7 @@ def test_rows_are_those_of_delta_spark(
 def test_bad_input(spark: Any, tables: dict[str, str], text: str, code: str) -> None:
     name = names.parts_of(tables["path"])
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        described.run(spark, name, text.format(tables["path"]))
+        describe.run(spark, name, text.format(tables["path"]))
     assert caught.value.code == code
     with pytest.raises(dr.TableNotFoundError):
-        described.run(spark, (*name[:1], str(Path(name[1]) / "nowhere")), "DESCRIBE x")
+        describe.run(spark, (*name[:1], str(Path(name[1]) / "nowhere")), "DESCRIBE x")

@@ -14,7 +14,7 @@ from spark.support.delta_tables import ROWS, rows_of, written
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 pytestmark = pytest.mark.spark
 
@@ -140,7 +140,7 @@ def test_nothing_is_left_in_the_session(spark: Any, target: str) -> None:
 def test_what_cannot_be_is_an_error(spark: Any, tmp_path: Path, target: str) -> None:
     with pytest.raises(Exception, match="nothing"):
         dr_spark.sql(spark, f"SELECT nothing FROM {target}")
-    if session.has_delta(spark):
+    if capabilities.has_delta(spark):
         return
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         dr_spark.sql(spark, f"CREATE VIEW kept AS SELECT * FROM {target}")
@@ -201,7 +201,7 @@ def test_files_that_are_left_out_make_no_difference(
 
 
 def test_conditions_leave_out_files(spark: Any, scattered: Path) -> None:
-    if session.has_delta(spark):
+    if capabilities.has_delta(spark):
         pytest.skip("delta-spark reads the tables")
     t = f"delta.`{scattered / 't'}`"
 

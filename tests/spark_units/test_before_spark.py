@@ -19,7 +19,7 @@ from deltareplay.spark.scan.files import _PLAIN, Files, located
 from deltareplay.spark.scan.frame import check_types, materialized_columns
 from deltareplay.spark.scan.partition_values import constants
 from deltareplay.spark.schema.fields import Column, columns_of
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 from deltareplay.spark.storage.credentials import OpenedBy
 from deltareplay.spark.storage.hadoop_path import hadoop_root
 
@@ -42,7 +42,9 @@ def raises(code: str, kind: type[dr.DeltaReplayError], call: Any) -> dr.DeltaRep
 
 def test_sessions() -> None:
     raises("argument.session", dr.InvalidArgumentError, lambda: dr_spark.read("t", "t"))
-    error = raises("spark.version", dr.UnsupportedFeatureError, lambda: session.check(OldSession()))
+    error = raises(
+        "spark.version", dr.UnsupportedFeatureError, lambda: capabilities.check(OldSession())
+    )
     assert "3.4.1" in str(error)
     assert "3.5" in str(error)
 
@@ -63,11 +65,11 @@ def test_roots(uri: str, expected: str) -> None:
 def test_a_name_that_the_public_reader_passes_over() -> None:
     table = pa.table({"p": ["file:/t/a", "file:/t/_b"], "n": [1, 1]})
     files = Files("file:/t", table["p"], table["n"], table["n"], OpenedBy())
-    session: Any = None
+    capabilities: Any = None
     error = raises(
         "spark.hidden_file",
         dr.UnsupportedFeatureError,
-        lambda: by_paths.frame(session, files, [], False),
+        lambda: by_paths.frame(capabilities, files, [], False),
     )
     assert error.path == "file:/t/_b"
 

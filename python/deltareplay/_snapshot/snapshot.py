@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from deltareplay._arrow.frames import Frames
-from deltareplay._expressions import double_quotes as _double_quotes
+from deltareplay._expressions import double_quotes
 from deltareplay._names import some_names
 from deltareplay._protocol.metadata import Metadata
 from deltareplay._protocol.protocol import Protocol
@@ -19,7 +19,7 @@ from deltareplay._snapshot.replay_plan import ReplayPlan
 from deltareplay._snapshot.scan import Scan
 from deltareplay._snapshot.snapshot_diff import SnapshotDiff
 from deltareplay._snapshot.snapshot_files import SnapshotFiles
-from deltareplay._support import log as _log
+from deltareplay._support import log
 from deltareplay._support.arguments import checked_methods
 from deltareplay._support.display import Carded
 from deltareplay._support.readers import to_schema
@@ -66,7 +66,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         self._native = native
         self._strict = strict
         self._told = reported
-        _log.info("opened version %d of %r", native.version, table)
+        log.info("opened version %d of %r", native.version, table)
         self._tell()
         return self
 
@@ -353,7 +353,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
             "on_error": on_error,
             "look_ahead": look_ahead,
         }
-        _double_quotes.check(filter, lambda: self.schema_json)
+        double_quotes.check(filter, lambda: self.schema_json)
         native = self._native.scan(
             columns,
             filter,

@@ -12,8 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TextIO
 
-from deltareplay._support import log as _log
-from deltareplay._support import units
+from deltareplay._support import log, units
 
 _WIDTH = 30
 _CLEAR = "\r\x1b[K"
@@ -96,7 +95,7 @@ def show(seconds: float, listed: int, read: int, units: tuple[int, int] | None) 
     now = Progress(seconds, listed, read, fraction)
     if _told.last is None or seconds - _told.logged >= _LOGGED_EVERY:
         _told.logged = seconds
-        _log.info("still at work: %s", line(now))
+        log.info("still at work: %s", line(now))
     _told.last = now
     callback = _CALLBACK.get()
     if callback is not None:
@@ -120,7 +119,7 @@ def _call(callback: Callback, now: Progress) -> None:
     try:
         callback(now)
     except Exception as error:
-        _log.warning("the callback of the progress failed: %r", error)
+        log.warning("the callback of the progress failed: %r", error)
 
 
 def _write(stream: TextIO, text: str) -> None:

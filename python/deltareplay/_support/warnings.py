@@ -6,7 +6,7 @@ import sys
 import warnings
 
 from deltareplay._names import shown_message
-from deltareplay._support import log as _log
+from deltareplay._support import log
 from deltareplay.exceptions import DeltaReplayWarning
 
 
@@ -17,7 +17,7 @@ def warn(message: str, category: type[Warning] = DeltaReplayWarning) -> None:
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
     if category is DeltaReplayWarning:
-        _log.warning("%s", message)
+        log.warning("%s", message)
     warnings.warn(message, category, stacklevel=level)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from deltareplay._arrow.row_sources import Rows, arrow_stream
-from deltareplay._expressions import double_quotes as _double_quotes
+from deltareplay._expressions import double_quotes
 from deltareplay._expressions.filters import Filter
 from deltareplay._snapshot.table_location import TableLocation
 from deltareplay._support.arguments import checked_methods
@@ -148,7 +148,7 @@ class Appending(TableLocation):
         write_options = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
         if partition_columns is not None:
             write_options["partition_columns"] = list(partition_columns)
-        _double_quotes.check(where, lambda: self.snapshot().schema_json)
+        double_quotes.check(where, lambda: self.snapshot().schema_json)
         rows = arrow_stream(data, lambda: columns_for(write_options, self.snapshot()))
         return written(
             self._native.overwrite(rows, where, partition_overwrite == "dynamic", write_options)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from deltareplay import _native
 from deltareplay._snapshot.table_location import TableLocation
-from deltareplay._support import log as _log
+from deltareplay._support import log
 from deltareplay._support.arguments import checked_methods
 from deltareplay._support.timestamps import instant
 
@@ -72,7 +72,7 @@ class CleaningLog(TableLocation):
         """
         report = json.loads(_native.cleanup_log(self._native, dry_run))
         if not report["dry_run"]:
-            _log.info("deleted %d files of the log of %r", len(report["files"]), self)
+            log.info("deleted %d files of the log of %r", len(report["files"]), self)
         return LogCleanup(
             dry_run=report["dry_run"],
             cutoff=instant(report["cutoff"]),

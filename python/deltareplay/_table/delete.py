@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deltareplay._expressions import double_quotes as _double_quotes
+from deltareplay._expressions import double_quotes
 from deltareplay._expressions.filters import Filter
 from deltareplay._snapshot.table_location import TableLocation
 from deltareplay._support.arguments import checked_methods
@@ -67,5 +67,5 @@ class Deleting(TableLocation):
         True
         """
         write_options = options(None, txn, user_metadata, target_file_size, durable, timeout)
-        _double_quotes.check(where, lambda: self.snapshot().schema_json)
+        double_quotes.check(where, lambda: self.snapshot().schema_json)
         return written(self._native.delete(where, write_options))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay._arrow.row_sources import Rows, arrow_stream
-from deltareplay._expressions import double_quotes as _double_quotes
+from deltareplay._expressions import double_quotes
 from deltareplay._expressions.expressions import Expression, assignments
 from deltareplay._snapshot.table_location import TableLocation
 from deltareplay._support.arguments import checked_methods, names
@@ -241,7 +241,7 @@ class Merging(TableLocation):
         write_options = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
         called = (condition, source_alias, target_alias)
 
-        _double_quotes.check(condition, lambda: self.snapshot().schema_json)
+        double_quotes.check(condition, lambda: self.snapshot().schema_json)
 
         def run(clauses: Sequence[Any]) -> Written:
             rows = arrow_stream(source, lambda: columns_for(write_options, self.snapshot()))

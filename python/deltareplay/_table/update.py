@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from deltareplay._expressions import double_quotes as _double_quotes
+from deltareplay._expressions import double_quotes
 from deltareplay._expressions.expressions import Expression, assignments
 from deltareplay._expressions.filters import Filter
 from deltareplay._snapshot.table_location import TableLocation
@@ -72,5 +72,5 @@ class Updating(TableLocation):
         1
         """
         write_options = options(None, txn, user_metadata, target_file_size, durable, timeout)
-        _double_quotes.check(where, lambda: self.snapshot().schema_json)
+        double_quotes.check(where, lambda: self.snapshot().schema_json)
         return written(self._native.update_rows(where, assignments(set), write_options))

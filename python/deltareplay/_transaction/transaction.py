@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from deltareplay._protocol.metadata import Metadata
 from deltareplay._protocol.protocol import Protocol
-from deltareplay._support import log as _log
+from deltareplay._support import log
 from deltareplay._support.arguments import checked_methods, names
 from deltareplay._support.warnings import warn
 
@@ -358,9 +358,9 @@ class Transaction:
         )
         self.version, self.attempts, afterwards = self._native.commit()
         if self.attempts > 1:
-            _log.warning("retried: other writers were first %d times", self.attempts - 1)
+            log.warning("retried: other writers were first %d times", self.attempts - 1)
         if self.version is not None:
-            _log.info("committed version %d of %r", self.version, self._table)
+            log.info("committed version %d of %r", self.version, self._table)
         if afterwards is not None:
             warn(
                 f"version {self.version} is committed, but its checkpoint or checksum is not "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from deltareplay._support import log as _log
+from deltareplay._support import log
 from deltareplay._support.warnings import warn
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def written(outcome: tuple[int | None, dict[str, str], str | None]) -> Written:
     """What the core says of a write; warns of what failed after the commit."""
     version, metrics, afterwards = outcome
     if version is not None:
-        _log.info("committed version %d: %s", version, metrics)
+        log.info("committed version %d: %s", version, metrics)
     if afterwards is not None:
         message = f"version {version} is committed, but a step after it failed: {afterwards}"
         warn(message)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from deltareplay._support import log as _log
+from deltareplay._support import log
 from deltareplay.catalogs._timely import timely_opener
 from deltareplay.exceptions import InvalidArgumentError, StorageError
 
@@ -114,7 +114,7 @@ class RestClient:
                 wait = error.retry_after or _FIRST_WAIT * 2**attempt * random.uniform(0.5, 1.0)
                 if wait > max(self._timeout, _FIRST_WAIT * 2**_ATTEMPTS):
                     raise error.error from error.error.__cause__  # whoever asked waits no longer
-                _log.warning("%s %s: %s; again in %.1f s", method, path, error.error, wait)
+                log.warning("%s %s: %s; again in %.1f s", method, path, error.error, wait)
             time.sleep(wait)
             attempt += 1
 
@@ -144,7 +144,7 @@ class RestClient:
             )
             away.__cause__ = error
             raise _Busy(away, None) from None
-        _log.debug("%s %s in %.3f s", method, path, time.monotonic() - began)
+        log.debug("%s %s in %.3f s", method, path, time.monotonic() - began)
         return answer
 
 

@@ -6,7 +6,7 @@ import socket
 import time
 from typing import Any
 
-from deltareplay._support import log as _log
+from deltareplay._support import log
 from deltareplay.catalogs import _thrift
 
 #: More bytes than that are no entry of a table.
@@ -43,7 +43,7 @@ class ThriftClient:
         self._wait()
         self._socket.sendall(_thrift.call(method, arguments))
         answer = _thrift.answer(self._read, method)
-        _log.debug("thrift %s in %.3f s", method, time.monotonic() - began)
+        log.debug("thrift %s in %.3f s", method, time.monotonic() - began)
         return answer
 
     def _read(self, size: int) -> bytes:

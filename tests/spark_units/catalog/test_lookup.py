@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark.catalog import lookup as identifiers
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.catalog import lookup
+from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax import names
 
 
@@ -20,7 +20,7 @@ def test_settings_of_s3_become_those_of_the_store() -> None:
         "fs.s3a.endpoint.region": "here",
         "fs.s3a.path.style.access": "true",
     }
-    table = identifiers.at_path("s3a://bucket/a b%20", settings)
+    table = lookup.at_path("s3a://bucket/a b%20", settings)
     assert table.uri == "s3a://bucket/a%20b%2520"
     assert table._options == {
         "aws_access_key_id": "a",
@@ -34,26 +34,26 @@ def test_settings_of_s3_become_those_of_the_store() -> None:
 def test_the_key_of_an_account_in_azure() -> None:
     place = "abfss://c@account.dfs.core.windows.net/t"
     settings = {"fs.azure.account.key.account.dfs.core.windows.net": "a2V5"}
-    table = identifiers.at_path(place, settings)
+    table = lookup.at_path(place, settings)
     assert table._options == {"azure_storage_account_key": "a2V5"}
 
 
 def test_hdfs_takes_hadoops_own_settings() -> None:
     settings = {"dfs.nameservices": "lake", "fs.defaultFS": "hdfs://lake"}
-    assert identifiers.at_path("hdfs://lake/t", settings)._options == settings
+    assert lookup.at_path("hdfs://lake/t", settings)._options == settings
 
 
 def test_refuses_settings_without_a_counterpart() -> None:
     with pytest.raises(dr.UnsupportedFeatureError, match="assumed") as caught:
-        identifiers.at_path("s3a://bucket/t", {"fs.s3a.assumed.role.arn": "x"})
+        lookup.at_path("s3a://bucket/t", {"fs.s3a.assumed.role.arn": "x"})
     assert caught.value.code == "spark.hadoop"
     with pytest.raises(dr.InvalidArgumentError) as other:
-        identifiers.at_path("s3a://bucket/t", {"spark.some": "x"})
+        lookup.at_path("s3a://bucket/t", {"spark.some": "x"})
     assert other.value.code == "argument.hadoop"
 
 
 def test_a_local_path_needs_no_settings(tmp_path: Path) -> None:
-    assert identifiers.at_path(str(tmp_path), {"fs.fake.impl": "x"})._options == {}
+    assert lookup.at_path(str(tmp_path), {"fs.fake.impl": "x"})._options == {}
 
 
 @pytest.mark.parametrize(
@@ -72,5 +72,5 @@ def test_a_name_that_is_a_path(name: str, path: str | None) -> None:
 
 def test_needs_a_session() -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        session.check("no session")
+        capabilities.check("no session")
     assert caught.value.code == "argument.session"

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark.statements import forms as statements
-from deltareplay.spark.statements import insert
+from deltareplay.spark.statements import forms, insert
 from deltareplay.spark.statements.forms import (
     Alter,
     Clause,
@@ -194,23 +193,23 @@ WRONG = {
 
 @pytest.mark.parametrize("text", CASES)
 def test_splits(text: str) -> None:
-    assert statements.parse(text) == CASES[text]
+    assert forms.parse(text) == CASES[text]
 
 
 @pytest.mark.parametrize("text", OF_ANY_FORMAT)
 def test_splits_off_the_name_of_the_table(text: str) -> None:
-    assert statements.parse(text) == OF_ANY_FORMAT[text](text)
+    assert forms.parse(text) == OF_ANY_FORMAT[text](text)
 
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_leaves_to_spark(text: str) -> None:
-    assert statements.parse(text) is None
+    assert forms.parse(text) is None
 
 
 @pytest.mark.parametrize("text", WRONG)
 def test_names_the_position(text: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        statements.parse(text)
+        forms.parse(text)
     assert caught.value.code == "sql.syntax"
     assert WRONG[text] in str(caught.value)
 
@@ -226,7 +225,7 @@ def test_names_the_position(text: str) -> None:
 )
 def test_names_what_does_not_end(text: str, message: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        statements.parse(text)
+        forms.parse(text)
     assert caught.value.code == "sql.token"
     assert message in str(caught.value)
 
@@ -292,7 +291,7 @@ def test_an_insert_that_is_not_complete(text: str, message: str) -> None:
 def test_an_insert_of_a_merge_sets_no_column_twice() -> None:
     # as delta-spark (DELTA_DUPLICATE_COLUMNS_ON_INSERT)
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        statements.parse(
+        forms.parse(
             "MERGE INTO t USING s ON t.k = s.k "
             "WHEN NOT MATCHED THEN INSERT (k, v, v) VALUES (1, 2, 3)"
         )

@@ -10,9 +10,8 @@ from deltareplay.exceptions import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from deltareplay.spark.catalog import lookup as identifiers
-from deltareplay.spark.session import capabilities as session
-from deltareplay.spark.session import strings
+from deltareplay.spark.catalog import lookup
+from deltareplay.spark.session import capabilities, strings
 from deltareplay.spark.storage.hadoop_path import root_in_spark
 from deltareplay.spark.syntax import names
 
@@ -76,7 +75,7 @@ def new_table(spark: SparkSession, parts: Sequence[str]) -> Table:
         UnsupportedFeatureError: ``spark.no_delta``.
     """
     check_takes_delta(spark)
-    table = identifiers.at_path(new_location(spark, parts, None))
+    table = lookup.at_path(new_location(spark, parts, None))
     if table._native.exists():
         name = ".".join(map(names.quoted, parts))
         raise InvalidArgumentError(
@@ -107,7 +106,7 @@ def add(
     """
     shown = ".".join(map(names.quoted, parts))
     given = {}
-    if not session.has_delta(spark):
+    if not capabilities.has_delta(spark):
         if table._allowed_roots:
             roots = [root.replace(",", "%2C") for root in table._allowed_roots]
             given["allowedRoots"] = ",".join(roots)
@@ -117,6 +116,6 @@ def add(
     options = f"OPTIONS ({listed}) " if listed else ""
     place = strings.literal(spark, root_in_spark(table.uri, None))
     spark.sql(f"CREATE TABLE {shown} USING delta {options}LOCATION {place}")
-    entry = identifiers.in_catalog(spark, parts)
+    entry = lookup.in_catalog(spark, parts)
     assert entry is not None  # it was just added
     return entry.name

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from deltareplay._snapshot.snapshot import Snapshot
 from deltareplay._table.table import Place, Table
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog import lookup
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ def resolved(spark: SparkSession, table: TableLike) -> TableLike:
         return table
     path = names.path_of(parts)
     if path is not None:
-        return identifiers.at_path(path)
-    if identifiers.in_catalog(spark, parts) is None:
+        return lookup.at_path(path)
+    if lookup.in_catalog(spark, parts) is None:
         return table
-    return identifiers.table_named(spark, parts)[0]
+    return lookup.table_named(spark, parts)[0]
 
 
 def name_parts(table: TableLike) -> tuple[str, ...] | None:

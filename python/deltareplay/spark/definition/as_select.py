@@ -10,8 +10,8 @@ from deltareplay._protocol.protocol import Protocol
 from deltareplay._transaction.transaction import Transaction
 from deltareplay.spark.query import queries
 from deltareplay.spark.schema.fields import fields_of, struct
-from deltareplay.spark.session import settings as delta_settings
-from deltareplay.spark.writing import commit as added_rows
+from deltareplay.spark.session import settings
+from deltareplay.spark.writing import commit
 from deltareplay.spark.writing.table_rows import Outgoing
 from deltareplay.spark.writing.target_table import TargetTable, new_field, partitions_among
 
@@ -68,7 +68,7 @@ def create(
     metadata = Metadata._of_json(body)
     # read after the transaction began: what another writer commits in between is a conflict
     old = place.table.snapshot() if place.table._native.exists() else None
-    text = delta_settings.user_metadata(spark)
+    text = settings.user_metadata(spark)
     described = Transaction._description_of(user_metadata=text)
     described["parameters"] = json.loads(parameters)
     transaction = Transaction._begun(place.table, old, native, described)
@@ -80,7 +80,7 @@ def create(
         native.read(None)  # what it replaces, if only that there is nothing
         removed = _removed(old)
     outgoing = Outgoing.of(rows, target, None)
-    added_rows.commit(spark, outgoing, place, target, transaction, lambda _: removed)
+    commit.commit(spark, outgoing, place, target, transaction, lambda _: removed)
 
 
 def _removed(old: Snapshot | None) -> dict[str, int]:

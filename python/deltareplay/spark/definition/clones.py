@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
-from deltareplay.spark.catalog import lookup as identifiers
-from deltareplay.spark.catalog import registration as catalog
+from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
@@ -52,14 +51,14 @@ def run(
 
     path, entry = names.path_of(target), None
     if path is None:
-        entry = identifiers.in_catalog(spark, target)
+        entry = lookup.in_catalog(spark, target)
         if entry is not None:
-            place, _ = identifiers.table_named(spark, target)
+            place, _ = lookup.table_named(spark, target)
         else:
-            catalog.check_takes_delta(spark)
-            place = identifiers.at_path(catalog.new_location(spark, target, location))
+            registration.check_takes_delta(spark)
+            place = lookup.at_path(registration.new_location(spark, target, location))
     else:
-        place = identifiers.at_path(path)
+        place = lookup.at_path(path)
     exists = entry is not None or place._native.exists()
     if exists and mode == "create_if_not_exists":
         return place, None if entry is None else entry.name, {}
@@ -85,5 +84,5 @@ def run(
         return done, None, metrics
     if entry is not None:
         return done, entry.name, metrics
-    name = catalog.add(spark, target, done, owns_files=location is None and not exists)
+    name = registration.add(spark, target, done, owns_files=location is None and not exists)
     return done, name, metrics

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltareplay._support.uris import is_name
 from deltareplay._table.table import Place
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
-from deltareplay.spark.catalog import lookup as identifiers
-from deltareplay.spark.catalog import registration as catalog
+from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.definition import as_select
 from deltareplay.spark.schema.fields import Json, struct
-from deltareplay.spark.session import settings as delta_settings
+from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import default_properties
 from deltareplay.spark.writing.target_table import refuse_collation
@@ -152,20 +151,20 @@ def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
             )
         if is_name(location, None):
             return _created(spark, Place.of(location), asked), None
-        return _created(spark, Place(identifiers.at_path(location)), asked), None
-    entry = identifiers.in_catalog(spark, parts)
+        return _created(spark, Place(lookup.at_path(location)), asked), None
+    entry = lookup.in_catalog(spark, parts)
     if entry is not None:
         if asked.mode == "create":
             raise InvalidArgumentError(f"the table {name} already exists", code="table.exists")
-        table, entry = identifiers.table_named(spark, parts)
+        table, entry = lookup.table_named(spark, parts)
         assert entry is not None
         if location is not None:
-            _same(identifiers.at_path(location).uri, table.uri)
+            _same(lookup.at_path(location).uri, table.uri)
         return _created(spark, Place(table), asked), entry.name
     if asked.mode == "replace":
         raise TableNotFoundError(f"the table {name} cannot be found", code="name.not_delta")
-    catalog.check_takes_delta(spark)
-    table = identifiers.at_path(catalog.new_location(spark, parts, location))
+    registration.check_takes_delta(spark)
+    table = lookup.at_path(registration.new_location(spark, parts, location))
     is_new = location is None and not table._native.exists()
     if location is None and not is_new and asked.mode == "create":
         raise InvalidArgumentError(
@@ -174,13 +173,11 @@ def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
             code="table.exists",
         )
     created = _created(spark, Place(table), asked)
-    return created, catalog.add(spark, parts, table, owns_files=is_new)
+    return created, registration.add(spark, parts, table, owns_files=is_new)
 
 
 def _created(spark: SparkSession, place: Place, asked: Definition) -> Table:
-    properties = default_properties.merged(
-        delta_settings.default_properties(spark), asked.properties
-    )
+    properties = default_properties.merged(settings.default_properties(spark), asked.properties)
     if asked.query is not None:
         as_select.create(
             spark,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay._support.uris import without_secrets
 from deltareplay._table.table import Table
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
-from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog import lookup
 from deltareplay.spark.catalog.timestamps import moment
 from deltareplay.spark.definition import clones
 from deltareplay.spark.delta_table import results
@@ -26,8 +26,7 @@ from deltareplay.spark.maintenance.history import history
 from deltareplay.spark.maintenance.vacuum import vacuum
 from deltareplay.spark.scan.read import read
 from deltareplay.spark.schema.frames import nothing
-from deltareplay.spark.session import capabilities as session
-from deltareplay.spark.session import settings as delta_settings
+from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ class DeltaTable:
         >>> orders.vacuum(168)  # doctest: +SKIP
         """
         retention = None if retentionHours is None else timedelta(hours=float(retentionHours))
-        force = not delta_settings.checks_retention(self._spark)
+        force = not settings.checks_retention(self._spark)
         vacuum(self._spark, self._table, retention=retention, dry_run=False, force=force)
         return nothing(self._spark)
 
@@ -232,7 +231,7 @@ class DeltaTable:
                 f"{identifier!r} is not a directory of Parquet files: write parquet.`/path`",
                 code="name.parquet",
             )
-        place = identifiers.at_path(path)
+        place = lookup.at_path(path)
         convert(sparkSession, place, partition_schema=partitionSchema)
         return cls(sparkSession, place)
 
@@ -259,8 +258,8 @@ class DeltaTable:
 
         >>> DeltaTable.forPath(spark, "demo/orders").toDF().show()  # doctest: +SKIP
         """
-        session.check(sparkSession)
-        table = path if isinstance(path, Table) else identifiers.at_path(path, hadoopConf)
+        capabilities.check(sparkSession)
+        table = path if isinstance(path, Table) else lookup.at_path(path, hadoopConf)
         _check_exists(table)
         return cls(sparkSession, table)
 
@@ -278,9 +277,9 @@ class DeltaTable:
 
         >>> DeltaTable.forName(spark, "orders").toDF().show()  # doctest: +SKIP
         """
-        session.check(sparkSession)
+        capabilities.check(sparkSession)
         parts = names.parts_of(tableOrViewName)
-        table, entry = identifiers.table_named(sparkSession, parts)
+        table, entry = lookup.table_named(sparkSession, parts)
         _check_exists(table)
         return cls(sparkSession, table, None, None if entry is None else entry.name)
 
@@ -294,7 +293,7 @@ class DeltaTable:
         >>> new = DeltaTable.create(spark).location("/tmp/events")  # doctest: +SKIP
         >>> new.addColumn("id", "bigint").execute()  # doctest: +SKIP
         """
-        return DeltaTableBuilder(session.given_or_active(sparkSession), "create", cls)
+        return DeltaTableBuilder(capabilities.given_or_active(sparkSession), "create", cls)
 
     @classmethod
     def createIfNotExists(
@@ -307,7 +306,9 @@ class DeltaTable:
 
         >>> DeltaTable.createIfNotExists(spark).location("/tmp/events")  # doctest: +SKIP
         """
-        return DeltaTableBuilder(session.given_or_active(sparkSession), "create_if_not_exists", cls)
+        return DeltaTableBuilder(
+            capabilities.given_or_active(sparkSession), "create_if_not_exists", cls
+        )
 
     @classmethod
     def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:
@@ -318,7 +319,7 @@ class DeltaTable:
 
         >>> DeltaTable.replace(spark).location("/tmp/events")  # doctest: +SKIP
         """
-        return DeltaTableBuilder(session.given_or_active(sparkSession), "replace", cls)
+        return DeltaTableBuilder(capabilities.given_or_active(sparkSession), "replace", cls)
 
     @classmethod
     def createOrReplace(
@@ -331,7 +332,9 @@ class DeltaTable:
 
         >>> DeltaTable.createOrReplace(spark).location("/tmp/events")  # doctest: +SKIP
         """
-        return DeltaTableBuilder(session.given_or_active(sparkSession), "create_or_replace", cls)
+        return DeltaTableBuilder(
+            capabilities.given_or_active(sparkSession), "create_or_replace", cls
+        )
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
@@ -344,8 +347,8 @@ class DeltaTable:
         >>> DeltaTable.isDeltaTable(spark, "demo/orders")  # doctest: +SKIP
         True
         """
-        session.check(sparkSession)
-        return identifiers.at_path(identifier)._native.exists()
+        capabilities.check(sparkSession)
+        return lookup.at_path(identifier)._native.exists()
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Raise the versions of the protocol; lower ones change nothing.

@@ -10,7 +10,7 @@ from deltareplay.spark.delta_table import results
 from deltareplay.spark.dml.expressions import assignments, of_table
 from deltareplay.spark.dml.expressions import condition as checked_condition
 from deltareplay.spark.dml.merge.builder import merge
-from deltareplay.spark.session import settings as delta_settings
+from deltareplay.spark.session import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -157,7 +157,7 @@ class DeltaMergeBuilder:
                 exist, or several rows of the source match one row of the table.
             CommitConflictError: Another writer's commit conflicts.
         """
-        evolves = self._evolves or delta_settings.merges_schemas(self._spark)
+        evolves = self._evolves or settings.merges_schemas(self._spark)
         run = merge(
             self._spark,
             self._table,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deltareplay._table.table import Table
-from deltareplay.spark.delta_table import optimize_result as optimize_metrics
+from deltareplay.spark.delta_table import optimize_result
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,7 +41,7 @@ class DeltaOptimizeBuilder:
         Raises:
             InvalidArgumentError: The filter names a column that is not a partition column.
         """
-        return optimize_metrics.run(self._spark, self._table, self._where)
+        return optimize_result.run(self._spark, self._table, self._where)
 
     def executeZOrderBy(self, *cols: str | list[str] | tuple[str, ...]) -> DataFrame:
         """Rewrite files so that rows with near values are near to each other.
@@ -62,4 +62,4 @@ class DeltaOptimizeBuilder:
                 raise TypeError(
                     f"Z-order columns must be str, not {one!r} of type {type(one).__name__}"
                 )
-        return optimize_metrics.run(self._spark, self._table, self._where, list(map(str, names)))
+        return optimize_result.run(self._spark, self._table, self._where, list(map(str, names)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.definition import definition as definitions
+from deltareplay.spark.definition import definition
 from deltareplay.spark.definition.definition import Definition
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class DeltaTableBuilder(Generic[_Opened]):
     def __init__(
         self,
         spark: SparkSession,
-        mode: definitions.Mode,
+        mode: definition.Mode,
         opened: Callable[[SparkSession, Table, None, str | None], _Opened],
     ) -> None:
         """Not for programs: see the class."""
@@ -132,7 +132,7 @@ class DeltaTableBuilder(Generic[_Opened]):
             _text(comment, "the comment of a column")
         computed = generatedAlwaysAs if isinstance(generatedAlwaysAs, str) else None
         self._definition.columns.append(
-            definitions.column(
+            definition.column(
                 colName,
                 dataType,
                 nullable=nullable,
@@ -159,7 +159,7 @@ class DeltaTableBuilder(Generic[_Opened]):
         for one in cols:
             if not isinstance(one, StructField):
                 raise _wrong("a column of a schema", "a StructField", one)
-        self._definition.columns.extend(definitions.column_of(one) for one in cols)
+        self._definition.columns.extend(definition.column_of(one) for one in cols)
         return self
 
     def partitionedBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder[_Opened]:
@@ -212,7 +212,7 @@ class DeltaTableBuilder(Generic[_Opened]):
             UnsupportedFeatureError: The catalog cannot take the name: see
                 ``deltareplay.spark.register``.
         """
-        table, name = definitions.execute(self._spark, self._definition)
+        table, name = definition.execute(self._spark, self._definition)
         return self._opened(self._spark, table, None, name)
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.statement import as_column, shown
-from deltareplay.spark.scan import connect_sql as connect_columns
+from deltareplay.spark.scan import connect_sql
 from deltareplay.spark.schema.alignment import is_struct
 from deltareplay.spark.schema.fields import Json, field, fields_of
 from deltareplay.spark.syntax import names
-from deltareplay.spark.writing import identity_columns as identities
+from deltareplay.spark.writing import identity_columns
 from deltareplay.spark.writing.table_rows import assigned, default
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Assignments:
                         code="statement.column",
                     )
             column = next(one for one in fields if one["name"] == path[0])
-            identities.refuse(column)
+            identity_columns.refuse(column)
             if len(path) == 1 and not hidden and is_default(value):
                 values[path] = default_of(spark, column)
             else:
@@ -158,7 +158,7 @@ def is_default(value: Any) -> bool:
     (True, True, False)
     """
     if not isinstance(value, str):
-        if connect_columns.is_literal(value):
+        if connect_sql.is_literal(value):
             return False
         value = shown(value)
     return _DEFAULT.fullmatch(value) is not None and value.count("(") == value.count(")")
@@ -171,7 +171,7 @@ def default_of(spark: SparkSession, one: Json) -> Column:
         InvalidArgumentError: ``statement.column``: it must have a value, and has no default.
             ``write.identity``: the table itself gives its values.
     """
-    if identities.is_identity(one):
+    if identity_columns.is_identity(one):
         raise InvalidArgumentError(
             f"{one['name']} is an identity column, which has no default: leave it out",
             code="write.identity",

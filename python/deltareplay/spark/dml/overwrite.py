@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.scan import partition_values
 from deltareplay.spark.schema.fields import columns_of
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 _PARSED = "partitionValues_parsed"
 
@@ -55,7 +55,7 @@ def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.
     from deltareplay.spark.schema.frames import from_arrow
 
     typed = snapshot.files([*columns(condition), _PARSED])
-    values = _partition_values(snapshot, typed, session.time_zone(spark), logical=True)
+    values = _partition_values(snapshot, typed, capabilities.time_zone(spark), logical=True)
     numbered = values.append_column(_NUMBER, pa.array(range(typed.num_rows), pa.int64()))
     try:
         chosen = from_arrow(spark, numbered).where(condition).select(f"`{_NUMBER}`").toArrow()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.dml import change_data as feed
+from deltareplay.spark.dml import change_data
 from deltareplay.spark.dml.merge.source import MergeSource
 from deltareplay.spark.dml.rewrite import Rewrite, with_change
 from deltareplay.spark.dml.row_sets import Marked
@@ -15,7 +15,7 @@ from deltareplay.spark.dml.statement import Statement, analyzed, as_column, note
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.skipping import target_filter
-from deltareplay.spark.writing import identity_columns as identities
+from deltareplay.spark.writing import identity_columns
 from deltareplay.spark.writing.table_rows import table_rows
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def replace(
     """
     statement.refuse_append_only()
     candidates, _ = statement.matched(transaction, condition, _ALIAS)
-    identities.refuse_given(df, statement.target)
+    identity_columns.refuse_given(df, statement.target)
     rows = table_rows(df, statement.target, replace_where=condition)
     marked = Marked.of(candidates.rows().alias(_ALIAS).where(as_column(condition)))
     return _committed(statement, candidates, marked, rows, df.columns, transaction)
@@ -99,7 +99,7 @@ def replace_matching(
     with subqueries.of(statement.spark) as known:
         on = known.opened(matching.on)
         written = matching.shape(source.frame)
-        identities.refuse_given(written, target)
+        identity_columns.refuse_given(written, target)
         table_rows(written, target)
         none = statement.empty(alias)
 
@@ -136,7 +136,7 @@ def _equal(matching: Matching, source: MergeSource, statement: Statement) -> Col
                     "the table and the new rows have",
                     code="write.columns",
                 )
-        column = sf.col(feed.of(matching.alias, own[name.lower()]))
+        column = sf.col(change_data.of(matching.alias, own[name.lower()]))
         condition = condition & (column == sf.col(given[name.lower()]))
     return condition
 
@@ -163,11 +163,11 @@ def _committed(
         The version and the metrics of the commit.
     """
     target = statement.target
-    rows = feed.inserted(rows, target.written_fields, tracked=candidates.tracks_rows)
+    rows = change_data.inserted(rows, target.written_fields, tracked=candidates.tracks_rows)
     if target.has_feed and marked:
         deleted = marked.only(candidates.rows(marked.counts)).drop(names.FILE, names.ROW_NUMBER)
-        rows = feed.with_images(rows, target.written_fields)
-        rows = rows.unionByName(with_change(deleted, feed.DELETE), allowMissingColumns=True)
+        rows = change_data.with_images(rows, target.written_fields)
+        rows = rows.unionByName(with_change(deleted, change_data.DELETE), allowMissingColumns=True)
     else:
         rows = rows.drop(names.KIND, names.BEFORE)
     rewrite = Rewrite(candidates, target, transaction, given=given)

@@ -13,7 +13,7 @@ from deltareplay.spark.dml.overwrite import REMOVED
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.frame import materialized_columns
 from deltareplay.spark.schema.alignment import evolved
-from deltareplay.spark.writing import identity_columns as identities
+from deltareplay.spark.writing import identity_columns
 from deltareplay.spark.writing.compaction import after_write
 from deltareplay.spark.writing.staged_files import Staged, commit_or_discard
 from deltareplay.spark.writing.table_rows import Outgoing
@@ -141,7 +141,7 @@ class Rewrite:
             ids = {row_id: names.OLD_ROW_ID, version: names.OLD_VERSION}
         self._staged = Staged(spark, self._target, uuid.uuid4().hex, self._candidates.root)
         written = self._staged.write(Outgoing.as_stored(rows, self._target, ids, self._given))
-        identities.set_marks(self._transaction, self._target, written.marks)
+        identity_columns.set_marks(self._transaction, self._target, written.marks)
         self._added = written.adds
         written.stage(self._transaction)
         self.metrics["change_files"] = len(written.changes)

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay import _native
-from deltareplay.spark.scan import deletion_vectors as vectors
-from deltareplay.spark.scan import hidden_columns
+from deltareplay.spark.scan import deletion_vectors, hidden_columns
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
@@ -78,13 +77,13 @@ class Marked:
         from pyspark.sql import functions as sf
 
         joined = self._joined(rows, "left")
-        marked = sf.col(vectors.KEY).isNotNull().alias(hidden_columns.MARKED)
+        marked = sf.col(deletion_vectors.KEY).isNotNull().alias(hidden_columns.MARKED)
         return joined.select(*[sf.col(names.quoted(one)) for one in rows.columns], marked)
 
     def _joined(self, rows: DataFrame, how: str) -> DataFrame:
-        bits = vectors.chunk_bits(len(self))
-        bitmaps = vectors.sent(self._spark, self._native.bitmaps(bits))
-        return vectors.joined(rows, bitmaps, hidden_columns.FILE, bits, how)
+        bits = deletion_vectors.chunk_bits(len(self))
+        bitmaps = deletion_vectors.sent(self._spark, self._native.bitmaps(bits))
+        return deletion_vectors.joined(rows, bitmaps, hidden_columns.FILE, bits, how)
 
     def write_vectors(
         self, transaction: Transaction, files: pa.Table
@@ -99,7 +98,9 @@ class Marked:
             The descriptors, by the path of the data file.
         """
         numbers: list[Any] = files[hidden_columns.FILE].to_pylist()
-        old = [one and vectors.descriptor(one) for one in files["deletionVector"].to_pylist()]
+        old = [
+            one and deletion_vectors.descriptor(one) for one in files["deletionVector"].to_pylist()
+        ]
         written = self._native.write_vectors(
             transaction._native, list(zip(numbers, old, strict=True))
         )

@@ -14,8 +14,7 @@ from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.candidates import Candidates
 from deltareplay.spark.scan.skipping import target_filter
 from deltareplay.spark.schema.fields import Json, struct_type
-from deltareplay.spark.session import capabilities as session
-from deltareplay.spark.session import settings as delta_settings
+from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.writing.target_table import TargetTable
 
 if TYPE_CHECKING:
@@ -53,8 +52,8 @@ class Statement:
                 be written.
             TableNotFoundError: There is no table.
         """
-        session.check(spark)
-        if session.version(spark) < (4, 0):
+        capabilities.check(spark)
+        if capabilities.version(spark) < (4, 0):
             raise UnsupportedFeatureError(
                 f"this is Spark {spark.version}: statements require 4.0", code="spark.too_old"
             )
@@ -90,7 +89,7 @@ class Statement:
         self, operation: str, parameters: Mapping[str, Any], user_metadata: str | None
     ) -> Transaction:
         """The transaction, which has read nothing yet."""
-        text = delta_settings.user_metadata(self.spark) if user_metadata is None else user_metadata
+        text = settings.user_metadata(self.spark) if user_metadata is None else user_metadata
         return self.target.begin(self.snapshot, operation, parameters, text)
 
     def candidates(self, filter: Filter | None) -> Candidates:

@@ -9,7 +9,7 @@ from deltareplay._support.arguments import checked
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
-from deltareplay.spark.dml import change_data as feed
+from deltareplay.spark.dml import change_data
 from deltareplay.spark.dml.assignments import Assignments
 from deltareplay.spark.dml.rewrite import Rewrite
 from deltareplay.spark.dml.row_sets import Marked
@@ -17,7 +17,7 @@ from deltareplay.spark.dml.statement import Statement, analyzed, as_column, pred
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.schema.fields import Json
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 from deltareplay.spark.writing.table_rows import table_rows
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _updated(
     for one in fields:
         is_generated = "delta.generationExpression" in (one.get("metadata") or {})
         if typed.sets(one["name"]) or not is_generated:
-            old = sf.col(feed.of(alias, one["name"]))
+            old = sf.col(change_data.of(alias, one["name"]))
             value = typed.value(one, old)
             if some_stay and typed.sets(one["name"]):
                 value = sf.when(sf.col(names.MARKED), value).otherwise(old)
@@ -155,13 +155,13 @@ def _updated(
     if some_stay:
         beside.append(sf.col(names.MARKED))
     if target.has_feed:
-        beside += [feed.before(fields, alias), sf.lit(feed.UPDATE).alias(names.KIND)]
+        beside += [change_data.before(fields, alias), sf.lit(change_data.UPDATE).alias(names.KIND)]
     changed = rows.select(*columns, *beside)
     kept = changed.columns[len(columns) :]
     changed = table_rows(changed, target, kept, only=names.MARKED if some_stay else None)
     if some_stay:
         return changed.drop(names.MARKED)
-    return feed.with_images(changed, fields) if target.has_feed else changed
+    return change_data.with_images(changed, fields) if target.has_feed else changed
 
 
 def _is_read_once(statement: Statement, assignments: Assignments, rows: DataFrame) -> bool:
@@ -172,7 +172,7 @@ def _is_read_once(statement: Statement, assignments: Assignments, rows: DataFram
     around them; a plan of Spark Connect does not show them.
     """
     target, spark = statement.target, statement.spark
-    if target.uses_vectors or target.has_feed or not session.is_classic(spark):
+    if target.uses_vectors or target.has_feed or not capabilities.is_classic(spark):
         return False
     if any(_is_computed(one.get("metadata") or {}) for one in target.written_fields):
         return False

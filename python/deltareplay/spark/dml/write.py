@@ -12,17 +12,13 @@ from deltareplay._table.table import Place
 from deltareplay._table.write import MODES, check_modes
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.catalog import registration as catalog
+from deltareplay.spark.catalog import registration
 from deltareplay.spark.catalog.table_argument import TableLike, name_parts, place_of, resolved
-from deltareplay.spark.dml import expressions
-from deltareplay.spark.dml import overwrite as replaced
-from deltareplay.spark.dml import replace_where as replaced_rows
+from deltareplay.spark.dml import expressions, overwrite, replace_where
 from deltareplay.spark.dml.statement import Statement
 from deltareplay.spark.scan.skipping import own_filter
-from deltareplay.spark.session import capabilities as session
-from deltareplay.spark.session import settings as delta_settings
-from deltareplay.spark.writing import commit as added_rows
-from deltareplay.spark.writing import default_properties
+from deltareplay.spark.session import capabilities, settings
+from deltareplay.spark.writing import commit, default_properties
 from deltareplay.spark.writing.table_rows import Outgoing
 from deltareplay.spark.writing.target_table import TargetTable
 
@@ -151,7 +147,7 @@ def written(
     *,
     mode: str,
     where: str | None = None,
-    matching: replaced_rows.Matching | None = None,
+    matching: replace_where.Matching | None = None,
     partition_overwrite: str = "static",
     partition_columns: Sequence[str] | None = None,
     schema_mode: str | None = None,
@@ -165,12 +161,10 @@ def written(
     _check(mode, where, matching, partition_overwrite, schema_mode)
     table = resolved(spark, table)
     name = name_parts(table)  # of a table that the catalog does not have
-    place = place_of(table) if name is None else Place(catalog.new_table(spark, name))
+    place = place_of(table) if name is None else Place(registration.new_table(spark, name))
     if matching is None and not place.table._native.exists():
         snapshot = None
-        given = default_properties.merged(
-            delta_settings.default_properties(spark), properties or {}
-        )
+        given = default_properties.merged(settings.default_properties(spark), properties or {})
         target = TargetTable.new(place, df.schema, partition_columns or (), given)
     elif mode == "ignore":
         return WrittenVersion(None, {})
@@ -185,26 +179,26 @@ def written(
         target = TargetTable.of(snapshot)
     if schema_mode == "overwrite" and snapshot is not None:
         target, partition_columns = target.with_new_columns(df.schema, partition_columns), None
-    elif schema_mode == "merge" or delta_settings.merges_schemas(spark):
+    elif schema_mode == "merge" or settings.merges_schemas(spark):
         target = target.with_columns(df.schema)
     target.check(partition_columns)
     parameters = _parameters(mode, where, partition_overwrite, target)
     if matching is not None:
         parameters |= matching.parameters
-    text = delta_settings.user_metadata(spark) if user_metadata is None else user_metadata
+    text = settings.user_metadata(spark) if user_metadata is None else user_metadata
     transaction = target.begin(snapshot, "WRITE", parameters, text)
     if txn is not None and transaction.set_transaction(*txn):
         return WrittenVersion(transaction.commit(), {})
     if matching is not None and snapshot is not None:
         statement = Statement(spark, snapshot, target, root)
-        return WrittenVersion(*replaced_rows.replace_matching(statement, matching, transaction))
+        return WrittenVersion(*replace_where.replace_matching(statement, matching, transaction))
     removed, filter = None, None
     if mode == "overwrite" and snapshot is not None and partition_overwrite == "static":
-        removed = replaced.files(spark, snapshot, where)
+        removed = overwrite.files(spark, snapshot, where)
         filter = own_filter(where, spark, snapshot, None, joined=False)
         if removed is None and where is not None:
             statement = Statement(spark, snapshot, target, root)
-            return WrittenVersion(*replaced_rows.replace(statement, df, where, transaction))
+            return WrittenVersion(*replace_where.replace(statement, df, where, transaction))
     outgoing = Outgoing.of(df, target, where)
 
     def remove(added: pa.Table) -> Mapping[str, int]:
@@ -212,20 +206,20 @@ def written(
         if snapshot is not None and partition_overwrite == "dynamic":
             maps: list[Any] = added["partitionValues"].to_pylist()
             values = [dict(one) for one in maps]
-            files = replaced.same_partitions(snapshot, values, session.time_zone(spark))
+            files = overwrite.same_partitions(snapshot, values, capabilities.time_zone(spark))
         if files is not None:
-            replaced.remove(transaction, files, filter)
-        return replaced.metrics(files)
+            overwrite.remove(transaction, files, filter)
+        return overwrite.metrics(files)
 
-    done = added_rows.commit(spark, outgoing, place, target, transaction, remove, root)
+    done = commit.commit(spark, outgoing, place, target, transaction, remove, root)
     if name is not None and done.version is not None:
-        catalog.add(spark, name, place.table, owns_files=True)
+        registration.add(spark, name, place.table, owns_files=True)
     return done
 
 
 def _matching(
     df: DataFrame, using: Sequence[str] | None, on: Expression | None, alias: str
-) -> replaced_rows.Matching:
+) -> replace_where.Matching:
     """Return which rows are replaced by the arguments of ``write``."""
     if using is not None and on is not None:
         raise InvalidArgumentError(
@@ -239,7 +233,7 @@ def _matching(
             "replace_using takes a list of columns, such as ['id'], and has none",
             code="argument.type",
         )
-    return replaced_rows.Matching(
+    return replace_where.Matching(
         columns, expressions.condition(on, "replace_on"), alias, df, lambda rows: rows
     )
 
@@ -253,7 +247,7 @@ def _session(df: DataFrame) -> SparkSession:
             "Table.append, or to spark.createDataFrame first",
             code="argument.type",
         )
-    session.check_writing(spark, "writing")
+    capabilities.check_writing(spark, "writing")
     if df.isStreaming:
         raise InvalidArgumentError(
             "the DataFrame is a stream: write each of its batches, by df.writeStream.foreachBatch, "
@@ -281,7 +275,7 @@ def _parameters(
 def _check(
     mode: str,
     where: str | None,
-    matching: replaced_rows.Matching | None,
+    matching: replace_where.Matching | None,
     partition_overwrite: str,
     schema_mode: str | None,
 ) -> None:

@@ -12,10 +12,10 @@ import pyarrow as pa
 from deltareplay._support.arguments import checked
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of
-from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.executors import run
 from deltareplay.spark.schema.arrow import spark_schema
 from deltareplay.spark.schema.frames import from_arrow
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,7 +75,7 @@ def files(
     |      500|
     +---------+
     """
-    session.check(spark)
+    capabilities.check(spark)
     table = resolved(spark, table)
     if reconcile not in ("auto", "driver", "executors"):
         raise InvalidArgumentError(
@@ -126,6 +126,4 @@ def _newest(rows: DataFrame) -> DataFrame:
 def _replayed(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
     """The rows of all pieces, a task each."""
     sent = pickle.dumps((plan.tail, plan.pieces))
-    return on_executors.rows(
-        spark, "read_pieces", sent, len(plan.pieces), spark_schema(plan.tail.schema)
-    )
+    return run.rows(spark, "read_pieces", sent, len(plan.pieces), spark_schema(plan.tail.schema))

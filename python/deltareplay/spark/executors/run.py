@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay.exceptions import UnsupportedFeatureError
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +62,7 @@ def over(rows: DataFrame, reader: Reader, sent: bytes, schema: Any) -> DataFrame
         schema: Spark's schema of its results.
     """
     spark = rows.sparkSession
-    classic = session.is_classic(spark)
+    classic = capabilities.is_classic(spark)
     # sent once to each executor; Connect has no broadcast, and sends it with each task
     held = spark.sparkContext.broadcast(sent) if classic else None
     return rows.mapInArrow(task(reader, held, None if classic else sent), schema)
@@ -107,7 +107,7 @@ def check(spark: SparkSession) -> None:
     Raises:
         UnsupportedFeatureError: The executors do not have it.
     """
-    classic = session.is_classic(spark)
+    classic = capabilities.is_classic(spark)
     which = str(spark.sparkContext.applicationId if classic else spark.session_id)
     if which in _checked:
         return

@@ -93,9 +93,9 @@ class FilteringReader(Reader):
 
     def pushFilters(self, filters: list[Any]) -> list[Any]:  # noqa: N802 Spark's name
         """Gives all of them back: Spark evaluates them again."""
-        from deltareplay.spark.format import pushdown as pushed
+        from deltareplay.spark.format import pushdown
 
-        self.filters = [one for one in map(pushed.comparison, filters) if one is not None]
+        self.filters = [one for one in map(pushdown.comparison, filters) if one is not None]
         return filters
 
 

@@ -16,7 +16,7 @@ from deltareplay.exceptions import (
     TableNotFoundError,
     VersionNotFoundError,
 )
-from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog import lookup
 from deltareplay.spark.catalog.table_argument import table_of
 from deltareplay.spark.format import stream_options
 from deltareplay.spark.format.option_values import in_zone, number, path
@@ -69,7 +69,7 @@ def travelled(options: Options, zone: str | None) -> dict[str, str]:
         InvalidArgumentError: ``argument.version``: there is another option for the version.
     """
     given = _lower(options)
-    found = identifiers.travelled(given.get("path", ""))
+    found = lookup.travelled(given.get("path", ""))
     if found is None or _table(given)._native.exists():
         return dict(options)
     place, version, time = found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.format import every_thread, session_option
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,18 +52,18 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
     >>> spark.read.format("deltareplay").load(rows.uri).count()  # doctest: +SKIP
     2
     """
-    session.check(spark)
+    capabilities.check(spark)
     if name not in ("deltareplay", "delta"):
         raise InvalidArgumentError(
             f"{name!r} is not a format: register 'deltareplay' or 'delta'", code="spark.format"
         )
-    if session.version(spark) < (4, 0):
+    if capabilities.version(spark) < (4, 0):
         raise UnsupportedFeatureError(
             f"this is Spark {spark.version}, and Python data sources need 4.0: use "
             "deltareplay.spark.read, which needs none",
             code="spark.data_source",
         )
-    if name == "delta" and session.has_delta(spark):
+    if name == "delta" and capabilities.has_delta(spark):
         raise UnsupportedFeatureError(
             "the session has delta-spark's jar, and Spark prefers its format delta: start the "
             "session without the jar, or register 'deltareplay'",
@@ -79,9 +79,9 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
     cloudpickle.register_pickle_by_value(data_source)
     # Spark refuses readers that take filters where that is off, and a worker cannot ask
     filtering = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
-    zone = session.time_zone(spark) if name == "delta" else None
+    zone = capabilities.time_zone(spark) if name == "delta" else None
     source = data_source.source(name, zone, filtering=filtering)
-    if session.is_classic(spark):
+    if capabilities.is_classic(spark):
         every_thread.register(spark, source)
     else:
         spark.dataSource.register(source)

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.format import replacing
 from deltareplay.spark.format.option_values import NO_PATH, OPTION
-from deltareplay.spark.session import capabilities as session
-from deltareplay.spark.session import settings as delta_settings
+from deltareplay.spark.session import capabilities, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,7 +42,7 @@ _MODE, _OPTIONS = "_deltareplay_mode", "_deltareplay_options"
 def pass_on(spark: SparkSession, name: str) -> None:
     """Let the writers of this kind of session pass on to a format what it needs to know."""
     _formats.add(name)
-    if session.is_classic(spark):
+    if capabilities.is_classic(spark):
         from pyspark.sql import readwriter
         from pyspark.sql.streaming import readwriter as streaming
     else:
@@ -169,7 +168,7 @@ def _explain(kind: Any, name: str) -> None:
 def _add_option(writer: Any, *, is_stream: bool) -> None:
     if not _is_ours(writer, None):
         return
-    known: dict[str, Any] = delta_settings.of_writes(_session(writer))
+    known: dict[str, Any] = settings.of_writes(_session(writer))
     partitions = getattr(writer, _PARTITIONS, None)
     if is_stream and partitions:
         known["partitionBy"] = partitions

@@ -20,8 +20,7 @@ from deltareplay.exceptions import (
 )
 from deltareplay.spark.dml import overwrite as replaced
 from deltareplay.spark.format import sink_options
-from deltareplay.spark.writing import default_properties
-from deltareplay.spark.writing import table_rows as outgoing
+from deltareplay.spark.writing import default_properties, table_rows
 from deltareplay.spark.writing.target_table import TargetTable
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ class Sink:
             target, partition_by = target.with_new_columns(schema, partition_by or ()), None
         target.check(partition_by)
         if not stream:
-            outgoing.check_types(schema, target)
+            table_rows.check_types(schema, target)
         return cls(target, asked, overwrite)
 
     @property

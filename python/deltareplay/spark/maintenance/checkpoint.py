@@ -11,8 +11,8 @@ from deltareplay._snapshot.replay_tail import ReplayTail
 from deltareplay._support.arguments import checked
 from deltareplay._table.checkpoint import Checkpoint, clean_after
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
-from deltareplay.spark.executors import run as on_executors
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.executors import run
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +58,7 @@ def write_checkpoint(
     >>> write_checkpoint(spark, "s3://lake/events").num_sidecars  # doctest: +SKIP
     400
     """
-    session.check(spark)
+    capabilities.check(spark)
     table = resolved(spark, table)
     snapshot = snapshot_of(table)
     of = table_of(table)
@@ -72,7 +72,7 @@ def write_checkpoint(
     )
     written: list[tuple[str, int, int, int, int]] = []
     if pieces:
-        sidecars = on_executors.rows(spark, "write_sidecars", sent, len(pieces), _SIDECARS)
+        sidecars = run.rows(spark, "write_sidecars", sent, len(pieces), _SIDECARS)
         written = sorted(tuple(row) for row in sidecars.collect())
     done = Checkpoint(snapshot.version, *plan.finish(of._native, written))
     if cleanup:

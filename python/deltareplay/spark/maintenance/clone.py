@@ -11,8 +11,8 @@ from deltareplay import _native
 from deltareplay._table.clone import target_of
 from deltareplay._table.renamed import renamed
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
-from deltareplay.spark.executors import run as on_executors
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.executors import run
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,7 +65,7 @@ def clone(
     >>> clone(spark, "s3://lake/events", "s3://lake/copy", shallow=False)  # doctest: +SKIP
     Table('s3://lake/copy')
     """
-    session.check_writing(spark, "cloning")
+    capabilities.check_writing(spark, "cloning")
     source = resolved(spark, source)
     snapshot = snapshot_of(source, version, timestamp)
     of = table_of(source)
@@ -75,8 +75,8 @@ def clone(
     )
     parts = _parts(planned.copies())
     if parts:
-        on_executors.check(spark)
-        on_executors.answers(spark, "copied_files", (of, made, parts), len(parts))
+        run.check(spark)
+        run.answers(spark, "copied_files", (of, made, parts), len(parts))
     planned.commit(True)
     return made
 

@@ -11,10 +11,9 @@ from deltareplay._support.arguments import checked
 from deltareplay._table.convert import NO_COLUMNS
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike, table_of
-from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.executors import run
 from deltareplay.spark.schema.fields import struct
-from deltareplay.spark.session import capabilities as session
-from deltareplay.spark.session import settings as delta_settings
+from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.writing import default_properties
 from deltareplay.spark.writing.target_table import new_field
 
@@ -62,22 +61,22 @@ def convert(
     >>> convert(spark, "s3://lake/events", partition_schema="day DATE")  # doctest: +SKIP
     Table('s3://lake/events')
     """
-    session.check_writing(spark, "converting")
+    capabilities.check_writing(spark, "converting")
     of = table_of(table)
     if of._native.exists():
         return of
-    given = default_properties.merged(delta_settings.default_properties(spark), properties or {})
+    given = default_properties.merged(settings.default_properties(spark), properties or {})
     facts = (_partition_schema(partition_schema), given, statistics)
     conversion = _native.Conversion(*facts)
     files = conversion.files(of._native)
     parts = [files[at : at + FILES_PER_TASK] for at in range(0, len(files), FILES_PER_TASK)]
-    on_executors.check(spark)
-    schemas = on_executors.answers(spark, "footer_schemas", (of, parts), len(parts))
+    run.check(spark)
+    schemas = run.answers(spark, "footer_schemas", (of, parts), len(parts))
     firsts = [part[0][0] for part in parts]
     definition = conversion.definition(list(zip(firsts, schemas, strict=True)))
     if statistics:
         sent = (of, parts, facts, definition)
-        adds = on_executors.answers(spark, "footer_adds", sent, len(parts))
+        adds = run.answers(spark, "footer_adds", sent, len(parts))
     else:
         adds = [conversion.adds(of._native, definition, part) for part in parts]
     conversion.commit(of._native, definition, adds, True)

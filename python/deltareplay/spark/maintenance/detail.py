@@ -12,7 +12,7 @@ from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay._support.arguments import checked
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of
 from deltareplay.spark.schema.frames import from_arrow
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,7 +77,7 @@ def detail(
     >>> detail(spark, table).select("numFiles", "sizeInBytes").collect()  # doctest: +SKIP
     [Row(numFiles=2, sizeInBytes=500)]
     """
-    session.check(spark)
+    capabilities.check(spark)
     table = resolved(spark, table)
     row = _row(snapshot_of(table, version, timestamp))
     return from_arrow(spark, pa.Table.from_pylist([row], schema=_SCHEMA))

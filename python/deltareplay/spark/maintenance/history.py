@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from deltareplay._support.arguments import checked
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
 from deltareplay.spark.schema.frames import from_arrow
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,6 +29,6 @@ def history(spark: SparkSession, table: TableLike, *, limit: int | None = None) 
     >>> history(spark, table, limit=1).select("version").collect()  # doctest: +SKIP
     [Row(version=2)]
     """
-    session.check(spark)
+    capabilities.check(spark)
     table = resolved(spark, table)
     return from_arrow(spark, table_of(table).history(limit))

@@ -9,8 +9,8 @@ from deltareplay import _native
 from deltareplay._support.arguments import checked
 from deltareplay._transaction.written import Written
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
-from deltareplay.spark.executors import run as on_executors
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.executors import run
+from deltareplay.spark.session import capabilities
 from deltareplay.spark.writing.compaction import Rewritten
 from deltareplay.spark.writing.target_table import TargetTable
 
@@ -62,12 +62,12 @@ def optimize(
     >>> optimize(spark, "s3://lake/events", z_order_by=["user", "at"])  # doctest: +SKIP
     Written(version=42, metrics={'maxFileSize': 1073012345, ...})
     """
-    session.check(spark)
+    capabilities.check(spark)
     table = resolved(spark, table)
     snapshot = snapshot_of(table)
     of = table_of(table)
     plan = _native.OptimizePlan(
         of._native, snapshot._native, where, list(z_order_by or ()), purge, target_file_size
     )
-    on_executors.check(spark)
+    run.check(spark)
     return Rewritten(spark, TargetTable.of(snapshot), plan).commit(user_metadata)

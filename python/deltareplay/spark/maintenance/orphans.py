@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay.spark.catalog.table_argument import table_of
-from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.executors import run
 from deltareplay.spark.executors.replay import files
 from deltareplay.spark.schema.frames import from_arrow
 
@@ -54,10 +54,10 @@ def unnamed(
     if directories:
         sent = pickle.dumps((table, visible, cutoff, directories))
         tasks = len(directories)
-        below = on_executors.rows(spark, "old_files", sent, tasks, _FILES)
+        below = run.rows(spark, "old_files", sent, tasks, _FILES)
         listed = listed.union(below)
     live = files(spark, snapshot, columns=["path", "deletionVector"])
-    protected = on_executors.over(live, "named_files", pickle.dumps(table), "path string")
+    protected = run.over(live, "named_files", pickle.dumps(table), "path string")
     if named:
         others = pa.table({"path": pa.array(named, pa.string())})
         protected = protected.union(from_arrow(spark, others))

@@ -12,9 +12,9 @@ from deltareplay._support.timestamps import instant
 from deltareplay._table.vacuum import Vacuumed
 from deltareplay.exceptions import DeltaReplayError, StorageError
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
-from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.executors import run
 from deltareplay.spark.maintenance.orphans import unnamed
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,7 +67,7 @@ def vacuum(
     >>> vacuum(spark, "s3://lake/events").size_in_bytes  # doctest: +SKIP
     52613349376
     """
-    session.check_writing(spark, "vacuuming")
+    capabilities.check_writing(spark, "vacuuming")
     of = table_of(resolved(spark, table))
     if lite:
         return of.vacuum(retention, lite=True, dry_run=dry_run, force=force, log=log)
@@ -76,7 +76,7 @@ def vacuum(
     own, period, cutoff = _native.vacuum_period(
         of._native, snapshot._native, wanted, force, dry_run
     )
-    on_executors.check(spark)
+    run.check(spark)
     removed = _native.removed_files(of._native, snapshot._native, cutoff)
     paths, size = unnamed(spark, snapshot, cutoff, removed)
     report = Vacuumed(
@@ -125,7 +125,7 @@ def vacuum(
 
 def _delete(spark: SparkSession, table: Table, paths: list[str]) -> None:
     parts = [paths[at : at + FILES_PER_TASK] for at in range(0, len(paths), FILES_PER_TASK)]
-    on_executors.answers(spark, "deleted_files", (table, parts), len(parts))
+    run.answers(spark, "deleted_files", (table, parts), len(parts))
 
 
 def _end(table: Table, status: str, files: int, directories: int) -> None:

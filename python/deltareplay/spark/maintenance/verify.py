@@ -14,10 +14,10 @@ from deltareplay._support.arguments import checked
 from deltareplay._table.finding import Finding
 from deltareplay._table.verify import Verification
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
-from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.executors import run
 from deltareplay.spark.executors.replay import files
 from deltareplay.spark.maintenance.orphans import unnamed
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +53,7 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
     >>> verify(spark, "s3://lake/events", rows=True).ok  # doctest: +SKIP
     True
     """
-    session.check_writing(spark, "verifying")
+    capabilities.check_writing(spark, "verifying")
     of = table_of(resolved(spark, table))
     text, named, orphaned = _native.verify_log(of._native)
     report = json.loads(text)
@@ -61,7 +61,7 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
     if log.num_files is None:
         return log  # there is no version to look at
     snapshot = of.snapshot(strict=False)
-    on_executors.check(spark)
+    run.check(spark)
     found = [{"findings": report["findings"], "omitted": report["omitted"]}]
     found += _live(spark, snapshot)
     removed = _native.removed_files(of._native, snapshot._native, None)
@@ -80,7 +80,7 @@ def _live(spark: SparkSession, snapshot: Snapshot) -> list[Part]:
     columns = ["path", "size", "numRecords", "deletionVector"]
     live = files(spark, snapshot, columns=columns)
     sent = pickle.dumps((table_of(snapshot), snapshot.version))
-    answers = on_executors.over(live, "verified_files", sent, "answer string").toArrow()
+    answers = run.over(live, "verified_files", sent, "answer string").toArrow()
     return [json.loads(str(one)) for one in answers.column("answer").to_pylist()]
 
 
@@ -88,7 +88,7 @@ def _rows(spark: SparkSession, snapshot: Snapshot, found: list[Part]) -> Part:
     """What is wrong with rows of files of which nothing wrong is known yet."""
     splits = snapshot.scan(on_error="skip").splits()
     sent = (table_of(snapshot), snapshot.version, splits)
-    answers = on_executors.answers(spark, "verified_rows", sent, len(splits))
+    answers = run.answers(spark, "verified_rows", sent, len(splits))
     parts = [json.loads(one) for one in answers]
     known = {
         one["path"] for part in found for one in part["findings"] if one["severity"] == "error"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog import lookup
 from deltareplay.spark.catalog.timestamps import instant, moment
 from deltareplay.spark.row_changes.changes import changes
 from deltareplay.spark.syntax import names
@@ -46,12 +46,12 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
     [row] = spark.sql(f"SELECT {given}").collect()
     table = str(row[1])
     if function.lower() == BY_NAME:
-        found = identifiers.delta_table(spark, names.parts_of(table))
+        found = lookup.delta_table(spark, names.parts_of(table))
         if found is None:
             return None
         opened = found[0]
     else:
-        opened = identifiers.at_path(table)
+        opened = lookup.at_path(table)
     bounds = [_bound(spark, function, *row[at : at + 3]) for at in range(3, len(row), 3)]
     return changes(spark, opened, *bounds, allow_out_of_range=len(bounds) > 1)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog import lookup
 from deltareplay.spark.catalog.timestamps import moment
 from deltareplay.spark.query import change_functions, metadata_column, target_views
 from deltareplay.spark.scan import file_metadata
@@ -16,7 +16,7 @@ from deltareplay.spark.scan.projection import Wanted
 from deltareplay.spark.scan.read import rows_of
 from deltareplay.spark.schema.fields import columns_of
 from deltareplay.spark.schema.frames import nothing
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.parser import QUERY, Expression, Name, Reader
 from deltareplay.spark.syntax.tokens import Token
@@ -85,7 +85,7 @@ def run(spark: SparkSession, text: str) -> DataFrame:
         UnsupportedFeatureError: ``sql.view``: a view of the catalog keeps the text of its query.
         TableNotFoundError: There is no Delta table at a path.
     """
-    return spark.sql(text) if session.has_delta(spark) else read_here(spark, text)
+    return spark.sql(text) if capabilities.has_delta(spark) else read_here(spark, text)
 
 
 def read_here(spark: SparkSession, text: str) -> DataFrame:
@@ -170,9 +170,9 @@ def _snapshot(spark: SparkSession, one: Reference) -> Snapshot | None:
     if not is_path and len(one.name) > 1 and names.is_absolute(one.name[-1]):
         return None  # files of another format
     version, timestamp = one.version, one.timestamp
-    travelled = identifiers.travelled(one.name[-1]) if is_path else None
-    if travelled is None or identifiers.at_path(one.name[-1])._native.exists():
-        found = identifiers.delta_table(spark, one.name)
+    travelled = lookup.travelled(one.name[-1]) if is_path else None
+    if travelled is None or lookup.at_path(one.name[-1])._native.exists():
+        found = lookup.delta_table(spark, one.name)
         if found is None:
             return None
         table = found[0]
@@ -183,7 +183,7 @@ def _snapshot(spark: SparkSession, one: Reference) -> Snapshot | None:
                 code="argument.version",
             )
         path, version, timestamp = travelled
-        table = identifiers.at_path(path)
+        table = lookup.at_path(path)
     return table.snapshot(version, None if timestamp is None else moment(spark, timestamp))
 
 

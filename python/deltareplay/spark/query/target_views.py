@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark.catalog import lookup as identifiers
-from deltareplay.spark.storage import hadoop_path as roots
+from deltareplay.spark.catalog import lookup
+from deltareplay.spark.storage import hadoop_path
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.parser import Name, Reader
 
@@ -41,9 +41,9 @@ def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> Non
         reader.ends()
     except InvalidArgumentError:  # something else than a name
         return
-    opened = identifiers.delta_table(spark, name)
+    opened = lookup.delta_table(spark, name)
     if opened is not None and not opened[0]._allowed_roots:
-        known[view.lower()] = (roots.hadoop_root(opened[0].uri), rows)
+        known[view.lower()] = (hadoop_path.hadoop_root(opened[0].uri), rows)
 
 
 def table_behind(spark: SparkSession, name: Name) -> Name | None:
@@ -53,7 +53,7 @@ def table_behind(spark: SparkSession, name: Name) -> Name | None:
         UnsupportedFeatureError: ``sql.target``: it shows something else than all of one Delta
             table, or ``sql`` has not created it.
     """
-    entry = identifiers.in_catalog(spark, name)
+    entry = lookup.in_catalog(spark, name)
     if entry is None or entry.provider is not None:
         return None
     path, rows = _views.get(spark, {}).get(name[-1].lower(), (None, None))

@@ -13,8 +13,8 @@ from deltareplay._snapshot.scan import TARGET_SIZE
 from deltareplay._snapshot.snapshot import Snapshot
 from deltareplay._support.arguments import checked
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
-from deltareplay.spark.executors import run as on_executors
-from deltareplay.spark.row_changes import native_files as whole_files
+from deltareplay.spark.executors import run
+from deltareplay.spark.row_changes import native_files
 from deltareplay.spark.row_changes import shuffle as shuffled
 from deltareplay.spark.row_changes.splits import SentChanges
 from deltareplay.spark.scan.frame import check_types
@@ -25,7 +25,7 @@ from deltareplay.spark.schema.fields import (
     plain_fields,
     struct_type,
 )
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -115,7 +115,7 @@ def changes(
     |  2|      delete|              1|2026-01-02 00:00:00|
     +---+------------+---------------+-------------------+
     """
-    session.check(spark)
+    capabilities.check(spark)
     table = resolved(spark, table)
     if isinstance(table, Snapshot) and end is None:
         end = table.version
@@ -139,9 +139,9 @@ def changes(
     if steps and (shuffle or (shuffle is None and _is_better_shuffled(steps, split_size))):
         return shuffled.frame(spark, of, steps, schema, split_size)
     frames: list[DataFrame] = []
-    if native and kind == "full-delta" and filter is None and session.is_classic(spark):
+    if native and kind == "full-delta" and filter is None and capabilities.is_classic(spark):
         splits, whole = _apart(of, found, split_size)
-        frames = whole_files.frame(spark, of, whole, shown, root)
+        frames = native_files.frame(spark, of, whole, shown, root)
     elif steps:
         splits = [ChangeSplit._made(of, split) for split in steps.splits(split_size)]
     else:
@@ -149,7 +149,7 @@ def changes(
     if splits or not frames:
         sent = SentChanges.of(of, splits)
         payload = pickle.dumps((sent, schema))
-        frames.append(on_executors.rows(spark, "read_changes", payload, len(sent.between), schema))
+        frames.append(run.rows(spark, "read_changes", payload, len(sent.between), schema))
     return functools.reduce(lambda one, other: one.union(other), frames)
 
 
@@ -160,7 +160,7 @@ def _is_better_shuffled(steps: ChangeShuffle, split_size: int) -> bool:
 
 def _apart(
     table: Table, found: Changes, split_size: int
-) -> tuple[list[ChangeSplit], list[whole_files.WholeFile]]:
+) -> tuple[list[ChangeSplit], list[native_files.WholeFile]]:
     """The splits of what only Rust reads, and the files that Spark reads."""
     splits, whole = [], []
     for split in found.splits(_ALL):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import TYPE_CHECKING, Any
 
-from deltareplay.spark.executors import run as on_executors
+from deltareplay.spark.executors import run
 from deltareplay.spark.schema.fields import field, struct_type
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def frame(
     """
     parts = shuffle.parts(split_size)
     sent = pickle.dumps((table, shuffle.to_json(), parts, schema))
-    row_events = on_executors.rows(spark, "row_events", sent, len(parts), struct_type(_ROW_EVENTS))
+    row_events = run.rows(spark, "row_events", sent, len(parts), struct_type(_ROW_EVENTS))
     # all events of a row go to one task, then all outcomes of a file to the task that reads it
     together = row_events.repartition("who").sortWithinPartitions("who", "who_low")
-    outcomes = on_executors.over(together, "row_outcomes", sent, struct_type(_OUTCOMES))
+    outcomes = run.over(together, "row_outcomes", sent, struct_type(_OUTCOMES))
     by_file = outcomes.repartition("piece").sortWithinPartitions("piece")
-    return on_executors.over(by_file, "outcome_rows", sent, schema)
+    return run.over(by_file, "outcome_rows", sent, schema)

@@ -10,7 +10,7 @@ from deltareplay._support.arguments import checked
 from deltareplay.exceptions import DeltaReplayWarning
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of
 from deltareplay.spark.scan.read import read
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +45,7 @@ def count(
     >>> count(spark, rows)  # doctest: +SKIP
     2
     """
-    session.check(spark)
+    capabilities.check(spark)
     table = resolved(spark, table)
     snapshot = snapshot_of(table, version, timestamp)
     if filter is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.spark.scan import driver_classes
 from deltareplay.spark.scan import hidden_columns as names
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ def union(
     That is so on classic Spark, from 4.0 on, if this Spark is no modified build.
     """
     selects = one.select(*shown), other.select(*shown)
-    if session.is_classic(spark) and session.version(spark) >= (4, 0):
+    if capabilities.is_classic(spark) and capabilities.version(spark) >= (4, 0):
         try:
             return _exposing(spark, *selects)
         except Exception:  # as in ``by_file_index``; the column is hidden then

@@ -9,9 +9,7 @@ import pyarrow.compute as pc
 
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.scan import (
-    deletion_vectors as vectors,
-)
-from deltareplay.spark.scan import (
+    deletion_vectors,
     file_metadata,
     partition_values,
     projection,
@@ -21,7 +19,7 @@ from deltareplay.spark.scan.files import Constant, located
 from deltareplay.spark.scan.projection import Wanted
 from deltareplay.spark.scan.relation import relation
 from deltareplay.spark.schema.fields import Column, field
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,7 +53,7 @@ def frame(
     if materialized is not None:
         fields += [field(name, "long") for name in materialized]
     shown = projection.columns(columns, wanted, materialized)
-    has_vector = vectors.has_vector(listed)
+    has_vector = deletion_vectors.has_vector(listed)
     deleted_from = listed.filter(has_vector)
 
     def selected(rows: DataFrame) -> DataFrame:
@@ -71,7 +69,7 @@ def frame(
     touched = touched.with_constants(Constant.of(names.VECTOR, "long", numbers))
     descriptors = deleted_from.column("deletionVector").to_pylist()
     rows = relation(spark, touched, fields, numbered=True)
-    left = vectors.without_deleted(spark, rows, snapshot, descriptors)
+    left = deletion_vectors.without_deleted(spark, rows, snapshot, descriptors)
     whole = files.filter(pc.invert(has_vector))
     if len(whole) == 0:
         return selected(left)
@@ -95,7 +93,7 @@ def _constants(
     spark: SparkSession, listed: pa.Table, columns: list[Column], wanted: Wanted
 ) -> list[Constant]:
     partitions = [one for one in columns if one.is_partition]
-    found = partition_values.constants(listed, partitions, session.time_zone(spark))
+    found = partition_values.constants(listed, partitions, capabilities.time_zone(spark))
     if wanted.has_ids:
         found.append(Constant.of(names.BASE_ROW_ID, "long", listed.column("baseRowId")))
         version = listed.column("defaultRowCommitVersion")
@@ -129,7 +127,7 @@ def check_types(spark: SparkSession, columns: list[Column]) -> None:
     Raises:
         UnsupportedFeatureError: Variants, or types that were widened, on an older Spark.
     """
-    if session.version(spark) >= (4, 0):
+    if capabilities.version(spark) >= (4, 0):
         return
     for one in columns:
         what = None

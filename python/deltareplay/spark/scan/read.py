@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from deltareplay._support.arguments import checked
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog import lookup
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
 from deltareplay.spark.catalog.timestamps import moment
 from deltareplay.spark.scan import filters
 from deltareplay.spark.scan.frame import check_types, frame, listed_columns
 from deltareplay.spark.scan.projection import Wanted
 from deltareplay.spark.schema.fields import Column, columns_of
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ def read(
     |three|
     +-----+
     """
-    session.check(spark)
+    capabilities.check(spark)
     table = resolved(spark, table)
-    travelled = identifiers.travelled(table) if isinstance(table, str) else None
+    travelled = lookup.travelled(table) if isinstance(table, str) else None
     if travelled is not None and not table_of(table)._native.exists():
         if version is not None or timestamp is not None:
             raise InvalidArgumentError(
@@ -140,7 +140,7 @@ def _chosen(
     spark: SparkSession, every: list[Column], columns: Sequence[str] | None
 ) -> list[Column]:
     """Void columns are returned from Spark 4.1 on, as by delta-spark, and if they are named."""
-    if session.version(spark) >= (4, 1):
+    if capabilities.version(spark) >= (4, 1):
         return every
     named = {name.lower() for name in columns or ()}
     return [one for one in every if not one.is_void or one.name.lower() in named]

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark.scan import connect_sql as connect_columns
-from deltareplay.spark.scan import filters
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.scan import connect_sql, filters
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,8 +81,8 @@ def _text(condition: str | Column, frame: DataFrame) -> str | None:
     """SQL text as it is; a column as SQL: on classic Spark, of the condition that tops the plan."""
     if isinstance(condition, str):
         return condition
-    if not session.is_classic(frame.sparkSession):
-        return connect_columns.sql(condition, frame.sparkSession)
+    if not capabilities.is_classic(frame.sparkSession):
+        return connect_sql.sql(condition, frame.sparkSession)
     rules: Any = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.optimizer
     plan: Any = frame._jdf.queryExecution().analyzed()
     # IN casts a column to its own type, which Rust does not look through

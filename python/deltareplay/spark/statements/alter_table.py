@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.definition import definition as definitions
+from deltareplay.spark.definition import definition
 from deltareplay.spark.schema.fields import names as without_metadata
 from deltareplay.spark.schema.fields import struct
 from deltareplay.spark.statements import alter_forms
@@ -60,7 +60,7 @@ def _add_columns(table: Table, asked: alter_forms.AddColumns) -> None:
     schema = _schema(table)
     added = []
     for one in asked.columns:
-        column = definitions.column(
+        column = definition.column(
             one.path[-1],
             one.data_type,
             nullable=one.nullable,
@@ -116,7 +116,7 @@ def _changes(schema: Json, asked: alter_forms.ChangeColumn) -> list[Change]:
 
 def _type(schema: Json, path: Name, data_type: str) -> list[Change]:
     """Another type, or nothing if it is the same."""
-    wanted = definitions.column(
+    wanted = definition.column(
         path[-1], data_type, nullable=True, computed=None, identity=None, comment=None
     )
     field = _field(schema, path) or {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog import lookup
 from deltareplay.spark.query import queries
 from deltareplay.spark.schema.frames import nothing
 from deltareplay.spark.syntax import names
@@ -71,7 +71,7 @@ def run(spark: SparkSession, asked: Cached) -> DataFrame:
     """
     if asked.query is not None:
         return _named(spark, asked)
-    opened = identifiers.delta_table(spark, asked.table)
+    opened = lookup.delta_table(spark, asked.table)
     if opened is None:
         return spark.sql(asked.text)
     table = opened[0]

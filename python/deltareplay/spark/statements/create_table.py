@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from deltareplay._snapshot.clustering import clustering_paths
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.catalog import lookup as identifiers
-from deltareplay.spark.catalog import registration as catalog
+from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.definition import (
-    column_expressions as column_values,
+    column_expressions,
 )
 from deltareplay.spark.definition import (
     definition as definitions,
@@ -44,7 +43,7 @@ def run(spark: SparkSession, asked: CreateTable) -> None:
     """
     entry = None
     if names.path_of(asked.table) is None:
-        entry = identifiers.in_catalog(spark, asked.table)
+        entry = lookup.in_catalog(spark, asked.table)
     if asked.mode == "create_if_not_exists" and entry is not None and entry.provider is not None:
         return
     if not (asked.columns or asked.query) and asked.mode in ("replace", "create_or_replace"):
@@ -70,12 +69,12 @@ def run(spark: SparkSession, asked: CreateTable) -> None:
         )
         for one in asked.columns
     ]
-    column_values.check(spark, columns)
+    column_expressions.check(spark, columns)
     found = _at_location(asked) if entry is None else None
     if found is not None:
         _check_same(found, asked, columns)
-        catalog.check_takes_delta(spark)
-        catalog.add(spark, asked.table, found)
+        registration.check_takes_delta(spark)
+        registration.add(spark, asked.table, found)
         return
     definition = Definition(
         asked.mode,
@@ -96,7 +95,7 @@ def _at_location(asked: CreateTable) -> Table | None:
     creates = asked.mode in ("create", "create_if_not_exists")
     if asked.location is None or not creates or names.path_of(asked.table) is not None:
         return None
-    table = identifiers.at_path(asked.location)
+    table = lookup.at_path(asked.location)
     return table if table._native.exists() else None
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog import lookup
 from deltareplay.spark.maintenance.detail import location
 from deltareplay.spark.schema.fields import Json, spark_type, stored
 from deltareplay.spark.schema.frames import from_arrow
@@ -36,7 +36,7 @@ def run(spark: SparkSession, name: Name, text: str) -> DataFrame:
         UnsupportedFeatureError: ``sql.catalog``: delta-spark refuses the statement, too.
         TableNotFoundError: There is no Delta table of that name.
     """
-    table, entry = identifiers.table_named(spark, name)
+    table, entry = lookup.table_named(spark, name)
     own = name if entry is None else names.parts_of(entry.name)
     snapshot = table.snapshot()
     reader = Reader(text)

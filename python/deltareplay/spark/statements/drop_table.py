@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from deltareplay import _native
 from deltareplay._table.table import Table
-from deltareplay.spark.catalog import lookup as identifiers
-from deltareplay.spark.catalog import registration as catalog
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.catalog import lookup, registration
+from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.names import name_at
 from deltareplay.spark.syntax.parser import Name, Reader
@@ -48,8 +47,8 @@ def run(spark: SparkSession, asked: DropTable) -> DataFrame:
     The log goes first: what is left when this is interrupted is no table.
     """
     entry = None
-    if names.path_of(asked.table) is None and not session.has_delta(spark):
-        entry = identifiers.in_catalog(spark, asked.table)
+    if names.path_of(asked.table) is None and not capabilities.has_delta(spark):
+        entry = lookup.in_catalog(spark, asked.table)
     table = None if entry is None else _own(spark, entry)
     done = spark.sql(asked.text)
     if table is not None:
@@ -62,7 +61,7 @@ def _own(spark: SparkSession, entry: CatalogEntry) -> Table | None:
     """The table, if its files belong to the name: made with it, where the catalog puts tables."""
     if not (entry.is_delta and entry.owns_files and entry.location is not None):
         return None
-    table = identifiers.at_path(entry.location)
-    place = catalog.new_location(spark, names.parts_of(entry.name), None)
-    parent = identifiers.at_path(place).uri.rstrip("/").rpartition("/")[0]
+    table = lookup.at_path(entry.location)
+    place = registration.new_location(spark, names.parts_of(entry.name), None)
+    parent = lookup.at_path(place).uri.rstrip("/").rpartition("/")[0]
     return table if table.uri.rstrip("/").rpartition("/")[0] == parent else None

@@ -12,8 +12,7 @@ from deltareplay.spark.dml.replace_where import Matching
 from deltareplay.spark.dml.write import write, written
 from deltareplay.spark.query import queries
 from deltareplay.spark.schema.fields import fields_of, spark_type
-from deltareplay.spark.session import capabilities as session
-from deltareplay.spark.session import settings as delta_settings
+from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.statements.before_statements import Before
 from deltareplay.spark.syntax.names import path_of, quoted
 from deltareplay.spark.syntax.parser import QUERY, Name, Reader
@@ -200,14 +199,14 @@ def run(spark: SparkSession, table: Table, asked: Insert, before: Before) -> Non
     wanted = [one for one in columns if asked.columns or one not in constants]
     query = before.query(_with_defaults(spark, asked, wanted, target))
     rows = queries.run(spark, query)
-    evolves = asked.evolves or delta_settings.merges_schemas(spark)
+    evolves = asked.evolves or settings.merges_schemas(spark)
     rows = _paired(rows, wanted, asked, target, evolves=evolves)
     # a column twice is an error of ``write``
     rows = rows.select("*", *_values(rows, constants, target))
     where, dynamic = asked.where, False
     if asked.overwrites and where is None:
         by_query = len(target.partition_columns) > len(constants)
-        dynamic = by_query and delta_settings.overwrites_partitions(spark)
+        dynamic = by_query and settings.overwrites_partitions(spark)
         where = None if dynamic else _within(constants, target)
     write(
         rows,
@@ -227,7 +226,7 @@ def _replace(
     query = before.query(_with_defaults(spark, asked, columns, target))
     source = queries.run(spark, query)
     alias = asked.query_alias
-    if alias is None and asked.on is not None and not session.is_classic(spark):
+    if alias is None and asked.on is not None and not capabilities.is_classic(spark):
         alias = _other_alias(asked.on, [asked.alias, *source.columns])
     if alias is not None:
         source = source.alias(alias)

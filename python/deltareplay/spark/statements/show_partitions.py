@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog import lookup
 from deltareplay.spark.scan import partition_values
 from deltareplay.spark.schema.fields import columns_of, spark_type, struct_type
 from deltareplay.spark.schema.frames import from_arrow
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax.names import name_at, quoted
 from deltareplay.spark.syntax.parser import Name, Reader
 
@@ -64,8 +64,8 @@ def run(spark: SparkSession, asked: ShowPartitions) -> DataFrame:
     """
     from pyspark.sql import functions as sf
 
-    opened = identifiers.delta_table(spark, asked.table)
-    if opened is None or session.has_delta(spark):
+    opened = lookup.delta_table(spark, asked.table)
+    if opened is None or capabilities.has_delta(spark):
         return spark.sql(asked.text)
     snapshot = opened[0].snapshot()
     known = {one.name: one for one in columns_of(snapshot) if one.is_partition}
@@ -82,7 +82,7 @@ def run(spark: SparkSession, asked: ShowPartitions) -> DataFrame:
                 code="sql.partitions",
             )
     files = snapshot.files(["partitionValues", "partitionValues_parsed"])
-    found = partition_values.constants(files, columns, session.time_zone(spark))
+    found = partition_values.constants(files, columns, capabilities.time_zone(spark))
     values = pa.table([one.values for one in found], names=[one.name for one in columns])
     values = values.group_by(values.column_names, use_threads=False).aggregate([])
     rows = from_arrow(spark, values, struct_type([one.json for one in found]))

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 from deltareplay._support.arguments import checked
 from deltareplay._table.table import Table
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark.catalog import lookup as identifiers
+from deltareplay.spark.catalog import lookup
 from deltareplay.spark.catalog.timestamps import moment
 from deltareplay.spark.definition import clones
-from deltareplay.spark.delta_table import optimize_result as optimize_metrics
-from deltareplay.spark.delta_table import results
+from deltareplay.spark.delta_table import optimize_result, results
 from deltareplay.spark.delta_table.delta_table import DeltaTable
-from deltareplay.spark.dml import overwrite as replaced
+from deltareplay.spark.dml import overwrite
 from deltareplay.spark.dml.delete import delete
 from deltareplay.spark.dml.expressions import of_table
 from deltareplay.spark.dml.merge.builder import merge
@@ -26,9 +25,7 @@ from deltareplay.spark.maintenance.detail import location
 from deltareplay.spark.maintenance.vacuum import vacuum
 from deltareplay.spark.query import queries, subqueries, target_views
 from deltareplay.spark.schema.frames import nothing
-from deltareplay.spark.session import capabilities as session
-from deltareplay.spark.session import settings as delta_settings
-from deltareplay.spark.session import strings
+from deltareplay.spark.session import capabilities, settings, strings
 from deltareplay.spark.statements import (
     alter_forms,
     alter_table,
@@ -37,16 +34,12 @@ from deltareplay.spark.statements import (
     cached_tables,
     create_forms,
     create_table,
+    describe,
     drop_table,
+    forms,
     immediate,
     insert,
     show_partitions,
-)
-from deltareplay.spark.statements import (
-    describe as described,
-)
-from deltareplay.spark.statements import (
-    forms as statements,
 )
 from deltareplay.spark.syntax import names, tokens
 from deltareplay.spark.syntax.parser import Name, Reader
@@ -136,7 +129,7 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     |                1|
     +-----------------+
     """
-    session.check(spark)
+    capabilities.check(spark)
     return _run(spark, arguments.filled(spark, text, args))
 
 
@@ -153,8 +146,8 @@ def _read(spark: SparkSession, text: str) -> DataFrame:
     several = before_statements.split(reader.again())
     if several is None:
         return _one(spark, reader)
-    parsed = [(before, statements.parse(one)) for before, one in several]
-    are_delta = {one is not None and identifiers.is_delta(spark, one.table) for _, one in parsed}
+    parsed = [(before, forms.parse(one)) for before, one in several]
+    are_delta = {one is not None and lookup.is_delta(spark, one.table) for _, one in parsed}
     if are_delta == {True, False}:
         raise UnsupportedFeatureError(
             "this statement inserts into Delta tables and others: write two statements",
@@ -163,7 +156,7 @@ def _read(spark: SparkSession, text: str) -> DataFrame:
     if are_delta == {False}:
         return queries.run(spark, text)
     for before, one in parsed:
-        if isinstance(one, (statements.Insert, statements.Merge)):
+        if isinstance(one, (forms.Insert, forms.Merge)):
             one = replace(one, before=before)
         with subqueries.after(before.queries):
             done = _RUNS[type(one)](spark, one)
@@ -176,11 +169,11 @@ def _one(spark: SparkSession, reader: Reader) -> DataFrame:
         found = unit.read(reader.again())
         if found is not None:
             return unit.run(spark, found)
-    statement = statements.parse(text)
+    statement = forms.parse(text)
     if statement is None:
         return queries.run(spark, text)
-    if isinstance(statement, _OF_ANY_TABLE) and not identifiers.is_delta(spark, statement.table):
-        if isinstance(statement, _OF_VIEWS) and not session.has_delta(spark):
+    if isinstance(statement, _OF_ANY_TABLE) and not lookup.is_delta(spark, statement.table):
+        if isinstance(statement, _OF_VIEWS) and not capabilities.has_delta(spark):
             table = target_views.table_behind(spark, statement.table)
             if table is not None:
                 return _through_view(spark, statement, table)
@@ -190,7 +183,7 @@ def _one(spark: SparkSession, reader: Reader) -> DataFrame:
 
 def _through_view(
     spark: SparkSession,
-    asked: statements.Merge | statements.Update | statements.Delete,
+    asked: forms.Merge | forms.Update | forms.Delete,
     table: Name,
 ) -> DataFrame:
     done = _RUNS[type(asked)](spark, replace(asked, table=table, alias=_called(asked)))
@@ -199,8 +192,8 @@ def _through_view(
     return done
 
 
-def _merge(spark: SparkSession, asked: statements.Merge) -> DataFrame:
-    evolves = asked.evolves or delta_settings.merges_schemas(spark)
+def _merge(spark: SparkSession, asked: forms.Merge) -> DataFrame:
+    evolves = asked.evolves or settings.merges_schemas(spark)
     run = merge(
         spark,
         _table(spark, asked.table),
@@ -215,50 +208,50 @@ def _merge(spark: SparkSession, asked: statements.Merge) -> DataFrame:
     return results.merged(spark, run.execute().metrics)
 
 
-def _source(spark: SparkSession, asked: statements.Merge) -> DataFrame:
+def _source(spark: SparkSession, asked: forms.Merge) -> DataFrame:
     source = asked.source
     rows = queries.read_here(spark, asked.before.query(f"SELECT * FROM {source.text}"))
     return rows if source.alias is None else rows.alias(source.alias)
 
 
-def _insert(spark: SparkSession, asked: statements.Insert) -> DataFrame:
+def _insert(spark: SparkSession, asked: forms.Insert) -> DataFrame:
     insert.run(spark, _table(spark, asked.table), insert.parse(asked.text), asked.before)
     return nothing(spark)
 
 
-def _update(spark: SparkSession, asked: statements.Update) -> DataFrame:
+def _update(spark: SparkSession, asked: forms.Update) -> DataFrame:
     table, called = _table(spark, asked.table), _called(asked)
     values = of_table(asked.values, called)
     done = update(spark, table, asked.where, values, target_alias=called)
     return results.affected(spark, done.metrics, "numUpdatedRows")
 
 
-def _delete(spark: SparkSession, asked: statements.Delete) -> DataFrame:
+def _delete(spark: SparkSession, asked: forms.Delete) -> DataFrame:
     done = delete(spark, _table(spark, asked.table), asked.where, target_alias=_called(asked))
     return results.affected(spark, done.metrics, "numDeletedRows")
 
 
-def _truncate(spark: SparkSession, asked: statements.Truncate) -> DataFrame:
+def _truncate(spark: SparkSession, asked: forms.Truncate) -> DataFrame:
     reader = Reader(asked.text)
     reader.needs("TRUNCATE", "TABLE")
     reader.name()
     reader.ends()  # delta-spark takes no partitions, either
-    replaced.truncate(Statement.of(spark, _table(spark, asked.table), None))
+    overwrite.truncate(Statement.of(spark, _table(spark, asked.table), None))
     return nothing(spark)
 
 
-def _optimize(spark: SparkSession, asked: statements.Optimize) -> DataFrame:
+def _optimize(spark: SparkSession, asked: forms.Optimize) -> DataFrame:
     table = _table(spark, asked.table)
     if asked.full and "delta.clustering" not in table.snapshot().domain_metadata:
         raise InvalidArgumentError(
             "OPTIMIZE FULL is for tables with clustering columns", code="sql.full"
         )
-    return optimize_metrics.run(
+    return optimize_result.run(
         spark, table, asked.where, asked.z_order_by or None, purge=asked.purge
     )
 
 
-def _vacuum(spark: SparkSession, asked: statements.Vacuum) -> DataFrame:
+def _vacuum(spark: SparkSession, asked: forms.Vacuum) -> DataFrame:
     table = _table(spark, asked.table)
     done = vacuum(
         spark,
@@ -266,35 +259,35 @@ def _vacuum(spark: SparkSession, asked: statements.Vacuum) -> DataFrame:
         retention=None if asked.hours is None else timedelta(hours=asked.hours),
         lite=asked.lite,
         dry_run=asked.dry_run,
-        force=not delta_settings.checks_retention(spark),
+        force=not settings.checks_retention(spark),
     )
     root = location(table.uri)
     found = [f"{root}/{one}" for one in done.files] if asked.dry_run else [root]
     return results.paths(spark, found)
 
 
-def _describe(spark: SparkSession, asked: statements.Describe) -> DataFrame:
+def _describe(spark: SparkSession, asked: forms.Describe) -> DataFrame:
     table = DeltaTable.forName(spark, _text(asked.table))
     return table.history(asked.limit) if asked.history else table.detail()
 
 
-def _restore(spark: SparkSession, asked: statements.Restore) -> DataFrame:
+def _restore(spark: SparkSession, asked: forms.Restore) -> DataFrame:
     table = _table(spark, asked.table)
     at = None if asked.timestamp is None else moment(spark, asked.timestamp)
     return results.restored(spark, table, table.restore(asked.version, timestamp=at))
 
 
-def _convert(spark: SparkSession, asked: statements.Convert) -> DataFrame:
+def _convert(spark: SparkSession, asked: forms.Convert) -> DataFrame:
     DeltaTable.convertToDelta(spark, _text(asked.table), asked.partition_schema)
     return nothing(spark)
 
 
-def _generate(spark: SparkSession, asked: statements.Generate) -> DataFrame:
+def _generate(spark: SparkSession, asked: forms.Generate) -> DataFrame:
     DeltaTable.forName(spark, _text(asked.table)).generate(asked.mode)
     return nothing(spark)
 
 
-def _clone(spark: SparkSession, asked: statements.Clone) -> DataFrame:
+def _clone(spark: SparkSession, asked: forms.Clone) -> DataFrame:
     source = _table(spark, asked.source)
     at = None if asked.timestamp is None else moment(spark, asked.timestamp)
     clone, _, is_new = clones.run(
@@ -315,31 +308,31 @@ def _clone(spark: SparkSession, asked: statements.Clone) -> DataFrame:
     return results.cloned(spark, metrics)
 
 
-def _create(spark: SparkSession, asked: statements.Create) -> DataFrame:
+def _create(spark: SparkSession, asked: forms.Create) -> DataFrame:
     provider = asked.provider
     if provider is None and names.path_of(asked.table) is not None:
         provider = asked.table[0]
     if provider is None:
         provider = str(spark.conf.get("spark.sql.sources.default"))
-    if provider.lower() != "delta" or session.has_delta(spark):
+    if provider.lower() != "delta" or capabilities.has_delta(spark):
         return queries.run(spark, asked.text)
     form = create_forms.parse(asked.text)
-    if form.only_names and identifiers.at_path(str(form.location))._native.exists():
+    if form.only_names and lookup.at_path(str(form.location))._native.exists():
         return spark.sql(asked.text)
-    session.check_writing(spark, "CREATE TABLE")
+    capabilities.check_writing(spark, "CREATE TABLE")
     create_table.run(spark, form)
     return nothing(spark)
 
 
-def _alter(spark: SparkSession, asked: statements.Alter) -> DataFrame:
+def _alter(spark: SparkSession, asked: forms.Alter) -> DataFrame:
     form = alter_forms.parse(asked.text)
     if not isinstance(form, alter_forms.ChangeEntry):
-        session.check_writing(spark, "ALTER TABLE")
+        capabilities.check_writing(spark, "ALTER TABLE")
         alter_table.run(_table(spark, asked.table), form)
         return nothing(spark)
     if names.path_of(asked.table) is not None:
         raise alter_forms.unsupported(form.what, "a path has no entry in the catalog")
-    if form.what == "SET LOCATION" and not session.has_delta(spark):
+    if form.what == "SET LOCATION" and not capabilities.has_delta(spark):
         raise alter_forms.unsupported(
             form.what,
             "Spark would take any path, so DROP TABLE, which leaves the files, and then "
@@ -348,23 +341,23 @@ def _alter(spark: SparkSession, asked: statements.Alter) -> DataFrame:
     return spark.sql(asked.text)
 
 
-def _comment(spark: SparkSession, asked: statements.Comment) -> DataFrame:
+def _comment(spark: SparkSession, asked: forms.Comment) -> DataFrame:
     _table(spark, asked.table).set_comment(asked.comment)
     return nothing(spark)
 
 
-def _show(spark: SparkSession, asked: statements.Show) -> DataFrame:
-    if session.has_delta(spark):
+def _show(spark: SparkSession, asked: forms.Show) -> DataFrame:
+    if capabilities.has_delta(spark):
         return spark.sql(asked.text)
-    return described.run(spark, asked.table, asked.text)
+    return describe.run(spark, asked.table, asked.text)
 
 
 def _table(spark: SparkSession, name: Name) -> Table:
-    table, _ = identifiers.table_named(spark, name)
+    table, _ = lookup.table_named(spark, name)
     return table
 
 
-def _called(asked: statements.Merge | statements.Update | statements.Delete) -> str:
+def _called(asked: forms.Merge | forms.Update | forms.Delete) -> str:
     """What expressions call the table: its alias, or else the last part of its name."""
     is_path = names.path_of(asked.table) is not None
     return asked.alias or ("target" if is_path else asked.table[-1])
@@ -375,38 +368,38 @@ def _text(name: Name) -> str:
 
 
 _RUNS: dict[type, Callable[[SparkSession, Any], DataFrame]] = {
-    statements.Merge: _merge,
-    statements.Update: _update,
-    statements.Delete: _delete,
-    statements.Truncate: _truncate,
-    statements.Optimize: _optimize,
-    statements.Vacuum: _vacuum,
-    statements.Describe: _describe,
-    statements.Restore: _restore,
-    statements.Convert: _convert,
-    statements.Generate: _generate,
-    statements.Clone: _clone,
-    statements.Create: _create,
-    statements.Insert: _insert,
-    statements.Alter: _alter,
-    statements.Comment: _comment,
-    statements.Show: _show,
+    forms.Merge: _merge,
+    forms.Update: _update,
+    forms.Delete: _delete,
+    forms.Truncate: _truncate,
+    forms.Optimize: _optimize,
+    forms.Vacuum: _vacuum,
+    forms.Describe: _describe,
+    forms.Restore: _restore,
+    forms.Convert: _convert,
+    forms.Generate: _generate,
+    forms.Clone: _clone,
+    forms.Create: _create,
+    forms.Insert: _insert,
+    forms.Alter: _alter,
+    forms.Comment: _comment,
+    forms.Show: _show,
 }
 
 #: Statements of their own, each read and run by a module; what one does not read is the next one's.
 _UNITS: tuple[Any, ...] = (cached_tables, drop_table, show_partitions)
 
 #: What changes tables through views.
-_OF_VIEWS = (statements.Merge, statements.Update, statements.Delete)
+_OF_VIEWS = (forms.Merge, forms.Update, forms.Delete)
 
 #: What Spark runs for tables of other formats.
 _OF_ANY_TABLE = (
-    statements.Merge,
-    statements.Update,
-    statements.Delete,
-    statements.Truncate,
-    statements.Insert,
-    statements.Alter,
-    statements.Comment,
-    statements.Show,
+    forms.Merge,
+    forms.Update,
+    forms.Delete,
+    forms.Truncate,
+    forms.Insert,
+    forms.Alter,
+    forms.Comment,
+    forms.Show,
 )

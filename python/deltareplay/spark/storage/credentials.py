@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from deltareplay.catalogs._glue_storage import GlueStorage
 from deltareplay.exceptions import UnsupportedFeatureError
-from deltareplay.spark.session import capabilities as session
-from deltareplay.spark.storage import renewed_credentials as renewed
+from deltareplay.spark.session import capabilities
+from deltareplay.spark.storage import renewed_credentials
 from deltareplay.spark.storage.hadoop_path import hadoop_root
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class OpenedBy:
         """
         if root is not None or isinstance(table._catalog, GlueStorage):
             return cls()
-        if renewing := renewed.options(spark, table, operation):
+        if renewing := renewed_credentials.options(spark, table, operation):
             return cls(renewing, urlsplit(table.uri).scheme)
         vended = table._credentials(operation)
         place = urlsplit(hadoop_root(table.uri))
@@ -105,7 +105,7 @@ class OpenedBy:
         Raises:
             UnsupportedFeatureError: ``spark.redaction``: it would log them.
         """
-        if not self.options or session.is_classic(spark):
+        if not self.options or capabilities.is_classic(spark):
             return self.options
         logged = "".join(f'key: "{key}"\n  value: "{one}"\n' for key, one in self.options.items())
         with contextlib.suppress(re.error):  # of a pattern that only Java knows, nobody knows

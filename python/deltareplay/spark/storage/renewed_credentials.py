@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from deltareplay.catalogs._unity_table import UnityTable
 from deltareplay.exceptions import StorageError
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +30,7 @@ def options(
         StorageError: ``spark.unity_catalog``: the classes do not get credentials.
     """
     catalog = table._catalog
-    if not isinstance(catalog, UnityTable) or not session.is_classic(spark):
+    if not isinstance(catalog, UnityTable) or not capabilities.is_classic(spark):
         return None
     jvm: Any = spark._jvm
     access = catalog.access()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from deltareplay._table.renamed import WrittenVersion
-from deltareplay.spark.writing import identity_columns as identities
+from deltareplay.spark.writing import identity_columns
 from deltareplay.spark.writing.compaction import after_write
 from deltareplay.spark.writing.staged_files import Staged, commit_or_discard
 
@@ -52,7 +52,7 @@ def commit(
     staged = Staged(spark, target, uuid.uuid4().hex, root)
     try:
         files = staged.write(rows)
-        identities.set_marks(transaction, target, files.marks)
+        identity_columns.set_marks(transaction, target, files.marks)
         files.stage(transaction)
         metrics = {**staged.metrics(files.adds), **also(files.adds)}
         transaction.set_metrics(metrics)

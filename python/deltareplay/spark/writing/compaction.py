@@ -12,8 +12,8 @@ from deltareplay import _native
 from deltareplay._support.warnings import warn
 from deltareplay._transaction.written import Written, options, written
 from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError
-from deltareplay.spark.executors import run as on_executors
-from deltareplay.spark.session import settings as delta_settings
+from deltareplay.spark.executors import run
+from deltareplay.spark.session import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +52,7 @@ class Rewritten:
             CommitConflictError: Another writer removed or changed a file that was rewritten.
         """
         added = self._ordered() if self._plan.is_ordered else self._packed()
-        text = delta_settings.user_metadata(self._spark) if user_metadata is None else user_metadata
+        text = settings.user_metadata(self._spark) if user_metadata is None else user_metadata
         asked = options(None, None, text, None, True, 60.0)
         # if nothing is committed, the files go away
         return written(self._plan.commit(added, asked))
@@ -60,7 +60,7 @@ class Rewritten:
     def _packed(self) -> list[tuple[int, str]]:
         bins = self._plan.bins()
         sent = (self._table, self._facts, bins)
-        return list(enumerate(on_executors.answers(self._spark, "pack_files", sent, len(bins))))
+        return list(enumerate(run.answers(self._spark, "pack_files", sent, len(bins))))
 
     def _ordered(self) -> list[tuple[int, str]]:
         found = self._plan.orders(_PIECE)
@@ -69,7 +69,7 @@ class Rewritten:
         directory = str(uuid.uuid4())
         try:
             sent: tuple[Any, ...] = (self._table, directory, orders, pieces)
-            answers = on_executors.answers(self._spark, "spill_piece", sent, len(pieces))
+            answers = run.answers(self._spark, "spill_piece", sent, len(pieces))
             spilled: list[list[str]] = [[] for _ in orders]
             for (number, _), one in zip(pieces, answers, strict=True):
                 spilled[number].append(one)
@@ -79,7 +79,7 @@ class Rewritten:
                 for file in range(count)
             ]
             sent = (self._table, self._facts, orders, spilled, files)
-            answers = on_executors.answers(self._spark, "write_ordered", sent, len(files))
+            answers = run.answers(self._spark, "write_ordered", sent, len(files))
         finally:
             self._discard(directory)
         return [(number, added) for (number, _), added in zip(files, answers, strict=True)]
@@ -103,7 +103,7 @@ def after_write(spark: SparkSession, target: TargetTable, version: int, added: p
         added: The columns of ``add`` of the files that it added.
     """
     wanted = {key.lower(): value.lower() for key, value in target.properties.items()}
-    compacts = delta_settings.compacts(spark)
+    compacts = settings.compacts(spark)
     if compacts is None:
         by_table = wanted.get("delta.autooptimize.autocompact", "false") != "false"
         compacts = by_table or wanted.get("delta.autooptimize") == "true"

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from deltareplay import _native
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.schema.fields import Json, spark_type
-from deltareplay.spark.session import capabilities as session
-from deltareplay.spark.session import strings
+from deltareplay.spark.session import capabilities, strings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -39,7 +38,7 @@ def sql(spark: SparkSession, text: str, what: str, columns: Sequence[str]) -> st
             operators, and functions that see nothing but their arguments; or the session has a
             function of its own under the name of one of these.
     """
-    qualified = session.version(spark) >= (4, 2)
+    qualified = capabilities.version(spark) >= (4, 2)
     printed, functions = _native.spark_expression(text, what, list(columns), qualified)
     if not qualified:
         _check_own(spark, functions, what)

@@ -15,12 +15,11 @@ from deltareplay import _native
 from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError, StorageError
 from deltareplay.spark.executors.task import SAFE
 from deltareplay.spark.scan import hidden_columns
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 from deltareplay.spark.session import settings as delta_settings
 from deltareplay.spark.storage.staging_directory import Directory
 from deltareplay.spark.syntax import names
-from deltareplay.spark.writing import constraints
-from deltareplay.spark.writing import identity_columns as identities
+from deltareplay.spark.writing import constraints, identity_columns
 from deltareplay.spark.writing.table_rows import Outgoing
 
 if TYPE_CHECKING:
@@ -107,15 +106,17 @@ class Staged:
         from pyspark.sql import functions as sf
 
         codec = self._target.properties.get("delta.parquet.compression.codec", "snappy")
-        settings = _SETTINGS | (_SHREDDING if session.version(self._spark) >= (4, 1) else {})
+        settings = _SETTINGS | (_SHREDDING if capabilities.version(self._spark) >= (4, 1) else {})
         written, rows = Observation(), outgoing.rows
         if self._is_optimized():
             # the rows of a partition come together; Spark's planner evens out the files
             rows = rows.hint("rebalance", *map(sf.col, map(names.quoted, outgoing.partitions)))
             settings |= _OPTIMIZED
-        rows = session.in_own_session(rows, settings)
+        rows = capabilities.in_own_session(rows, settings)
         counted = outgoing.counted
-        farthest = [identities.farthest(one, name).alias(name) for name, one in counted.items()]
+        farthest = [
+            identity_columns.farthest(one, name).alias(name) for name, one in counted.items()
+        ]
         rows = rows.observe(written, sf.count(sf.lit(1)).alias("rows"), *farthest)
         writer = rows.write.format("parquet").mode("append").option("compression", codec.lower())
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")

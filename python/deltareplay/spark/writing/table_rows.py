@@ -14,10 +14,8 @@ from deltareplay.spark.schema.fitting import fits
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import (
     constraints,
+    identity_columns,
     log_expressions,
-)
-from deltareplay.spark.writing import (
-    identity_columns as identities,
 )
 from deltareplay.spark.writing.conversion import converted
 from deltareplay.spark.writing.target_table import is_collated, refuse_collation
@@ -56,7 +54,7 @@ class Outgoing:
             InvalidArgumentError: The table has no such column, or it has another type; or a column
                 that must not be null is missing.
         """
-        identities.refuse_given(df, target)
+        identity_columns.refuse_given(df, target)
         rows = table_rows(df, target, replace_where=replace_where)
         return cls.as_stored(rows, target, given=df.columns)
 
@@ -85,7 +83,7 @@ class Outgoing:
         for one in target.written_fields:
             name = _physical(one, mode)
             column = sf.col(names.quoted(one["name"]))
-            if identities.is_identity(one) and one["name"].lower() not in known:
+            if identity_columns.is_identity(one) and one["name"].lower() not in known:
                 counted[name] = one
             if one["name"].lower() in partitions:
                 texts[one["name"].lower()] = name
@@ -181,8 +179,8 @@ def default(spark: SparkSession, one: Json) -> Column:
     """
     from pyspark.sql import functions as sf
 
-    if identities.is_identity(one):
-        return identities.value(one)
+    if identity_columns.is_identity(one):
+        return identity_columns.value(one)
     value = sf.expr(log_expressions.default(spark, one))
     return value.cast(spark_type(one["type"]))
 

@@ -9,7 +9,7 @@ from deltareplay._support.arguments import checked, checked_methods
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
-from deltareplay.spark.dml import change_data as feed
+from deltareplay.spark.dml import change_data
 from deltareplay.spark.dml.merge.clauses import Clause, When
 from deltareplay.spark.dml.merge.execution import Merging
 from deltareplay.spark.dml.merge.source import MergeSource
@@ -64,7 +64,7 @@ class Merge:
                 sees a column of that name.
             condition: The clause applies if it is true.
         """
-        return self._add("matched", feed.UPDATE, condition, set)
+        return self._add("matched", change_data.UPDATE, condition, set)
 
     def when_matched_update_all(self, condition: str | Column | None = None) -> Merge:
         """Set all columns to the source's columns of the same name.
@@ -72,7 +72,7 @@ class Merge:
         Args:
             condition: The clause applies if it is true.
         """
-        return self._add("matched", feed.UPDATE, condition)
+        return self._add("matched", change_data.UPDATE, condition)
 
     def when_matched_delete(self, condition: str | Column | None = None) -> Merge:
         """Delete the rows of the table that match a row of the source.
@@ -80,7 +80,7 @@ class Merge:
         Args:
             condition: The clause applies if it is true.
         """
-        return self._add("matched", feed.DELETE, condition)
+        return self._add("matched", change_data.DELETE, condition)
 
     def when_not_matched_insert(
         self, values: Mapping[str, str | Column], condition: str | Column | None = None
@@ -92,7 +92,7 @@ class Merge:
                 computed, or have their default.
             condition: The clause applies if it is true.
         """
-        return self._add("not_matched", feed.INSERT, condition, values)
+        return self._add("not_matched", change_data.INSERT, condition, values)
 
     def when_not_matched_insert_all(self, condition: str | Column | None = None) -> Merge:
         """Insert the rows of the source that match no row of the table.
@@ -100,7 +100,7 @@ class Merge:
         Args:
             condition: The clause applies if it is true.
         """
-        return self._add("not_matched", feed.INSERT, condition)
+        return self._add("not_matched", change_data.INSERT, condition)
 
     def when_not_matched_by_source_update(
         self,
@@ -113,7 +113,7 @@ class Merge:
             set: Columns and their values, as in ``update``.
             condition: The clause applies if it is true.
         """
-        return self._add("not_matched_by_source", feed.UPDATE, condition, set)
+        return self._add("not_matched_by_source", change_data.UPDATE, condition, set)
 
     def when_not_matched_by_source_delete(self, condition: str | Column | None = None) -> Merge:
         """Delete the rows of the table that match no row of the source.
@@ -121,7 +121,7 @@ class Merge:
         Args:
             condition: The clause applies if it is true.
         """
-        return self._add("not_matched_by_source", feed.DELETE, condition)
+        return self._add("not_matched_by_source", change_data.DELETE, condition)
 
     def execute(self) -> Written:
         """Merge, in one commit.

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.dml import change_data as feed
+from deltareplay.spark.dml import change_data
 from deltareplay.spark.dml.assignments import Assignments
 from deltareplay.spark.dml.statement import as_column, shown
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.alignment import MERGING, is_struct, lacking, widened
 from deltareplay.spark.schema.fields import Json, spark_type
 from deltareplay.spark.syntax import names
-from deltareplay.spark.writing import identity_columns as identities
-from deltareplay.spark.writing import log_expressions
+from deltareplay.spark.writing import identity_columns, log_expressions
 from deltareplay.spark.writing.table_rows import default
 
 if TYPE_CHECKING:
@@ -70,7 +69,9 @@ def takes_several(clauses: Sequence[Clause]) -> bool:
     matched = [one for one in clauses if one.when == "matched"]
     if not matched:
         return True
-    return len(matched) == 1 and matched[0].then == feed.DELETE and matched[0].condition is None
+    return (
+        len(matched) == 1 and matched[0].then == change_data.DELETE and matched[0].condition is None
+    )
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,9 @@ class Sides:
         """Joined rows with copies of the table's columns; the source brings its own."""
         from pyspark.sql import functions as sf
 
-        columns = {copy: sf.col(feed.of(self.target, one["name"])) for one, copy in self.known}
+        columns = {
+            copy: sf.col(change_data.of(self.target, one["name"])) for one, copy in self.known
+        }
         return joined.withColumns(columns)
 
     def old(self, one: Json) -> Column:
@@ -148,9 +151,9 @@ class Sides:
         for one in self.fields:
             other, copy = given.get(one["name"].lower(), (None, ""))
             if other is not None:
-                identities.refuse(one)
+                identity_columns.refuse(one)
                 value = sf.col(copy)
-                if evolves and clause.then == feed.UPDATE:
+                if evolves and clause.then == change_data.UPDATE:
                     value = _over(value, other["type"], self.old(one), one["type"])
                 values[(one["name"],)] = value
             elif not evolves and not _computed(one):
@@ -261,14 +264,16 @@ def changed(
         rows = rows.where(~whens[when] | number.isin(list(wanted)))
         values = {}
         for at, clause in enumerate(clauses):
-            if clause.when != when or clause.then == feed.DELETE:
+            if clause.when != when or clause.then == change_data.DELETE:
                 continue
             given = sides.assignments(joined.sparkSession, clause, evolves=evolves)
             given = given.typed(rows, sides.fields, partial=evolves, evolve=MERGING)
             set_by[at] = given
             for which, one in enumerate(sides.fields):
                 if given.sets(one["name"]):
-                    new_part = clause.then == feed.INSERT and (one["name"],) not in given.values
+                    new_part = (
+                        clause.then == change_data.INSERT and (one["name"],) not in given.values
+                    )
                     old = default(joined.sparkSession, one) if new_part else sides.old(one)
                     value = given.value(one, old)
                     values[_value(at, which)] = sf.when(number == at, value)
@@ -299,7 +304,9 @@ def _set(
         value = sides.old(one)
         for at in setting:
             value = sf.when(number == at, sf.col(_value(at, which))).otherwise(value)
-        lacking = [at for at in set_by if at not in setting and clauses[at].then == feed.INSERT]
+        lacking = [
+            at for at in set_by if at not in setting and clauses[at].then == change_data.INSERT
+        ]
         if lacking:  # one expression, so that an identity counts the rows of all clauses together
             filled = default(rows.sparkSession, one)
             value = sf.when(number.isin(lacking), filled).otherwise(value)
@@ -310,7 +317,7 @@ def _set(
     for one, setting in partly:
         computed = log_expressions.generated(rows.sparkSession, one, known)
         own_value = sf.col(names.quoted(one["name"]))
-        is_deleted = [at for at, clause in enumerate(clauses) if clause.then == feed.DELETE]
+        is_deleted = [at for at, clause in enumerate(clauses) if clause.then == change_data.DELETE]
         keeps = number.isin([*setting, *is_deleted])
         found = found.withColumn(one["name"], sf.when(keeps, own_value).otherwise(computed))
     return found
@@ -322,4 +329,4 @@ def _is_generated(one: Json) -> bool:
 
 def _computed(one: Json) -> bool:
     metadata = one.get("metadata") or {}
-    return _is_generated(one) or identities.is_identity(one) or "CURRENT_DEFAULT" in metadata
+    return _is_generated(one) or identity_columns.is_identity(one) or "CURRENT_DEFAULT" in metadata

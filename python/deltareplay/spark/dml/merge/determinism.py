@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.statement import analyzed, as_column, shown
-from deltareplay.spark.scan import connect_sql as connect_columns
+from deltareplay.spark.scan import connect_sql
 from deltareplay.spark.scan import hidden_columns as names
-from deltareplay.spark.session import capabilities as session
-from deltareplay.spark.session import strings
+from deltareplay.spark.session import capabilities, strings
 from deltareplay.spark.syntax.tokens import Token, tokens
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def _end_of_call(every: list[Token], number: int, named: Collection[str]) -> int
 def _text(condition: Any, rows: DataFrame, moment: datetime.datetime) -> str | None:
     """A column that asks for the current time as SQL text; None if it does not ask."""
     spark = rows.sparkSession
-    if session.is_classic(spark):
+    if capabilities.is_classic(spark):
         frame: Any = analyzed(lambda: rows.where(condition))
         found = frame._jdf.queryExecution().analyzed().condition()
         patterns: Any = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
@@ -121,7 +120,7 @@ def _text(condition: Any, rows: DataFrame, moment: datetime.datetime) -> str | N
         udfs = patterns.PYTHON_UDF(), patterns.SCALA_UDF()
         text = None if any(map(found.containsPattern, udfs)) else str(found.sql())
     else:
-        text = connect_columns.sql(condition, spark)
+        text = connect_sql.sql(condition, spark)
         known = shown(condition) if text is None else text
         asks = at(known, moment, spark) != known
     if asks and text is None:

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
-from deltareplay.spark.dml import assignments
-from deltareplay.spark.dml import change_data as feed
+from deltareplay.spark.dml import assignments, change_data
 from deltareplay.spark.dml.merge import clauses as merge_clauses
 from deltareplay.spark.dml.merge.clauses import Clause, Sides, When
 from deltareplay.spark.dml.merge.determinism import repeatable
@@ -60,7 +59,7 @@ class Merging:
         """Merges; see ``Merge.execute``."""
         merge_clauses.check(clauses)
         statement = Statement.of(self.spark, self.table, self.root)
-        if any(one.then != feed.INSERT for one in clauses):
+        if any(one.then != change_data.INSERT for one in clauses):
             statement.refuse_append_only()
         source = self.source
         if self.options["evolves"]:
@@ -138,7 +137,7 @@ def _parameters(on: str | Column, clauses: Sequence[Clause]) -> dict[str, Any]:
 
 def _joining(fields: Sequence[Json], clauses: Sequence[Clause]) -> list[Json]:
     """The columns of the source that join the table."""
-    setting = [one for one in clauses if one.then != feed.DELETE and one.when != _ALONE]
+    setting = [one for one in clauses if one.then != change_data.DELETE and one.when != _ALONE]
     if any(one.values is None for one in setting):
         return list(fields)
     whole = {one["name"].lower() for one in fields}
@@ -202,7 +201,7 @@ class _Run:
 
     def merge(self, source: DataFrame, candidates: Candidates) -> Written:
         """Finds the rows, writes what becomes of them, and commits."""
-        given = () if self._has(_INSERTED, feed.INSERT) else None
+        given = () if self._has(_INSERTED, change_data.INSERT) else None
         rewrite = Rewrite(candidates, self.statement.target, self.transaction, given)
         try:
             found = self._found(source, candidates)
@@ -224,7 +223,7 @@ class _Run:
     def _check_counts(self, metrics: Mapping[str, int]) -> None:
         """Refuses counts that show that a condition gave other results the second time."""
         inserted = metrics["numTargetRowsInserted"]
-        if inserted < 0 or (inserted and not self._has(_INSERTED, feed.INSERT)):
+        if inserted < 0 or (inserted and not self._has(_INSERTED, change_data.INSERT)):
             written = inserted + metrics["numTargetRowsUpdated"]
             raise InvalidArgumentError(
                 f"the merge found {metrics['numTargetRowsUpdated']} rows to update, and wrote "
@@ -241,8 +240,8 @@ class _Run:
         from pyspark.sql import functions as sf
 
         spark = self.merging.spark
-        alone = self._has(_ALONE, feed.UPDATE, feed.DELETE)
-        if not alone and not self._has(_MATCHED, feed.UPDATE, feed.DELETE):
+        alone = self._has(_ALONE, change_data.UPDATE, change_data.DELETE)
+        if not alone and not self._has(_MATCHED, change_data.UPDATE, change_data.DELETE):
             return _Found.none(spark, source.count())
         target = candidates.rows().alias(self.merging.target_alias)
         joined = self._joined(target, source, "left" if alone else "inner")
@@ -286,8 +285,8 @@ class _Run:
     def _rows(self, source: DataFrame, candidates: Candidates, found: _Found) -> DataFrame | None:
         """The rows to write; None if there are none."""
         has_feed = self.statement.target.has_feed
-        kinds = (feed.UPDATE, feed.DELETE) if has_feed else (feed.UPDATE,)
-        inserts = self._has(_INSERTED, feed.INSERT)
+        kinds = (change_data.UPDATE, change_data.DELETE) if has_feed else (change_data.UPDATE,)
+        inserts = self._has(_INSERTED, change_data.INSERT)
         several = merge_clauses.takes_several(self.clauses)
         parts = []
         if inserts or any(found.changed[_MATCHED, kind] for kind in kinds):
@@ -299,7 +298,7 @@ class _Run:
             # several pairs of a deleted row are one change
             which = (_INSERTED,) if several else (_MATCHED, _INSERTED)
             parts.append(self._changed(joined, which))
-        if several and has_feed and (deleted := found.changed[_MATCHED, feed.DELETE]):
+        if several and has_feed and (deleted := found.changed[_MATCHED, change_data.DELETE]):
             parts.append(self._of_target(deleted, candidates, source, _MATCHED))
         alone = [found.changed[_ALONE, kind] for kind in kinds]
         if any(alone):
@@ -310,7 +309,7 @@ class _Run:
         kept = [one for one in _BESIDE if one in changed.columns]
         rows = table_rows(changed, self.statement.target, kept)
         if has_feed:
-            return feed.with_images(rows, self.sides.fields)
+            return change_data.with_images(rows, self.sides.fields)
         return rows.drop(hidden_columns.KIND)
 
     def _of_target(
@@ -355,7 +354,7 @@ class _Run:
             self.clauses,
             known or {when: whens[when] for when in which},
             self.sides,
-            [at for at, kind in kinds.items() if feed_too or kind != feed.DELETE],
+            [at for at, kind in kinds.items() if feed_too or kind != change_data.DELETE],
             evolves=self.merging.options["evolves"],
         )
         kind = None
@@ -419,7 +418,9 @@ class _Found:
 #: The column that counts pairs of rows; beside the words, the rows of the source.
 _PAIRS = "pairs"
 
-_CHANGES = [(when, kind) for when in (_MATCHED, _ALONE) for kind in (feed.UPDATE, feed.DELETE)]
+_CHANGES = [
+    (when, kind) for when in (_MATCHED, _ALONE) for kind in (change_data.UPDATE, change_data.DELETE)
+]
 
 
 def _bits(condition: Column) -> Column:
@@ -439,16 +440,16 @@ _BESIDE = (
 def _metrics(rewrite: Rewrite, found: _Found) -> dict[str, int]:
     """The metrics of MERGE, by delta-spark's names."""
     files = rewrite.metrics
-    updated, deleted = found.count(feed.UPDATE), found.count(feed.DELETE)
+    updated, deleted = found.count(change_data.UPDATE), found.count(change_data.DELETE)
     return {
         "numSourceRows": found.source_rows,
         "numTargetRowsInserted": files["output_rows"] - files["copied"] - updated,
         "numTargetRowsUpdated": updated,
-        "numTargetRowsMatchedUpdated": found.count(feed.UPDATE, _MATCHED),
-        "numTargetRowsNotMatchedBySourceUpdated": found.count(feed.UPDATE, _ALONE),
+        "numTargetRowsMatchedUpdated": found.count(change_data.UPDATE, _MATCHED),
+        "numTargetRowsNotMatchedBySourceUpdated": found.count(change_data.UPDATE, _ALONE),
         "numTargetRowsDeleted": deleted,
-        "numTargetRowsMatchedDeleted": found.count(feed.DELETE, _MATCHED),
-        "numTargetRowsNotMatchedBySourceDeleted": found.count(feed.DELETE, _ALONE),
+        "numTargetRowsMatchedDeleted": found.count(change_data.DELETE, _MATCHED),
+        "numTargetRowsNotMatchedBySourceDeleted": found.count(change_data.DELETE, _ALONE),
         "numTargetRowsCopied": files["copied"],
         "numOutputRows": files["output_rows"],
         "numTargetFilesAdded": files["added"],

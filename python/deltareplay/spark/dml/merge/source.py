@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.fields import Json, fields_of
-from deltareplay.spark.session import capabilities as session
+from deltareplay.spark.session import capabilities
 from deltareplay.spark.storage.hadoop_path import exactly
 from deltareplay.spark.storage.staging_directory import Directory
 from deltareplay.spark.syntax import names
@@ -113,8 +113,8 @@ class MergeSource:
         directory = Directory(spark, target.table, uuid.uuid4().hex, root)
         try:
             frame = self.frame
-            if session.is_classic(spark) or hasattr(spark, "cloneSession"):
-                frame = session.in_own_session(frame, _EXACT)
+            if capabilities.is_classic(spark) or hasattr(spark, "cloneSession"):
+                frame = capabilities.in_own_session(frame, _EXACT)
             writer = frame.write.mode("append")
             # VACUUM would not take the mark
             writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
@@ -132,7 +132,7 @@ _COLUMN = f"{hidden_columns.OWN}source_"
 
 def _aliases(frame: DataFrame) -> set[str]:
     """The names before the columns of a frame."""
-    if session.is_classic(frame.sparkSession):
+    if capabilities.is_classic(frame.sparkSession):
         plan: Any = frame._jdf.queryExecution().analyzed()
         output = plan.output()
         paths = [output.apply(at).qualifier() for at in range(output.size())]
@@ -156,7 +156,7 @@ def _aliases_in(plan: Any) -> set[str]:
 
 def _is_stable(frame: DataFrame) -> bool:
     """Whether a frame gives the same rows each time, as its plan shows; Connect has none."""
-    if not session.is_classic(frame.sparkSession):
+    if not capabilities.is_classic(frame.sparkSession):
         return False
     plan: Any = frame._jdf.queryExecution().analyzed()
     trees: Any = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.trees
