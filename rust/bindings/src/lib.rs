@@ -69,7 +69,6 @@ mod _native {
     #[pymodule_export]
     use super::follow::Follow;
     #[pymodule_export]
-    #[pymodule_export]
     use super::marked_rows::MarkedRows;
     #[pymodule_export]
     use super::optimize::{
