@@ -70,17 +70,17 @@ def travelled(path: str) -> tuple[str, int | None, str | None] | None:
     >>> travelled("/tmp/t@20260131235959000")
     ('/tmp/t', None, '2026-01-31 23:59:59.000')
     """
-    found = _TRAVELS.fullmatch(path)
-    if found is None:
+    match = _TRAVELS.fullmatch(path)
+    if match is None:
         return None
-    version, stamp = found["version"], found["stamp"]
+    version, stamp = match["version"], match["stamp"]
     if version is not None:
-        return found["path"], int(version), None
+        return match["path"], int(version), None
     date, time = (
         "-".join((stamp[:4], stamp[4:6], stamp[6:8])),
         ":".join((stamp[8:10], stamp[10:12], stamp[12:14])),
     )
-    return found["path"], None, f"{date} {time}.{stamp[14:]}"
+    return match["path"], None, f"{date} {time}.{stamp[14:]}"
 
 
 def at_path(
@@ -152,16 +152,16 @@ def table_named(spark: SparkSession, parts: Sequence[str]) -> tuple[Table, Catal
     Raises:
         TableNotFoundError: ``name.not_delta``: the catalog has no Delta table of that name.
     """
-    found = delta_table(spark, parts)
-    if found is not None:
-        return found
+    delta = delta_table(spark, parts)
+    if delta is not None:
+        return delta
     entry = in_catalog(spark, parts)
     what = "does not exist in the catalog"
     if entry is not None:
         kind = "a view" if entry.provider is None else f"a table of the format {entry.provider}"
         what = f"is {kind}, and not a Delta table"
-    shown = ".".join(map(names.quoted, parts))
-    raise TableNotFoundError(f"{shown} {what}", code="name.not_delta")
+    name = ".".join(map(names.quoted, parts))
+    raise TableNotFoundError(f"{name} {what}", code="name.not_delta")
 
 
 def _entry(information: str) -> CatalogEntry:
@@ -173,7 +173,7 @@ def _entry(information: str) -> CatalogEntry:
     def values(key: str) -> list[str]:
         return re.findall(rf"^{key}: (.*)$", information, re.MULTILINE)
 
-    name = [one for key in ("Catalog", "Database", "Table") for one in values(key)[:1]]
+    name = [value for key in ("Catalog", "Database", "Table") for value in values(key)[:1]]
     provider = values("Provider")[0] if values("Type")[:1] != ["VIEW"] else None
     location = values("Location")[-1] if values("Location") else None
     owns = _OWNS.search(information.rpartition("\nLocation: ")[2]) is not None
@@ -191,8 +191,8 @@ _ROOTS = re.compile(
 
 
 def _allowed_roots(information: str) -> tuple[str, ...]:
-    found = _ROOTS.search(information.rpartition("\nLocation: ")[2])
-    return tuple(found[1].split(",")) if found else ()
+    match = _ROOTS.search(information.rpartition("\nLocation: ")[2])
+    return tuple(match[1].split(",")) if match else ()
 
 
 def _storage_options(path: str, settings: Mapping[str, str]) -> dict[str, str]:

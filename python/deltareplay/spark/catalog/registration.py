@@ -42,7 +42,7 @@ def check_takes_delta(spark: SparkSession) -> None:
     )
 
 
-def new_location(spark: SparkSession, parts: Sequence[str], given: str | None) -> str:
+def new_location(spark: SparkSession, parts: Sequence[str], location: str | None) -> str:
     """Where a new table of that name lies: at a given path, or where the catalog puts it.
 
     Raises:
@@ -56,9 +56,9 @@ def new_location(spark: SparkSession, parts: Sequence[str], given: str | None) -
         root = spark.catalog.getDatabase(space).locationUri
     except PySparkException as error:
         raise TableNotFoundError(f"there is no schema {space}", code="name.schema") from error
-    if given is not None:
-        strings.literal(spark, given)  # before anything is written there
-        return given
+    if location is not None:
+        strings.literal(spark, location)  # before anything is written there
+        return location
     if not root:
         raise TableNotFoundError(
             f"the schema {space} has no location: give the table one", code="name.schema"
@@ -104,7 +104,7 @@ def add(
     Returns:
         The name with catalog and schema.
     """
-    shown = ".".join(map(names.quoted, parts))
+    name = ".".join(map(names.quoted, parts))
     given = {}
     if not capabilities.has_delta(spark):
         if table._allowed_roots:
@@ -114,8 +114,8 @@ def add(
             given["ownsFiles"] = "true"
     listed = ", ".join(f"{key} {strings.literal(spark, text)}" for key, text in given.items())
     options = f"OPTIONS ({listed}) " if listed else ""
-    place = strings.literal(spark, root_in_spark(table.uri, None))
-    spark.sql(f"CREATE TABLE {shown} USING delta {options}LOCATION {place}")
+    literal = strings.literal(spark, root_in_spark(table.uri, None))
+    spark.sql(f"CREATE TABLE {name} USING delta {options}LOCATION {literal}")
     entry = lookup.in_catalog(spark, parts)
     assert entry is not None  # it was just added
     return entry.name

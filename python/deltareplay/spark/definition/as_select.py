@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def create(
     spark: SparkSession,
-    place: Place,
+    location: Place,
     query: str,
     *,
     partition_by: Sequence[str],
@@ -39,7 +39,7 @@ def create(
 
     Args:
         spark: The session.
-        place: Where the table is to be.
+        location: Where the table is to be.
         query: What gives the columns and the rows.
         partition_by: The partition columns.
         cluster_by: The clustering columns.
@@ -54,11 +54,11 @@ def create(
     rows = queries.run(spark, query)
     partition_by = partitions_among(rows.columns, partition_by)
     columns = struct([new_field(field) for field in fields_of(rows.schema)])
-    native = place.table._native.define(
+    native = location.table._native.define(
         columns,
         partition_by,
         cluster_by,
-        place.properties(columns, partition_by, properties),
+        location.properties(columns, partition_by, properties),
         comment,
         mode,
     )
@@ -67,12 +67,12 @@ def create(
     body, facts, parameters = native.definition()
     metadata = Metadata._of_json(body)
     # read after the transaction began: what another writer commits in between is a conflict
-    old = place.table.snapshot() if place.table._native.exists() else None
+    old = location.table.snapshot() if location.table._native.exists() else None
     text = settings.user_metadata(spark)
     described = Transaction._description_of(user_metadata=text)
     described["parameters"] = json.loads(parameters)
-    transaction = Transaction._begun(place.table, old, native, described)
-    target = TargetTable(place.table, None, metadata, Protocol(*facts))
+    transaction = Transaction._begun(location.table, old, native, described)
+    target = TargetTable(location.table, None, metadata, Protocol(*facts))
     target.check_features()
     target.refuse_void()
     removed = {}
@@ -80,7 +80,7 @@ def create(
         native.read(None)  # what it replaces, if only that there is nothing
         removed = _removed(old)
     outgoing = Outgoing.of(rows, target, None)
-    commit.commit(spark, outgoing, place, target, transaction, lambda _: removed)
+    commit.commit(spark, outgoing, location, target, transaction, lambda _: removed)
 
 
 def _removed(old: Snapshot | None) -> dict[str, int]:

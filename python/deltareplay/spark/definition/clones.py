@@ -53,26 +53,26 @@ def run(
     if path is None:
         entry = lookup.in_catalog(spark, target)
         if entry is not None:
-            place, _ = lookup.table_named(spark, target)
+            table, _ = lookup.table_named(spark, target)
         else:
             registration.check_takes_delta(spark)
-            place = lookup.at_path(registration.new_location(spark, target, location))
+            table = lookup.at_path(registration.new_location(spark, target, location))
     else:
-        place = lookup.at_path(path)
-    exists = entry is not None or place._native.exists()
+        table = lookup.at_path(path)
+    exists = entry is not None or table._native.exists()
     if exists and mode == "create_if_not_exists":
-        return place, None if entry is None else entry.name, {}
+        return table, None if entry is None else entry.name, {}
     if exists and mode == "create":
         raise InvalidArgumentError(
-            f"there is a table already at {place.uri}: replace it, or choose another place",
+            f"there is a table already at {table.uri}: replace it, or choose another place",
             code="table.exists",
         )
     if not exists and mode == "replace":
-        raise TableNotFoundError(f"there is no table at {place.uri}", code="table.not_found")
+        raise TableNotFoundError(f"there is no table at {table.uri}", code="table.not_found")
     done = clone(
         spark,
         source,
-        place.uri,
+        table.uri,
         shallow=shallow,
         or_replace=exists,
         properties=properties,

@@ -27,61 +27,61 @@ def check(spark: SparkSession, columns: list[Json]) -> None:
         InvalidArgumentError: ``definition.default`` or ``definition.generated``: the expression is
             none, uses what it must not, or its value does not fit the column.
     """
-    given = [one for one in columns if _GENERATED not in one["metadata"]]
-    for one in columns:
-        for key, others in ((_DEFAULT, []), (_GENERATED, given)):
-            if key in one["metadata"]:
-                _check(spark.createDataFrame([], struct_type(others)), one, key)
+    plain = [column for column in columns if _GENERATED not in column["metadata"]]
+    for column in columns:
+        for key, others in ((_DEFAULT, []), (_GENERATED, plain)):
+            if key in column["metadata"]:
+                _check(spark.createDataFrame([], struct_type(others)), column, key)
 
 
-def _check(rows: DataFrame, one: Json, key: str) -> None:
+def _check(rows: DataFrame, item: Json, key: str) -> None:
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as sf
 
-    text = one["metadata"][key]
+    text = item["metadata"][key]
     if any(token.is_word("SELECT") for token in tokens(text)):
-        raise _wrong(one, key, "contains a subquery")
+        raise _wrong(item, key, "contains a subquery")
     other = rows.sparkSession.range(1).select(sf.lit(1).alias(f"{names.OWN}other"))
     try:
-        [found] = fields_of(rows.select(sf.expr(text).alias("value")).schema)
+        [value] = fields_of(rows.select(sf.expr(text).alias("value")).schema)
         # a join refuses it even where a query could have it
         _ = rows.join(other, sf.expr(f"({text}) IS NULL")).schema
     except PySparkException as error:
-        raise _wrong(one, key, "Spark cannot compute from one row, each time the same") from error
-    type_, own = nullable(found["type"]), nullable(one["type"])
+        raise _wrong(item, key, "Spark cannot compute from one row, each time the same") from error
+    type_, own = nullable(value["type"]), nullable(item["type"])
     if key == _DEFAULT:
-        fitting = fits(type_, own) or _casts(rows.sparkSession, text, one)
+        fitting = fits(type_, own) or _casts(rows.sparkSession, text, item)
     else:
         fitting = type_ == own
         if at(text, datetime.datetime(2000, 1, 1), rows.sparkSession, rows.columns) != text:
-            raise _wrong(one, key, "asks for the current time")
+            raise _wrong(item, key, "asks for the current time")
     if not fitting:
-        shown, wanted = (spark_type(some).simpleString() for some in (type_, own))
-        raise _wrong(one, key, f"is {shown}, and the column {wanted}")
+        actual, declared = (spark_type(data_type).simpleString() for data_type in (type_, own))
+        raise _wrong(item, key, f"is {actual}, and the column {declared}")
     try:
-        log_expressions.sql(rows.sparkSession, text, one["name"], rows.columns)
+        log_expressions.sql(rows.sparkSession, text, item["name"], rows.columns)
     except UnsupportedFeatureError as error:
         raise _wrong(
-            one, key, "sees more than its arguments, so no write would compute it"
+            item, key, "sees more than its arguments, so no write would compute it"
         ) from error
 
 
-def _casts(spark: SparkSession, text: str, one: Json) -> bool:
+def _casts(spark: SparkSession, text: str, field: Json) -> bool:
     """Whether a value without columns becomes one of the column; Spark's optimizer computes it."""
     from pyspark.errors import PySparkException
 
-    wanted = spark_type(one["type"]).simpleString()
+    declared = spark_type(field["type"]).simpleString()
     try:
         [row] = spark.sql(
-            f"SELECT ({text}) IS NULL OR try_cast(({text}) AS {wanted}) IS NOT NULL"
+            f"SELECT ({text}) IS NULL OR try_cast(({text}) AS {declared}) IS NOT NULL"
         ).collect()
     except PySparkException:
         return False
     return bool(row[0])
 
 
-def _wrong(one: Json, key: str, why: str) -> InvalidArgumentError:
+def _wrong(item: Json, key: str, why: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"the column {one['name']} cannot get the value {one['metadata'][key]}, which {why}",
+        f"the column {item['name']} cannot get the value {item['metadata'][key]}, which {why}",
         code=_CODES[key],
     )

@@ -92,10 +92,10 @@ def column(
 
     if isinstance(data_type, str):  # as a column: types of columns have more forms than types
         data_type = StructType.fromDDL(f"c {data_type}")[0].dataType
-    made = column_of(StructField(name, data_type, nullable))
-    metadata = made["metadata"]
+    defined = column_of(StructField(name, data_type, nullable))
+    metadata = defined["metadata"]
     if identity is not None:
-        if made["type"] != "long":
+        if defined["type"] != "long":
             raise InvalidArgumentError(
                 f"the identity column {name} must be of type bigint, not "
                 f"{data_type.simpleString()}",
@@ -111,21 +111,21 @@ def column(
         metadata["comment"] = comment
     if default is not None:
         metadata["CURRENT_DEFAULT"] = default
-    return made
+    return defined
 
 
-def column_of(given: StructField) -> Json:
+def column_of(field: StructField) -> Json:
     """A field of a DataFrame's schema as the log has it: lengths of strings are metadata."""
-    made: Json = given.jsonValue()
-    refuse_collation(made)
-    metadata = made.setdefault("metadata", {})
-    if _LENGTH_TYPES.search(given.dataType.simpleString()):
-        metadata["__CHAR_VARCHAR_TYPE_STRING"] = given.dataType.simpleString()
-        made["type"] = _without_lengths(made["type"])
-    return made
+    defined: Json = field.jsonValue()
+    refuse_collation(defined)
+    metadata = defined.setdefault("metadata", {})
+    if _LENGTH_TYPES.search(field.dataType.simpleString()):
+        metadata["__CHAR_VARCHAR_TYPE_STRING"] = field.dataType.simpleString()
+        defined["type"] = _without_lengths(defined["type"])
+    return defined
 
 
-def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
+def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | None]:
     """Creates or replaces the table, and gives it its name in the catalog.
 
     Returns:
@@ -137,7 +137,7 @@ def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
             (``table.exists``); or as by ``create_table``.
         TableNotFoundError: There is nothing to replace.
     """
-    name, location = asked.name, asked.location
+    name, location = definition.name, definition.location
     parts = None if name is None else names.parts_of(name)
     if parts is not None:
         path = names.path_of(parts)
@@ -150,65 +150,67 @@ def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
                 code="definition.place",
             )
         if is_name(location, None):
-            return _created(spark, Place.of(location), asked), None
-        return _created(spark, Place(lookup.at_path(location)), asked), None
+            return _created(spark, Place.of(location), definition), None
+        return _created(spark, Place(lookup.at_path(location)), definition), None
     entry = lookup.in_catalog(spark, parts)
     if entry is not None:
-        if asked.mode == "create":
+        if definition.mode == "create":
             raise InvalidArgumentError(f"the table {name} already exists", code="table.exists")
         table, entry = lookup.table_named(spark, parts)
         assert entry is not None
         if location is not None:
             _same(lookup.at_path(location).uri, table.uri)
-        return _created(spark, Place(table), asked), entry.name
-    if asked.mode == "replace":
+        return _created(spark, Place(table), definition), entry.name
+    if definition.mode == "replace":
         raise TableNotFoundError(f"the table {name} cannot be found", code="name.not_delta")
     registration.check_takes_delta(spark)
     table = lookup.at_path(registration.new_location(spark, parts, location))
     is_new = location is None and not table._native.exists()
-    if location is None and not is_new and asked.mode == "create":
+    if location is None and not is_new and definition.mode == "create":
         raise InvalidArgumentError(
             f"the catalog does not know {name}, and there is a table at {table.uri}: give it the "
             "name again by CREATE TABLE ... LOCATION, or replace it by CREATE OR REPLACE TABLE",
             code="table.exists",
         )
-    created = _created(spark, Place(table), asked)
+    created = _created(spark, Place(table), definition)
     return created, registration.add(spark, parts, table, owns_files=is_new)
 
 
-def _created(spark: SparkSession, place: Place, asked: Definition) -> Table:
-    properties = default_properties.merged(settings.default_properties(spark), asked.properties)
-    if asked.query is not None:
+def _created(spark: SparkSession, location: Place, definition: Definition) -> Table:
+    properties = default_properties.merged(
+        settings.default_properties(spark), definition.properties
+    )
+    if definition.query is not None:
         as_select.create(
             spark,
-            place,
-            asked.query,
-            partition_by=asked.partition_by,
-            cluster_by=asked.cluster_by,
+            location,
+            definition.query,
+            partition_by=definition.partition_by,
+            cluster_by=definition.cluster_by,
             properties=properties,
-            comment=asked.comment,
-            mode=_MODES[asked.mode],
+            comment=definition.comment,
+            mode=_MODES[definition.mode],
         )
-        return place.table
-    columns = struct(asked.columns)
-    wanted = place.properties(columns, asked.partition_by, properties)
-    place.table._native.create(
+        return location.table
+    columns = struct(definition.columns)
+    requested = location.properties(columns, definition.partition_by, properties)
+    location.table._native.create(
         columns,
-        asked.partition_by,
-        wanted,
+        definition.partition_by,
+        requested,
         None,
-        asked.comment,
+        definition.comment,
         True,
-        _MODES[asked.mode],
-        asked.cluster_by,
+        _MODES[definition.mode],
+        definition.cluster_by,
     )
-    return place.registered()
+    return location.registered()
 
 
-def _same(one: str | None, other: str) -> str:
-    if one is not None and one.rstrip("/") != other.rstrip("/"):
+def _same(name: str | None, other: str) -> str:
+    if name is not None and name.rstrip("/") != other.rstrip("/"):
         raise InvalidArgumentError(
-            f"the table has two paths, {one} and {other}: leave one out", code="definition.place"
+            f"the table has two paths, {name} and {other}: leave one out", code="definition.place"
         )
     return other
 
@@ -218,8 +220,10 @@ def _without_lengths(type_: Any) -> Any:
     if isinstance(type_, str):
         return "string" if _LENGTH_TYPES.fullmatch(type_) else type_
     if isinstance(type_, list):
-        return [_without_lengths(one) for one in type_]
+        return [_without_lengths(item) for item in type_]
     if isinstance(type_, dict):
         parts = ("type", "fields", "elementType", "keyType", "valueType")
-        return {key: _without_lengths(one) if key in parts else one for key, one in type_.items()}
+        return {
+            key: _without_lengths(value) if key in parts else value for key, value in type_.items()
+        }
     return type_

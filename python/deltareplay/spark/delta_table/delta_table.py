@@ -231,9 +231,9 @@ class DeltaTable:
                 f"{identifier!r} is not a directory of Parquet files: write parquet.`/path`",
                 code="name.parquet",
             )
-        place = lookup.at_path(path)
-        convert(sparkSession, place, partition_schema=partitionSchema)
-        return cls(sparkSession, place)
+        table = lookup.at_path(path)
+        convert(sparkSession, table, partition_schema=partitionSchema)
+        return cls(sparkSession, table)
 
     @classmethod
     def forPath(
@@ -536,7 +536,7 @@ class DeltaTable:
                 _check_type(key, str, f"the property {key!r}", "a string")
                 _check_type(value, str, f"the value of the property {key!r}", "a string")
         is_path = names.is_absolute(target)
-        place, name, _ = clones.run(
+        table, name, _ = clones.run(
             self._spark,
             self._table,
             ("delta", target) if is_path else names.parts_of(target),
@@ -545,7 +545,7 @@ class DeltaTable:
             properties=properties,
             **at,
         )
-        return DeltaTable(self._spark, place, None, name)
+        return DeltaTable(self._spark, table, None, name)
 
 
 def _check_exists(table: Table) -> None:
@@ -555,9 +555,10 @@ def _check_exists(table: Table) -> None:
         )
 
 
-def _check_type(value: object, kind: type, argument: str, wanted: str) -> None:
+def _check_type(value: object, kind: type, argument: str, expected: str) -> None:
     """A wrong type is a ``ValueError`` in delta-spark."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise InvalidArgumentError(
-            f"{argument} needs to be {wanted} but got {type(value).__name__}", code="argument.type"
+            f"{argument} needs to be {expected} but got {type(value).__name__}",
+            code="argument.type",
         )

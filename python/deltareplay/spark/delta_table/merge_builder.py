@@ -100,8 +100,8 @@ class DeltaMergeBuilder:
             TypeError: An expression is neither SQL text nor a column.
             InvalidArgumentError: ``values`` is missing.
         """
-        given = self._values(values, "'values' in whenNotMatchedInsert")
-        return self._with("when_not_matched_insert", given, checked_condition(condition))
+        assignments = self._values(values, "'values' in whenNotMatchedInsert")
+        return self._with("when_not_matched_insert", assignments, checked_condition(condition))
 
     def whenNotMatchedInsertAll(self, condition: Expression | None = None) -> DeltaMergeBuilder:
         """Insert the unmatched rows of the source with all their columns.

@@ -57,9 +57,9 @@ class DeltaOptimizeBuilder:
             InvalidArgumentError: There is no such column, or it is a partition column.
         """
         names = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
-        for one in names:
-            if not isinstance(one, str):
+        for name in names:
+            if not isinstance(name, str):
                 raise TypeError(
-                    f"Z-order columns must be str, not {one!r} of type {type(one).__name__}"
+                    f"Z-order columns must be str, not {name!r} of type {type(name).__name__}"
                 )
         return optimize_result.run(self._spark, self._table, self._where, list(map(str, names)))

@@ -135,11 +135,11 @@ def _metrics(
 ) -> dict[str, Any]:
     added, removed = _files(table, done.version)
     considered = before.files(["path"], where).num_rows
-    partitions = len({json.dumps(one["partitionValues"], sort_keys=True) for one in removed})
+    partitions = len({json.dumps(file["partitionValues"], sort_keys=True) for file in removed})
     columns = len(before.schema.names)
     indexed = int(before.properties.get("delta.dataSkippingNumIndexedCols", 32))
     clusters = not z_order_by and "delta.clustering" in before.domain_metadata
-    vectors = [one["deletionVector"] for one in removed if one["deletionVector"]]
+    vectors = [file["deletionVector"] for file in removed if file["deletionVector"]]
     metrics: dict[str, Any] = {
         "numFilesAdded": len(added),
         "numFilesRemoved": len(removed),
@@ -162,12 +162,12 @@ def _metrics(
         "numTableColumnsWithStats": columns if indexed < 0 else min(indexed, columns),
     }
     if vectors:
-        rows = sum(one["cardinality"] for one in vectors)
+        rows = sum(vector["cardinality"] for vector in vectors)
         metrics["deletionVectorStats"] = {
             "numDeletionVectorsRemoved": len(vectors),
             "numDeletionVectorRowsRemoved": rows,
         }
-    size = sum(one["size"] or 0 for one in removed)
+    size = sum(file["size"] or 0 for file in removed)
     if z_order_by:
         merged = {"num": len(removed), "size": size}
         metrics["zOrderStats"] = {
@@ -201,7 +201,7 @@ def _files(table: Table, version: int | None) -> tuple[list[Any], list[Any]]:
 
 
 def _sizes(files: list[Any]) -> dict[str, Any]:
-    sizes = [one["size"] or 0 for one in files]
+    sizes = [file["size"] or 0 for file in files]
     return {
         "min": min(sizes, default=None),
         "max": max(sizes, default=None),

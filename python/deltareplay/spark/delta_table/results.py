@@ -31,7 +31,7 @@ def affected(spark: SparkSession, metrics: Mapping[str, int], metric: str) -> Da
 def merged(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
     """What ``MERGE`` returns."""
     updated, deleted, inserted = (
-        metrics.get(f"numTargetRows{one}", 0) for one in ("Updated", "Deleted", "Inserted")
+        metrics.get(f"numTargetRows{kind}", 0) for kind in ("Updated", "Deleted", "Inserted")
     )
     row = {
         "num_affected_rows": updated + deleted + inserted,
@@ -74,9 +74,9 @@ def cloned(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
     return _row(spark, {name: metrics.get(metric, -1) for name, metric in row.items()})
 
 
-def paths(spark: SparkSession, found: Sequence[str]) -> DataFrame:
+def paths(spark: SparkSession, listed: Sequence[str]) -> DataFrame:
     """What ``VACUUM`` returns in SQL."""
-    return from_arrow(spark, pa.table({"path": pa.array(found, pa.string())}))
+    return from_arrow(spark, pa.table({"path": pa.array(listed, pa.string())}))
 
 
 def _row(spark: SparkSession, values: Mapping[str, Any]) -> DataFrame:

@@ -156,10 +156,10 @@ class DeltaTableBuilder(Generic[_Opened]):
 
         if not isinstance(cols, (StructType, list)):
             raise _wrong("a schema", "a StructType or a list of StructField", cols)
-        for one in cols:
-            if not isinstance(one, StructField):
-                raise _wrong("a column of a schema", "a StructField", one)
-        self._definition.columns.extend(definition.column_of(one) for one in cols)
+        for col in cols:
+            if not isinstance(col, StructField):
+                raise _wrong("a column of a schema", "a StructField", col)
+        self._definition.columns.extend(definition.column_of(col) for col in cols)
         return self
 
     def partitionedBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder[_Opened]:
@@ -232,7 +232,7 @@ def _identity(
 
 def _names(cols: tuple[Any, ...], what: str) -> list[str]:
     names = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
-    return [_text(one, what) for one in names]
+    return [_text(name, what) for name in names]
 
 
 def _text(value: Any, what: str) -> str:
@@ -241,5 +241,5 @@ def _text(value: Any, what: str) -> str:
     raise _wrong(what, "a str", value)
 
 
-def _wrong(what: str, wanted: str, value: object) -> TypeError:
-    return TypeError(f"{what} must be {wanted}, not {value!r} of type {type(value).__name__}")
+def _wrong(what: str, expected: str, value: object) -> TypeError:
+    return TypeError(f"{what} must be {expected}, not {value!r} of type {type(value).__name__}")

@@ -63,7 +63,7 @@ class Assignments:
                         f"{name} is set twice: leave one of the values out",
                         code="statement.column",
                     )
-            column = next(one for one in fields if one["name"] == path[0])
+            column = next(field for field in fields if field["name"] == path[0])
             identity_columns.refuse(column)
             if len(path) == 1 and not hidden and is_default(value):
                 values[path] = default_of(spark, column)
@@ -92,25 +92,25 @@ class Assignments:
             evolve: How the statement lets the schema evolve; None if it has no such way.
         """
         paths = list(self.values)
-        shown = rows.select(*[self.values[path].alias(f"_{at}") for at, path in enumerate(paths)])
-        types = fields_of(shown.schema)
+        values = rows.select(*[self.values[path].alias(f"_{at}") for at, path in enumerate(paths)])
+        types = fields_of(values.schema)
         return Assignments(
             {
                 path: assigned(
                     rows.sparkSession,
                     self.values[path],
-                    found,
+                    data_type,
                     _field(path, fields),
                     partial=partial,
                     evolve=evolve,
                 )
-                for path, found in zip(paths, types, strict=True)
+                for path, data_type in zip(paths, types, strict=True)
             }
         )
 
-    def value(self, one: Json, old: Column) -> Column:
+    def value(self, field: Json, old: Column) -> Column:
         """The value of a column: what is set, and the old value of the rest."""
-        return self._value((one["name"],), one["type"], old)
+        return self._value((field["name"],), field["type"], old)
 
     def _value(self, path: tuple[str, ...], type_: Any, old: Column) -> Column:
         from pyspark.sql import functions as sf
@@ -121,10 +121,10 @@ class Assignments:
             return old
         return sf.struct(
             *[
-                self._value((*path, one["name"]), one["type"], old.getField(one["name"])).alias(
-                    one["name"]
-                )
-                for one in type_["fields"]
+                self._value(
+                    (*path, inner["name"]), inner["type"], old.getField(inner["name"])
+                ).alias(inner["name"])
+                for inner in type_["fields"]
             ]
         )
 
@@ -135,7 +135,7 @@ def parts(name: str) -> list[str]:
     >>> parts("a.`b.c`.d"), parts("`a``b`")
     (['a', 'b.c', 'd'], ['a`b'])
     """
-    found, part, at, quoted = [], "", 0, False
+    parts, part, at, quoted = [], "", 0, False
     while at < len(name):
         letter = name[at]
         if letter == "`" and quoted and name[at + 1 : at + 2] == "`":
@@ -143,12 +143,12 @@ def parts(name: str) -> list[str]:
         elif letter == "`":
             quoted = not quoted
         elif letter == "." and not quoted:
-            found.append(part)
+            parts.append(part)
             part = ""
         else:
             part += letter
         at += 1
-    return [*found, part]
+    return [*parts, part]
 
 
 def is_default(value: Any) -> bool:
@@ -164,47 +164,47 @@ def is_default(value: Any) -> bool:
     return _DEFAULT.fullmatch(value) is not None and value.count("(") == value.count(")")
 
 
-def default_of(spark: SparkSession, one: Json) -> Column:
+def default_of(spark: SparkSession, field: Json) -> Column:
     """What the keyword ``DEFAULT`` is for a column.
 
     Raises:
         InvalidArgumentError: ``statement.column``: it must have a value, and has no default.
             ``write.identity``: the table itself gives its values.
     """
-    if identity_columns.is_identity(one):
+    if identity_columns.is_identity(field):
         raise InvalidArgumentError(
-            f"{one['name']} is an identity column, which has no default: leave it out",
+            f"{field['name']} is an identity column, which has no default: leave it out",
             code="write.identity",
         )
-    if not one["nullable"] and "CURRENT_DEFAULT" not in (one.get("metadata") or {}):
+    if not field["nullable"] and "CURRENT_DEFAULT" not in (field.get("metadata") or {}):
         raise InvalidArgumentError(
-            f"{one['name']} is NOT NULL and has no default: give it a value",
+            f"{field['name']} is NOT NULL and has no default: give it a value",
             code="statement.column",
         )
-    return default(spark, one)
+    return default(spark, field)
 
 
 def _found(steps: list[str], fields: Sequence[Json], name: str) -> tuple[str, ...]:
-    whole = [one for one in fields if one["name"].lower() == name.lower()]
+    whole = [field for field in fields if field["name"].lower() == name.lower()]
     if whole:  # a column may have dots in its name
         return (whole[0]["name"],)
-    found: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
     for step in steps:
-        one = next((one for one in fields if one["name"].lower() == step.lower()), None)
-        if one is None:
+        field = next((field for field in fields if field["name"].lower() == step.lower()), None)
+        if field is None:
+            known = ", ".join(names.quoted(field["name"]) for field in fields)
             raise InvalidArgumentError(
-                f"the table has no column {name}: it has "
-                f"{', '.join(names.quoted(one['name']) for one in fields) or 'no fields there'}",
+                f"the table has no column {name}: it has {known or 'no fields there'}",
                 code="statement.column",
             )
-        found = (*found, one["name"])
-        inner = one["type"]
+        path = (*path, field["name"])
+        inner = field["type"]
         fields = inner["fields"] if is_struct(inner) else []
-    return found
+    return path
 
 
 def _field(path: tuple[str, ...], fields: Sequence[Json]) -> Json:
     for part in path:
-        one = next(one for one in fields if one["name"] == part)
-        fields = one["type"]["fields"] if is_struct(one["type"]) else []
-    return field(".".join(path), one["type"], one.get("metadata"))
+        inner = next(field for field in fields if field["name"] == part)
+        fields = inner["type"]["fields"] if is_struct(inner["type"]) else []
+    return field(".".join(path), inner["type"], inner.get("metadata"))

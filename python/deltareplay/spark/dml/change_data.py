@@ -28,7 +28,7 @@ def before(fields: Sequence[Json], alias: str) -> Column:
     """
     from pyspark.sql import functions as sf
 
-    columns = [(one["name"], sf.col(of(alias, one["name"]))) for one in fields]
+    columns = [(field["name"], sf.col(of(alias, field["name"]))) for field in fields]
     return sf.struct(*[column.alias(name) for name, column in columns]).alias(hidden_columns.BEFORE)
 
 
@@ -48,20 +48,20 @@ def with_images(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
     from pyspark.sql import functions as sf
 
     ids = [
-        one
-        for one in (hidden_columns.OLD_ROW_ID, hidden_columns.OLD_VERSION)
-        if one in rows.columns
+        column
+        for column in (hidden_columns.OLD_ROW_ID, hidden_columns.OLD_VERSION)
+        if column in rows.columns
     ]
 
     def row(change: str | None, *, old: bool) -> Column:
         columns = []
-        for one in fields:
-            new = sf.col(names.quoted(one["name"]))
-            column = sf.col(hidden_columns.BEFORE).getField(one["name"]) if old else new
-            columns.append(column.alias(one["name"]))
+        for field in fields:
+            new = sf.col(names.quoted(field["name"]))
+            column = sf.col(hidden_columns.BEFORE).getField(field["name"]) if old else new
+            columns.append(column.alias(field["name"]))
         columns.append(sf.lit(change).cast("string").alias(hidden_columns.CHANGE))
         none = sf.lit(None).cast("bigint")
-        columns += [(sf.col(one) if change is None else none).alias(one) for one in ids]
+        columns += [(sf.col(name) if change is None else none).alias(name) for name in ids]
         return sf.struct(*columns)
 
     data = row(None, old=False)
@@ -88,6 +88,6 @@ def inserted(rows: DataFrame, fields: Sequence[Json], *, tracked: bool) -> DataF
         if tracked
         else []
     )
-    columns = [sf.col(names.quoted(one["name"])).alias(one["name"]) for one in fields]
+    columns = [sf.col(names.quoted(field["name"])).alias(field["name"]) for field in fields]
     before = sf.struct(*columns).alias(hidden_columns.BEFORE)  # of its type; nobody reads it
     return rows.select(*columns, *ids, before, sf.lit(INSERT).alias(hidden_columns.KIND))

@@ -83,10 +83,10 @@ def _run(
         others = not_true(where, statement.snapshot, target_alias, lambda: frame)
         whole -= candidates.numbers(others)
     rewrite = Rewrite(candidates, statement.target, transaction)
-    found = candidates.rows(candidates.numbers() - whole)
+    matches = candidates.rows(candidates.numbers() - whole)
     if where is not None:
-        found = found.alias(target_alias).where(as_column(where))
-    marked = Marked.of(found)
+        matches = matches.alias(target_alias).where(as_column(where))
+    marked = Marked.of(matches)
     deleted: int | None = len(marked)
     for rows in candidates.live_rows(whole).values():
         deleted = None if rows is None or deleted is None else deleted + rows

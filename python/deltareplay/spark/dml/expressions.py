@@ -39,16 +39,16 @@ def assignments(value: Any, argument: str) -> dict[str, Expression]:
         raise InvalidArgumentError(f"{argument} cannot be None", code="argument.type")
     if not isinstance(value, Mapping):
         raise TypeError(f"{argument} must be a dict, not {type(value).__name__}")
-    for key, one in value.items():
+    for key, item in value.items():
         if not isinstance(key, str):
             raise TypeError(
                 f"Keys of dict in {argument} must contain only strings with column names, not "
                 f"{key!r} of type {type(key).__name__}"
             )
-        if not _is_expression(one):
+        if not _is_expression(item):
             raise TypeError(
                 f"Values of dict in {argument} must contain only Spark SQL Columns or strings "
-                f"(expressions in SQL), not {one!r} of type {type(one).__name__}"
+                f"(expressions in SQL), not {item!r} of type {type(item).__name__}"
             )
     return dict(value)
 

@@ -68,9 +68,11 @@ def _partition_values(
     snapshot: Snapshot, files: pa.Table, zone: str, *, logical: bool = False
 ) -> pa.Table:
     """The typed partition values of files, by the columns' names in the log, or in the schema."""
-    partitions = [one for one in columns_of(snapshot) if one.is_partition]
-    values = [one.values for one in partition_values.constants(files, partitions, zone)]
-    return pa.table(values, [one.name if logical else one.physical for one in partitions])
+    partitions = [column for column in columns_of(snapshot) if column.is_partition]
+    values = [constant.values for constant in partition_values.constants(files, partitions, zone)]
+    return pa.table(
+        values, [partition.name if logical else partition.physical for partition in partitions]
+    )
 
 
 def columns(condition: str | None) -> list[str]:
@@ -126,16 +128,18 @@ def metrics(removed: pa.Table | None) -> dict[str, int]:
     """The metrics of the replaced files; their rows, if they were counted and are all known."""
     if removed is None:
         return {}
-    found = {
+    metrics = {
         "numRemovedFiles": removed.num_rows,
         "numRemovedBytes": pc.sum(removed["size"]).as_py() or 0,
     }
     if _ROWS in removed.column_names and removed[_ROWS].null_count == 0:
         deleted = pc.struct_field(removed["deletionVector"], "cardinality")
-        counts = [pc.sum(one).as_py() or 0 for one in (removed[_ROWS], deleted)]
-        found |= {"numDeletedRows": counts[0] - counts[1], "numCopiedRows": 0}
-        found["numAddedChangeFiles"] = 0
-    return found
+        counts = [
+            pc.sum(counts_of_rows).as_py() or 0 for counts_of_rows in (removed[_ROWS], deleted)
+        ]
+        metrics |= {"numDeletedRows": counts[0] - counts[1], "numCopiedRows": 0}
+        metrics["numAddedChangeFiles"] = 0
+    return metrics
 
 
 def remove(transaction: Transaction, files: pa.Table, filter: Filter | None) -> None:

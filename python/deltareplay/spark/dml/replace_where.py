@@ -126,10 +126,10 @@ def _equal(matching: Matching, source: MergeSource, statement: Statement) -> Col
     from pyspark.sql import functions as sf
 
     own = {field["name"].lower(): field["name"] for field in statement.known_fields}
-    given = {field["name"].lower(): copy for field, copy in source.columns}
+    copies = {field["name"].lower(): copy for field, copy in source.columns}
     condition = sf.lit(True)
     for name in dict.fromkeys(matching.using):
-        for columns, side in ((own, "the table"), (given, "the new rows")):
+        for columns, side in ((own, "the table"), (copies, "the new rows")):
             if name.lower() not in columns:
                 raise InvalidArgumentError(
                     f"{side} have no column {name}, by which rows are replaced: name columns that "
@@ -137,7 +137,7 @@ def _equal(matching: Matching, source: MergeSource, statement: Statement) -> Col
                     code="write.columns",
                 )
         column = sf.col(change_data.of(matching.alias, own[name.lower()]))
-        condition = condition & (column == sf.col(given[name.lower()]))
+        condition = condition & (column == sf.col(copies[name.lower()]))
     return condition
 
 
@@ -146,7 +146,7 @@ def _committed(
     candidates: Candidates,
     marked: Marked,
     rows: DataFrame,
-    given: Collection[str],
+    columns: Collection[str],
     transaction: Transaction,
 ) -> tuple[int | None, dict[str, int]]:
     """Commit that marked rows go and others come.
@@ -156,7 +156,7 @@ def _committed(
         candidates: The files that have the marked rows.
         marked: The rows that go.
         rows: The rows that come, with the columns of the table.
-        given: The columns that have values of the user.
+        columns: The columns that have values of the user.
         transaction: The transaction.
 
     Returns:
@@ -170,7 +170,7 @@ def _committed(
         rows = rows.unionByName(with_change(deleted, change_data.DELETE), allowMissingColumns=True)
     else:
         rows = rows.drop(names.KIND, names.BEFORE)
-    rewrite = Rewrite(candidates, target, transaction, given=given)
+    rewrite = Rewrite(candidates, target, transaction, columns=columns)
     try:
         rewrite.stage(marked, rows)
         metrics = rewrite.shown(numDeletedRows=len(marked)) | _output(rewrite.metrics)

@@ -42,7 +42,7 @@ class Rewrite:
         candidates: Candidates,
         target: TargetTable,
         transaction: Transaction,
-        given: Collection[str] | None = None,
+        columns: Collection[str] | None = None,
     ) -> None:
         """Nothing is done yet.
 
@@ -50,9 +50,9 @@ class Rewrite:
             candidates: The files.
             target: The table.
             transaction: The transaction.
-            given: Columns of new rows whose values do not come from the table; None for all.
+            columns: Columns of new rows whose values do not come from the table; None for all.
         """
-        self._given = target.written_names if given is None else given
+        self._given = target.written_names if columns is None else columns
         self._candidates = candidates
         self._target = target
         self._transaction = transaction
@@ -93,13 +93,13 @@ class Rewrite:
             with_kept: Whether they are there with the rows that stay, of all files; only for tables
                 without deletion vectors.
         """
-        told = self._candidates.live_rows(marked.counts)
-        live = self._candidates.counted_rows(told)
+        live_rows = self._candidates.live_rows(marked.counts)
+        live = self._candidates.counted_rows(live_rows)
         some_stay = {number for number, count in marked.counts.items() if count < live[number]}
-        self._removed |= set(told) - some_stay
+        self._removed |= set(live_rows) - some_stay
         # the protocol asks for the number of rows beside a vector
         uses_vectors = self._target.uses_vectors
-        vectors = {one for one in some_stay if uses_vectors and told[one] is not None}
+        vectors = {number for number in some_stay if uses_vectors and live_rows[number] is not None}
         copied = some_stay - vectors
         if copied and not with_kept:
             left = marked.without(self._candidates.rows(copied))
@@ -109,8 +109,8 @@ class Rewrite:
             # rows that stay have null in columns that the statement adds
             rows = left if rows is None else rows.unionByName(left, allowMissingColumns=True)
         if copied:
-            leaving = sum(marked.counts[one] for one in copied)
-            self.metrics["copied"] = sum(live[one] for one in copied) - leaving
+            leaving = sum(marked.counts[number] for number in copied)
+            self.metrics["copied"] = sum(live[number] for number in copied) - leaving
             self._removed |= copied
         if rows is not None:
             self._write(rows)
@@ -118,11 +118,11 @@ class Rewrite:
             files = self._candidates.chosen(vectors)
             self._transaction.update_vectors(marked.write_vectors(self._transaction, files))
             self._transaction.read_files(_texts(files["path"]))
-            had = sum(one is not None for one in files["deletionVector"].to_pylist())
+            had = sum(vector is not None for vector in files["deletionVector"].to_pylist())
             self.metrics["vectors_updated"] = had
             self.metrics["vectors_added"] = len(vectors) - had
-            leaving = sum(marked.counts[one] for one in vectors)
-            self.metrics["vectors_rows"] = sum(live[one] for one in vectors) - leaving
+            leaving = sum(marked.counts[number] for number in vectors)
+            self.metrics["vectors_rows"] = sum(live[number] for number in vectors) - leaving
             self.metrics["vectors_bytes"] = pc.sum(files["size"]).as_py()
         if self._removed:
             files = self._candidates.chosen(self._removed)
@@ -182,8 +182,8 @@ class Rewrite:
 
 
 def _texts(column: pa.ChunkedArray[Any]) -> list[str]:
-    found: list[Any] = column.to_pylist()
-    return found
+    texts: list[Any] = column.to_pylist()
+    return texts
 
 
 def with_change(rows: DataFrame, kind: str | None) -> DataFrame:

@@ -49,9 +49,9 @@ class Marked:
         return cls(rows.sparkSession, words(rows, {"bits": bit()}))
 
     @classmethod
-    def of_words(cls, spark: SparkSession, found: pa.Table, *bits: str) -> Marked:
+    def of_words(cls, spark: SparkSession, words: pa.Table, *bits: str) -> Marked:
         """The rows of one or several columns of ``words``."""
-        parts = [found.select(["file", "word", one]) for one in bits]
+        parts = [words.select(["file", "word", bit]) for bit in bits]
         named = [part.rename_columns(["file", "word", "bits"]) for part in parts]
         joined = pa.concat_tables(named)
         return cls(spark, joined.filter(pc.not_equal(joined["bits"], pa.scalar(0))))
@@ -78,7 +78,7 @@ class Marked:
 
         joined = self._joined(rows, "left")
         marked = sf.col(deletion_vectors.KEY).isNotNull().alias(hidden_columns.MARKED)
-        return joined.select(*[sf.col(names.quoted(one)) for one in rows.columns], marked)
+        return joined.select(*[sf.col(names.quoted(column)) for column in rows.columns], marked)
 
     def _joined(self, rows: DataFrame, how: str) -> DataFrame:
         bits = deletion_vectors.chunk_bits(len(self))
@@ -99,7 +99,8 @@ class Marked:
         """
         numbers: list[Any] = files[hidden_columns.FILE].to_pylist()
         old = [
-            one and deletion_vectors.descriptor(one) for one in files["deletionVector"].to_pylist()
+            vector and deletion_vectors.descriptor(vector)
+            for vector in files["deletionVector"].to_pylist()
         ]
         written = self._native.write_vectors(
             transaction._native, list(zip(numbers, old, strict=True))
@@ -112,8 +113,8 @@ def bit() -> Column:
     """The bit of a row in its word."""
     from pyspark.sql import functions as sf
 
-    place = sf.col(hidden_columns.ROW_NUMBER).bitwiseAND(sf.lit(63)).cast("int")
-    return sf.call_function("shiftleft", sf.lit(1).cast("bigint"), place)
+    position = sf.col(hidden_columns.ROW_NUMBER).bitwiseAND(sf.lit(63)).cast("int")
+    return sf.call_function("shiftleft", sf.lit(1).cast("bigint"), position)
 
 
 #: The number of no file: that of the row beside the words.
@@ -137,11 +138,11 @@ def words(
     from pyspark.sql import functions as sf
 
     word = sf.shiftright(sf.col(hidden_columns.ROW_NUMBER), 6).alias("word")
-    united = [sf.bit_or(one).alias(name) for name, one in bits.items()]
+    united = [sf.bit_or(bit).alias(name) for name, bit in bits.items()]
     grouped = rows.groupBy(sf.col(hidden_columns.FILE).alias("file"), word)
     aggregated = grouped.agg(*united, *others)
     if beside is not None:
         beside = beside.withColumn("file", sf.lit(BESIDE))
         aggregated = aggregated.unionByName(beside, allowMissingColumns=True)
-    found: pa.Table = aggregated.toArrow()
-    return found
+    words: pa.Table = aggregated.toArrow()
+    return words

@@ -158,7 +158,7 @@ _SUGGESTED = re.compile(r"(?<=Did you mean one of the following\? \[)`[^\n]*`(?=
 def _without_own(suggested: re.Match[str]) -> str:
     own = f"`{names.OWN}"
     listed = suggested.group().split(", ")
-    return ", ".join(one for one in listed if own not in one)
+    return ", ".join(name for name in listed if own not in name)
 
 
 def as_column(condition: str | Column) -> Column:

@@ -92,25 +92,27 @@ def _run(
     txn: tuple[str, int] | None,
 ) -> Written:
     fields = statement.target.written_fields
-    assignments = Assignments.of(statement.spark, values, fields, [one["name"] for one in fields])
+    assignments = Assignments.of(
+        statement.spark, values, fields, [field["name"] for field in fields]
+    )
     if txn is not None and transaction.set_transaction(*txn):
         return Written(transaction.commit(), {})
     candidates, frame = statement.matched(transaction, where, target_alias)
     analyzed(lambda: _updated(frame, statement, assignments, target_alias))
     rewrite = Rewrite(candidates, statement.target, transaction)
-    found = candidates.rows()
+    rows = candidates.rows()
     if where is not None:
-        found = found.alias(target_alias).where(as_column(where))
-    marked = Marked.of(found)
+        rows = rows.alias(target_alias).where(as_column(where))
+    marked = Marked.of(rows)
     updated = len(marked)
     if not marked and txn is None:
         return Written(None, rewrite.shown(numUpdatedRows=0))
     try:
         if marked:
-            found = candidates.rows(marked.counts)
-            at_once = _is_read_once(statement, assignments, found.alias(target_alias))
-            found = (marked.flagged if at_once else marked.only)(found).alias(target_alias)
-            changed = _updated(found, statement, assignments, target_alias)
+            rows = candidates.rows(marked.counts)
+            at_once = _is_read_once(statement, assignments, rows.alias(target_alias))
+            rows = (marked.flagged if at_once else marked.only)(rows).alias(target_alias)
+            changed = _updated(rows, statement, assignments, target_alias)
             rewrite.stage(marked, changed, with_kept=at_once)
         counted = rewrite.shown(numUpdatedRows=updated)
         transaction.set_metrics(counted)
@@ -139,14 +141,14 @@ def _updated(
     typed = assignments.typed(rows, fields)
     columns, beside = [], []
     some_stay = names.MARKED in rows.columns
-    for one in fields:
-        is_generated = "delta.generationExpression" in (one.get("metadata") or {})
-        if typed.sets(one["name"]) or not is_generated:
-            old = sf.col(change_data.of(alias, one["name"]))
-            value = typed.value(one, old)
-            if some_stay and typed.sets(one["name"]):
+    for field in fields:
+        is_generated = "delta.generationExpression" in (field.get("metadata") or {})
+        if typed.sets(field["name"]) or not is_generated:
+            old = sf.col(change_data.of(alias, field["name"]))
+            value = typed.value(field, old)
+            if some_stay and typed.sets(field["name"]):
                 value = sf.when(sf.col(names.MARKED), value).otherwise(old)
-            columns.append(value.alias(one["name"]))
+            columns.append(value.alias(field["name"]))
     if names.OLD_ROW_ID in rows.columns:
         version = sf.lit(None).cast("bigint")
         if some_stay:
@@ -174,10 +176,10 @@ def _is_read_once(statement: Statement, assignments: Assignments, rows: DataFram
     target, spark = statement.target, statement.spark
     if target.uses_vectors or target.has_feed or not capabilities.is_classic(spark):
         return False
-    if any(_is_computed(one.get("metadata") or {}) for one in target.written_fields):
+    if any(_is_computed(field.get("metadata") or {}) for field in target.written_fields):
         return False
-    shown = rows.select(*assignments.values.values())
-    plan: Any = shown._jdf.queryExecution().analyzed()
+    values = rows.select(*assignments.values.values())
+    plan: Any = values._jdf.queryExecution().analyzed()
     patterns: Any = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
     return not plan.containsPattern(patterns.PYTHON_UDF())
 

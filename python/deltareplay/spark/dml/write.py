@@ -161,21 +161,23 @@ def written(
     _check(mode, where, matching, partition_overwrite, schema_mode)
     table = resolved(spark, table)
     name = name_parts(table)  # of a table that the catalog does not have
-    place = place_of(table) if name is None else Place(registration.new_table(spark, name))
-    if matching is None and not place.table._native.exists():
+    location = place_of(table) if name is None else Place(registration.new_table(spark, name))
+    if matching is None and not location.table._native.exists():
         snapshot = None
-        given = default_properties.merged(settings.default_properties(spark), properties or {})
-        target = TargetTable.new(place, df.schema, partition_columns or (), given)
+        table_properties = default_properties.merged(
+            settings.default_properties(spark), properties or {}
+        )
+        target = TargetTable.new(location, df.schema, partition_columns or (), table_properties)
     elif mode == "ignore":
         return WrittenVersion(None, {})
     elif mode == "error":
         raise InvalidArgumentError(
-            f"there is a table already at {without_secrets(place.table.uri)}: append to it, "
+            f"there is a table already at {without_secrets(location.table.uri)}: append to it, "
             "overwrite it, or pass mode='ignore'",
             code="table.exists",
         )
     else:
-        snapshot = table if isinstance(table, Snapshot) else place.table.snapshot()
+        snapshot = table if isinstance(table, Snapshot) else location.table.snapshot()
         target = TargetTable.of(snapshot)
     if schema_mode == "overwrite" and snapshot is not None:
         target, partition_columns = target.with_new_columns(df.schema, partition_columns), None
@@ -205,15 +207,15 @@ def written(
         files = removed
         if snapshot is not None and partition_overwrite == "dynamic":
             maps: list[Any] = added["partitionValues"].to_pylist()
-            values = [dict(one) for one in maps]
+            values = [dict(entries) for entries in maps]
             files = overwrite.same_partitions(snapshot, values, capabilities.time_zone(spark))
         if files is not None:
             overwrite.remove(transaction, files, filter)
         return overwrite.metrics(files)
 
-    done = commit.commit(spark, outgoing, place, target, transaction, remove, root)
+    done = commit.commit(spark, outgoing, location, target, transaction, remove, root)
     if name is not None and done.version is not None:
-        registration.add(spark, name, place.table, owns_files=True)
+        registration.add(spark, name, location.table, owns_files=True)
     return done
 
 

@@ -86,11 +86,13 @@ def answers(spark: SparkSession, reader: Reader, sent: Any, tasks: int) -> list[
     """
     if tasks == 0:
         return []
-    found = rows(spark, reader, pickle.dumps(sent), tasks, ANSWER).toArrow().sort_by("part")
-    for error in found.column("error"):
+    answers_of_tasks = (
+        rows(spark, reader, pickle.dumps(sent), tasks, ANSWER).toArrow().sort_by("part")
+    )
+    for error in answers_of_tasks.column("error"):
         if error.is_valid:
             raise pickle.loads(error.as_py())
-    return [str(answer) for answer in found.column("answer").to_pylist()]
+    return [str(answer) for answer in answers_of_tasks.column("answer").to_pylist()]
 
 
 #: The sessions whose executors have the package, as one task found.

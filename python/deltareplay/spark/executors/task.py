@@ -191,11 +191,11 @@ def old_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     """
     table, visible, cutoff, directories = pickle.loads(payload)
     for number in _numbers(numbers):
-        found = _native.old_files(table._native, visible, directories[number], cutoff)
+        files = _native.old_files(table._native, visible, directories[number], cutoff)
         yield pa.RecordBatch.from_pydict(
             {
-                "path": pa.array([path for path, _ in found], pa.string()),
-                "size": pa.array([size for _, size in found], pa.int64()),
+                "path": pa.array([path for path, _ in files], pa.string()),
+                "size": pa.array([size for _, size in files], pa.int64()),
             }
         )
 
@@ -238,8 +238,8 @@ def verified_files(payload: bytes, files: _Batches) -> Iterator[pa.RecordBatch]:
     """
     table, version = pickle.loads(payload)
     if coming := _stream(files):
-        found = _native.verify_files(table._native, version, coming)
-        yield pa.RecordBatch.from_pydict({"answer": pa.array([found], pa.string())})
+        findings = _native.verify_files(table._native, version, coming)
+        yield pa.RecordBatch.from_pydict({"answer": pa.array([findings], pa.string())})
 
 
 def verified_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
@@ -282,7 +282,7 @@ def write_sidecars(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch
     for number in _numbers(numbers):
         piece = pieces[number]._native
         written = piece.write_sidecars(tail._table._native, tail._native, codec, _cores())
-        rows = [dict(zip(_SIDECAR.names, one, strict=True)) for one in written]
+        rows = [dict(zip(_SIDECAR.names, row, strict=True)) for row in written]
         yield pa.RecordBatch.from_pylist(rows, _SIDECAR)
 
 
@@ -298,7 +298,7 @@ def pack_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     """
     table, facts, bins = pickle.loads(payload)
     yield from _answers(
-        numbers, lambda one: _native.pack_files(table._native, facts, bins[one], _cores())
+        numbers, lambda number: _native.pack_files(table._native, facts, bins[number], _cores())
     )
 
 

@@ -95,7 +95,9 @@ class FilteringReader(Reader):
         """Gives all of them back: Spark evaluates them again."""
         from deltareplay.spark.format import pushdown
 
-        self.filters = [one for one in map(pushdown.comparison, filters) if one is not None]
+        self.filters = [
+            comparison for comparison in map(pushdown.comparison, filters) if comparison is not None
+        ]
         return filters
 
 
@@ -144,11 +146,11 @@ class LimitedStreamReader(PlannedReader, _AvailableNow):
         """What the options say."""
         from deltareplay.spark.format import stream_options
 
-        asked = stream_options.limits(self.options)
-        if "max_files_per_batch" in asked:
-            return limits.ReadMaxFiles(asked["max_files_per_batch"])
-        if "max_bytes_per_batch" in asked:
-            return limits.ReadMaxBytes(asked["max_bytes_per_batch"])
+        read_limits = stream_options.limits(self.options)
+        if "max_files_per_batch" in read_limits:
+            return limits.ReadMaxFiles(read_limits["max_files_per_batch"])
+        if "max_bytes_per_batch" in read_limits:
+            return limits.ReadMaxBytes(read_limits["max_bytes_per_batch"])
         return limits.ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 Spark's name
@@ -188,7 +190,7 @@ class Writes:
 
     def done(self, messages: Iterable[Any], batch: int | None) -> None:
         """Commits what all tasks have written."""
-        written = [pickle.loads(one.value) for one in messages]
+        written = [pickle.loads(message.value) for message in messages]
         pickle.loads(self.sink).commit(written, batch)
 
     def undone(self, messages: Sequence[Any]) -> None:
@@ -197,8 +199,8 @@ class Writes:
         Where every task has written, it was the commit that failed: it has cleaned up by itself,
         as far as it could know that nothing was committed.
         """
-        if any(one is None for one in messages):
-            written = [pickle.loads(one.value) for one in messages if one is not None]
+        if any(message is None for message in messages):
+            written = [pickle.loads(message.value) for message in messages if message is not None]
             pickle.loads(self.sink).discard(written)
 
 

@@ -81,13 +81,13 @@ def _class(jvm: Any, name: str) -> Any:
     compiler.setParentClassLoader(loader)
     compiler.cook(source)
     # Spark deletes it at the end
-    place = jvm.org.apache.spark.util.Utils.createTempDir(tempfile.gettempdir(), "deltareplay")
-    root = Path(place.getPath())
+    directory = jvm.org.apache.spark.util.Utils.createTempDir(tempfile.gettempdir(), "deltareplay")
+    root = Path(directory.getPath())
     for path, content in (
         (f"deltareplay/{own}.class", compiler.getBytecodes()[f"deltareplay.{own}"]),
         (_SERVICE, f"deltareplay.{own}\n".encode()),
     ):
         (root / path).parent.mkdir(parents=True)
         (root / path).write_bytes(content)
-    loader.addURL(place.toURI().toURL())
+    loader.addURL(directory.toURI().toURL())
     return loader.loadClass(f"deltareplay.{own}")

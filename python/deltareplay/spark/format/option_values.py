@@ -33,11 +33,11 @@ def number(name: str, text: str) -> int:
         ) from None
 
 
-def path(given: Mapping[str, str], call: str) -> str:
+def path(options: Mapping[str, str], call: str) -> str:
     """The path of the table.
 
     Args:
-        given: The options, by their names in lower case.
+        options: The options, by their names in lower case.
         call: The method with which a program passes the path.
 
     Raises:
@@ -46,9 +46,9 @@ def path(given: Mapping[str, str], call: str) -> str:
             sources. Only where such a table gets its name, as a table of the format ``delta``, the
             catalog passes it.
     """
-    provider = given.get("provider", "").lower()
-    if "path" in given and (not provider or (provider == "delta" and call == "load")):
-        return given["path"]
+    provider = options.get("provider", "").lower()
+    if "path" in options and (not provider or (provider == "delta" and call == "load")):
+        return options["path"]
     instead = "write(df, name)" if call == "save" else "read(spark, name)"
     raise InvalidArgumentError(
         f"use .{call}(path), or deltareplay.spark.{instead}, DeltaTable.forName and "

@@ -68,29 +68,29 @@ def travelled(options: Options, zone: str | None) -> dict[str, str]:
     Raises:
         InvalidArgumentError: ``argument.version``: there is another option for the version.
     """
-    given = _lower(options)
-    found = lookup.travelled(given.get("path", ""))
-    if found is None or _table(given)._native.exists():
+    lowered = _lower(options)
+    travelled_path = lookup.travelled(lowered.get("path", ""))
+    if travelled_path is None or _table(lowered)._native.exists():
         return dict(options)
-    place, version, time = found
-    if {"versionasof", "timestampasof"} & set(given):
+    path, version, time = travelled_path
+    if {"versionasof", "timestampasof"} & set(lowered):
         raise InvalidArgumentError(
-            f"{given['path']} has a version, and so have the options: leave one of them out",
+            f"{lowered['path']} has a version, and so have the options: leave one of them out",
             code="argument.version",
         )
     kept = {name: value for name, value in options.items() if name.lower() != "path"}
     if time is None:
-        return {**kept, "path": place, "versionAsOf": str(version)}
-    return in_zone({**kept, "path": place, "timestampAsOf": time}, zone)
+        return {**kept, "path": path, "versionAsOf": str(version)}
+    return in_zone({**kept, "path": path, "timestampAsOf": time}, zone)
 
 
-def _table(given: Mapping[str, str]) -> Table:
+def _table(options: Mapping[str, str]) -> Table:
     """The table, with its storage options."""
     storage = {
-        name[len(_STORAGE) :]: value for name, value in given.items() if name.startswith(_STORAGE)
+        name[len(_STORAGE) :]: value for name, value in options.items() if name.startswith(_STORAGE)
     }
-    roots = given.get("allowedroots")
-    return Table(path(given, "load"), storage, roots.split(",") if roots else None)
+    roots = options.get("allowedroots")
+    return Table(path(options, "load"), storage, roots.split(",") if roots else None)
 
 
 def snapshot(options: Options, version: int | None) -> Snapshot:
@@ -99,11 +99,13 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
     Raises:
         InvalidArgumentError: No path, or an unknown option.
     """
-    given = _lower(options)
-    path(given, "load")
-    if "provider" in given:  # of a table that gets its name, with properties of all kinds
-        given = {name: value for name, value in given.items() if name in _KNOWN}
-    unknown = sorted(name for name in given if name not in _KNOWN and not name.startswith(_STORAGE))
+    lowered = _lower(options)
+    path(lowered, "load")
+    if "provider" in lowered:  # of a table that gets its name, with properties of all kinds
+        lowered = {name: value for name, value in lowered.items() if name in _KNOWN}
+    unknown = sorted(
+        name for name in lowered if name not in _KNOWN and not name.startswith(_STORAGE)
+    )
     if unknown:
         raise InvalidArgumentError(
             f"reading takes no option {', '.join(unknown)}: it takes path, filter, splitSize, "
@@ -116,12 +118,12 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
             "and changeDeleted",
             code="option.unknown",
         )
-    table = _table(given)
+    table = _table(lowered)
     if version is not None:
         return table.snapshot(version)
-    wanted = given.get("versionasof")
+    as_of = lowered.get("versionasof")
     return table.snapshot(
-        None if wanted is None else number("versionAsOf", wanted), given.get("timestampasof")
+        None if as_of is None else number("versionAsOf", as_of), lowered.get("timestampasof")
     )
 
 
@@ -131,16 +133,16 @@ def _lower(options: Options) -> dict[str, str]:
 
 def split_size(options: Options) -> int:
     """Bytes of data files in a split."""
-    given = _lower(options)
-    return number("splitSize", given.get("splitsize", "0")) or TARGET_SIZE
+    lowered = _lower(options)
+    return number("splitSize", lowered.get("splitsize", "0")) or TARGET_SIZE
 
 
 def _extras(options: Options) -> dict[str, Any]:
-    given = {name.lower(): value.lower() == "true" for name, value in options.items()}
+    lowered = {name.lower(): value.lower() == "true" for name, value in options.items()}
     return {
-        "with_row_id": given.get("withrowid", False),
-        "with_file_path": given.get("withfilepath", False),
-        "with_row_index": given.get("withrowindex", False),
+        "with_row_id": lowered.get("withrowid", False),
+        "with_file_path": lowered.get("withfilepath", False),
+        "with_row_index": lowered.get("withrowindex", False),
     }
 
 
@@ -176,9 +178,9 @@ def splits(
     size = split_size(options)
     of = snapshot(options, version)
     if stream_options.gives_changes(options):
-        asked = _changes(options, schema)
+        changes = _changes(options, schema)
         start, end = stream_options.change_range(options, of.version)
-        return table_of(of).changes(start, end, **asked).splits(size)
+        return table_of(of).changes(start, end, **changes).splits(size)
     extras = _extras(options)
     added = {names.ROW_ID, names.ROW_COMMIT_VERSION, names.FILE_PATH, names.ROW_INDEX}
     columns = [name for name in schema.fieldNames() if name not in added]
@@ -206,7 +208,7 @@ def planner(options: Options, version: int | None, schema: Any) -> StreamPlanner
 def _changes(options: Options, schema: Any) -> dict[str, Any]:
     """Which changes, or which rows of a stream, with the columns that a schema names."""
     rows = stream_options.follow_arguments(options)
-    change_columns = {one["name"] for one in CHANGE_FIELDS} if "kind" in rows else set()
+    change_columns = {field["name"] for field in CHANGE_FIELDS} if "kind" in rows else set()
     rows["columns"] = [name for name in schema.fieldNames() if name.lower() not in change_columns]
     return rows
 

@@ -48,15 +48,15 @@ def save(df: DataFrame, options: Mapping[str, str], mode: str | None) -> None:
             code="option.write",
         )
     rest = {name: text for name, text in options.items() if name.lower() not in _OWN}
-    asked = sink_options.parse(rest, overwrite=True)
+    parsed = sink_options.parse(rest, overwrite=True)
     write(
         df,
-        asked.table(),
+        parsed.table(),
         mode="overwrite",
         replace_using=columns,
         replace_on=on,
         target_alias=own.get("targetalias", "target"),
-        schema_mode="merge" if asked.merge_schema else None,
-        txn=asked.txn,
-        user_metadata=asked.user_metadata,
+        schema_mode="merge" if parsed.merge_schema else None,
+        txn=parsed.txn,
+        user_metadata=parsed.user_metadata,
     )

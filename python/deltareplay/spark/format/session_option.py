@@ -79,13 +79,13 @@ def _extend(kind: Any, ends: str) -> None:
 
     @functools.wraps(end)
     def ending(self: Any, *args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(self, *args, **kwargs)
+        bound = signature.bind(self, *args, **kwargs)
         for name, setter in (("format", self.format), ("partitionBy", self.partitionBy)):
-            value = given.arguments.pop(name, None)
+            value = bound.arguments.pop(name, None)
             if value is not None:
                 setter(value)
         _add_option(self, is_stream=ends == "start")
-        return end(*given.args, **given.kwargs)
+        return end(*bound.args, **bound.kwargs)
 
     kind.format, kind.partitionBy = format, partitionBy
     setattr(kind, ends, ending)
@@ -113,14 +113,14 @@ def _replace_rows(kind: Any) -> None:
 
     @functools.wraps(save)
     def saving(self: Any, *args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(self, *args, **kwargs).arguments
-        more = {"path": given.get("path"), **given.get("options", {})}
+        arguments = signature.bind(self, *args, **kwargs).arguments
+        more = {"path": arguments.get("path"), **arguments.get("options", {})}
         kept = getattr(self, _OPTIONS, {}) | _texts(more)
         if {"replaceusing", "replaceon"}.isdisjoint(map(str.lower, kept)) or not _is_ours(
-            self, given.get("format")
+            self, arguments.get("format")
         ):
             return save(self, *args, **kwargs)
-        replacing.save(self._df, kept, given.get("mode") or getattr(self, _MODE, None))
+        replacing.save(self._df, kept, arguments.get("mode") or getattr(self, _MODE, None))
         return None
 
     kind.mode, kind.option, kind.options, kind.save = mode, option, options, saving

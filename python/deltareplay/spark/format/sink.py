@@ -84,23 +84,23 @@ class Sink:
                 a column has another type than the table's.
             UnsupportedFeatureError: The table has a feature that cannot be written.
         """
-        asked = sink_options.parse(options, overwrite)
-        table = asked.table()
+        parsed = sink_options.parse(options, overwrite)
+        table = parsed.table()
         if not table._native.exists():
-            properties = default_properties.merged(asked.default_properties, asked.properties)
-            target = TargetTable.new(Place(table), schema, asked.partition_by or (), properties)
+            properties = default_properties.merged(parsed.default_properties, parsed.properties)
+            target = TargetTable.new(Place(table), schema, parsed.partition_by or (), properties)
         else:
             target = TargetTable.of(table.snapshot())
-        partition_by = asked.partition_by
-        if asked.merge_schema:
+        partition_by = parsed.partition_by
+        if parsed.merge_schema:
             target = target.with_columns(schema)
-        if asked.overwrite_schema and target.version is not None:
+        if parsed.overwrite_schema and target.version is not None:
             # as in delta-spark, a table stays partitioned only if the write says so
             target, partition_by = target.with_new_columns(schema, partition_by or ()), None
         target.check(partition_by)
         if not stream:
             table_rows.check_types(schema, target)
-        return cls(target, asked, overwrite)
+        return cls(target, parsed, overwrite)
 
     @property
     def table(self) -> Table:
@@ -159,7 +159,7 @@ class Sink:
             txn = None if application is None else (application, batch)
         if txn is not None and transaction.set_transaction(*txn):
             return transaction.commit()
-        adds = f"[{','.join(one.adds[1:-1] for one in written if one.adds != '[]')}]"
+        adds = f"[{','.join(message.adds[1:-1] for message in written if message.adds != '[]')}]"
         transaction._native.add_written(adds)
         files = json.loads(adds)
         removed = None
@@ -167,8 +167,8 @@ class Sink:
             removed = self._removed(transaction, snapshot, files)
         metrics = {
             "numFiles": len(files),
-            "numOutputRows": sum(one.rows for one in written),
-            "numOutputBytes": sum(one.size_in_bytes for one in written),
+            "numOutputRows": sum(message.rows for message in written),
+            "numOutputBytes": sum(field.size_in_bytes for field in written),
         }
         transaction.set_metrics(metrics | replaced.metrics(removed))
         return None if transaction._native.is_empty() else transaction.commit()
@@ -180,15 +180,15 @@ class Sink:
                 "queryId": self._application(written) or "",
                 "epochId": str(batch),
             }
-        found: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             "mode": "Overwrite" if self.overwrite else "Append",
             "partitionBy": list(self.target.partition_columns),
         }
         if self.options.replace_where is not None:
-            found["predicate"] = self.options.replace_where
+            parameters["predicate"] = self.options.replace_where
         if self.options.dynamic:
-            found["isDynamicPartitionOverwrite"] = True
-        return found
+            parameters["isDynamicPartitionOverwrite"] = True
+        return parameters
 
     def _application(self, written: Sequence[StagedRows]) -> str | None:
         """The application id of the batches: from the options, or else the query of the checkpoint.
@@ -197,14 +197,14 @@ class Sink:
         """
         if self.options.txn_app_id is not None or not written:
             return self.options.txn_app_id
-        found = {one.query for one in written if one.query is not None}
-        if len(found) != 1:
+        queries = {message.query for message in written if message.query is not None}
+        if len(queries) != 1:
             raise InvalidArgumentError(
                 "the id of the query is not known here, so a batch could be committed twice: "
                 "pass .option('txnAppId', ...) with a name that no other query has",
                 code="sink.query",
             )
-        return found.pop()
+        return queries.pop()
 
     def _removed(self, transaction: Transaction, snapshot: Snapshot, adds: list[Any]) -> pa.Table:
         """The files that are replaced."""
@@ -220,9 +220,9 @@ class Sink:
             others = snapshot.files(["path"], filter=f"({condition}\n) IS NOT TRUE")["path"]
             both = set(live["path"].to_pylist()) & set(others.to_pylist())
             if both:
-                one = min(map(str, both))
+                path = min(map(str, both))
                 raise InvalidArgumentError(
-                    f"replaceWhere is {condition!r}, and the file {one} may have rows for "
+                    f"replaceWhere is {condition!r}, and the file {path} may have rows for "
                     "which it is not true: use partition columns, or use Table.overwrite, which "
                     "rewrites such files",
                     code="write.replace_where",
@@ -232,7 +232,7 @@ class Sink:
 
     def discard(self, written: Iterable[StagedRows]) -> None:
         """Deletes files that no commit names; what stays is for ``VACUUM``."""
-        paths = [path for one in written for path in one.paths]
+        paths = [path for message in written for path in message.paths]
         with contextlib.suppress(DeltaReplayError):
             _native.discard_staged(self.table._native, paths)
 

@@ -90,11 +90,13 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
     >>> parse({"path": "t", "partitionBy": "a, b"}, overwrite=False).partition_by
     ('a', 'b')
     """
-    given = {name.lower(): value for name, value in options.items()}
-    place = path(given, "save")
+    lowered = {name.lower(): value for name, value in options.items()}
+    location = path(lowered, "save")
     taken = KNOWN | {"path", "allowedroots"}
     prefixes = (_STORAGE, _PROPERTY)
-    unknown = sorted(name for name in given if name not in taken and not name.startswith(prefixes))
+    unknown = sorted(
+        name for name in lowered if name not in taken and not name.startswith(prefixes)
+    )
     pairs = [name for name in options if name.lower() in ("replaceusing", "replaceon")]
     if pairs:
         raise UnsupportedFeatureError(
@@ -111,42 +113,42 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
             "txnVersion, userMetadata, allowedRoots, delta.<property> and storage.<key>",
             code="option.unknown",
         )
-    mode = given.get("partitionoverwritemode", "static").lower()
+    mode = lowered.get("partitionoverwritemode", "static").lower()
     if mode not in ("static", "dynamic"):
         raise InvalidArgumentError(
             f"partitionOverwriteMode is {mode!r}: pass static or dynamic", code="option.write"
         )
-    where = given.get("replacewhere")
+    where = lowered.get("replacewhere")
     if where is not None and (mode == "dynamic" or not overwrite):
         raise InvalidArgumentError(
             "replaceWhere says what .mode('overwrite') replaces, instead of "
             "partitionOverwriteMode: pass that mode, and one of the two options",
             code="option.write",
         )
-    replaces = given.get("overwriteschema", "").lower() == "true"
+    replaces = lowered.get("overwriteschema", "").lower() == "true"
     if replaces and (mode == "dynamic" or where is not None or not overwrite):
         raise InvalidArgumentError(
             "overwriteSchema replaces all rows with their columns, so it takes .mode('overwrite') "
             "without replaceWhere and partitionOverwriteMode",
             code="option.write",
         )
-    known: dict[str, Any] = json.loads(given.get(OPTION, "{}"))  # what options say comes first
-    version = given.get("txnversion")
-    if version is not None and "txnappid" not in given:
+    known: dict[str, Any] = json.loads(lowered.get(OPTION, "{}"))  # what options say comes first
+    version = lowered.get("txnversion")
+    if version is not None and "txnappid" not in lowered:
         raise InvalidArgumentError(
             "txnVersion counts the writes of an application: pass txnAppId with it",
             code="option.write",
         )
     return SinkOptions(
-        path=Table(place).uri,  # the executors may be elsewhere
+        path=Table(location).uri,  # the executors may be elsewhere
         storage={
             name[len(_STORAGE) :]: value
-            for name, value in given.items()
+            for name, value in lowered.items()
             if name.startswith(_STORAGE)
         },
-        roots=_names(given.get("allowedroots")),
-        partition_by=_names(given.get("partitionby")) or _listed(known.get("partitionBy")),
-        merge_schema=str(given.get("mergeschema", known.get("mergeSchema"))).lower() == "true",
+        roots=_names(lowered.get("allowedroots")),
+        partition_by=_names(lowered.get("partitionby")) or _listed(known.get("partitionBy")),
+        merge_schema=str(lowered.get("mergeschema", known.get("mergeSchema"))).lower() == "true",
         overwrite_schema=replaces,
         # not of the lowered names: those of properties have capitals
         properties={
@@ -155,9 +157,9 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
         default_properties=known.get("properties", {}),
         replace_where=where,
         dynamic=overwrite and mode == "dynamic",
-        txn_app_id=given.get("txnappid"),
+        txn_app_id=lowered.get("txnappid"),
         txn_version=None if version is None else number("txnVersion", version),
-        user_metadata=given.get("usermetadata", known.get("userMetadata")),
+        user_metadata=lowered.get("usermetadata", known.get("userMetadata")),
     )
 
 

@@ -62,10 +62,10 @@ def check_batch(options: Mapping[str, str]) -> None:
     Raises:
         InvalidArgumentError: Such an option; changes without a start, or with two of them.
     """
-    given = {name.lower() for name in options} & KNOWN
+    known = {name.lower() for name in options} & KNOWN
     changes = gives_changes(options)
     taken = _START | _END | _CHANGES | _FEED if changes else _FEED
-    refused = sorted(given - taken)
+    refused = sorted(known - taken)
     if refused:
         of_changes = not changes and set(refused) <= _START | _END | _CHANGES
         raise InvalidArgumentError(
@@ -78,12 +78,12 @@ def check_batch(options: Mapping[str, str]) -> None:
             code="option.stream",
         )
     for pair, what in ((_START, "begin"), (_END, "end")):
-        if given >= pair:
+        if known >= pair:
             raise InvalidArgumentError(
                 f"a version and a timestamp are two ways to say where changes {what}: pass one",
                 code="option.start",
             )
-    if changes and not given & _START:
+    if changes and not known & _START:
         raise InvalidArgumentError(
             "readChangeFeed needs a start: pass startingVersion or startingTimestamp",
             code="option.start",
@@ -96,11 +96,11 @@ def check_stream(options: Mapping[str, str]) -> None:
     Raises:
         InvalidArgumentError: An option of batches, or two starts.
     """
-    given = sorted(name for name in options if name.lower() in _ONLY_BATCHES)
-    if given:
+    batch_options = sorted(name for name in options if name.lower() in _ONLY_BATCHES)
+    if batch_options:
         raise InvalidArgumentError(
-            f"{', '.join(given)}: a stream does not take that; it starts where startingVersion or "
-            "startingTimestamp say",
+            f"{', '.join(batch_options)}: a stream does not take that; it starts where "
+            "startingVersion or startingTimestamp say",
             code="option.batch",
         )
     if {name.lower() for name in options} >= _START:
@@ -118,22 +118,24 @@ def gives_changes(options: Mapping[str, str]) -> bool:
 
 def follow_arguments(options: Mapping[str, str]) -> dict[str, Any]:
     """The options that select rows, as arguments of ``Table.follow``."""
-    given = _lower(options)
-    found: dict[str, Any] = {
-        name: given[one].lower() == "true" for one, name in _SWITCHES.items() if one in given
+    lowered = _lower(options)
+    arguments: dict[str, Any] = {
+        name: lowered[option].lower() == "true"
+        for option, name in _SWITCHES.items()
+        if option in lowered
     }
-    if given.get(_OLD_IGNORES, "").lower() == "true":
-        found |= {"ignore_changes": True, "ignore_deletes": True}
-    feed = found.pop("read_change_feed", False)
-    if "changekind" in given or feed:
-        found["kind"] = given.get("changekind", "full-delta")
-    if "changedeleted" in given:
-        found["deleted"] = given["changedeleted"]
-    if "changekey" in given:
-        found["key"] = [name.strip() for name in given["changekey"].split(",")]
-    if "filter" in given:
-        found["filter"] = given["filter"]
-    return found
+    if lowered.get(_OLD_IGNORES, "").lower() == "true":
+        arguments |= {"ignore_changes": True, "ignore_deletes": True}
+    feed = arguments.pop("read_change_feed", False)
+    if "changekind" in lowered or feed:
+        arguments["kind"] = lowered.get("changekind", "full-delta")
+    if "changedeleted" in lowered:
+        arguments["deleted"] = lowered["changedeleted"]
+    if "changekey" in lowered:
+        arguments["key"] = [name.strip() for name in lowered["changekey"].split(",")]
+    if "filter" in lowered:
+        arguments["filter"] = lowered["filter"]
+    return arguments
 
 
 def excluded(options: Mapping[str, str]) -> re.Pattern[str] | None:
@@ -181,16 +183,16 @@ def change_range(options: Mapping[str, str], newest: int) -> tuple[int | str, in
     Raises:
         InvalidArgumentError: A version is not a number.
     """
-    given = _lower(options)
+    lowered = _lower(options)
     bounds: list[int | str] = []
     for name, default in (("starting", 0), ("ending", newest)):
-        version = given.get(f"{name}version")
+        version = lowered.get(f"{name}version")
         if version is not None:
             bounds.append(
                 newest if version.lower() == "latest" else number(f"{name}Version", version)
             )
         else:
-            bounds.append(given.get(f"{name}timestamp", default))
+            bounds.append(lowered.get(f"{name}timestamp", default))
     return bounds[0], bounds[1]
 
 
@@ -203,11 +205,11 @@ def limits(options: Mapping[str, str]) -> dict[str, Any]:
     >>> limits({"maxBytesPerTrigger": "10m"})
     {'max_bytes_per_batch': 10485760}
     """
-    given = _lower(options)
+    lowered = _lower(options)
     return {
-        argument: _size(name, given[one])
-        for one, (name, argument) in _LIMITS.items()
-        if one in given
+        argument: _size(name, lowered[option])
+        for option, (name, argument) in _LIMITS.items()
+        if option in lowered
     }
 
 
@@ -217,10 +219,10 @@ def start(options: Mapping[str, str]) -> dict[str, Any]:
     Raises:
         InvalidArgumentError: The version is not a number.
     """
-    given = _lower(options)
-    if "startingtimestamp" in given:
-        return {"starting_timestamp": given["startingtimestamp"]}
-    version = given.get("startingversion")
+    lowered = _lower(options)
+    if "startingtimestamp" in lowered:
+        return {"starting_timestamp": lowered["startingtimestamp"]}
+    version = lowered.get("startingversion")
     if version is None or version.lower() == "latest":
         return {} if version is None else {"starting_version": "latest"}
     return {"starting_version": number("startingVersion", version)}
@@ -234,9 +236,9 @@ def _size(name: str, text: str) -> int:
     """Bytes or files, with one of Spark's units: ``10m``, ``2gb``."""
     digits = text.strip().lower().removesuffix("b")
     unit = _UNITS.get(digits[-1:], 0)
-    found = number(name, digits[:-1] if unit else digits) * (unit or 1)
-    if found < 1:
+    size = number(name, digits[:-1] if unit else digits) * (unit or 1)
+    if size < 1:
         raise InvalidArgumentError(
             f"the option {name} must be at least 1, not {text!r}", code="option.number"
         )
-    return found
+    return size

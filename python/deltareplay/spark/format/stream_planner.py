@@ -199,10 +199,10 @@ def _begun(start: Place, end: Place) -> Place:
 
 
 def _place(stream: Follow) -> Place:
-    place: Place = json.loads(stream.offset)
-    return place
+    offset: Place = json.loads(stream.offset)
+    return offset
 
 
-def _order(place: Place) -> tuple[int, int]:
+def _order(offset: Place) -> tuple[int, int]:
     """The sort key of an offset."""
-    return place["reservoirVersion"], max(place["index"], -1)
+    return offset["reservoirVersion"], max(offset["index"], -1)

@@ -69,16 +69,21 @@ def clone(
     source = resolved(spark, source)
     snapshot = snapshot_of(source, version, timestamp)
     of = table_of(source)
-    made = target_of(of, target, shallow, storage_options)
+    target_table = target_of(of, target, shallow, storage_options)
     planned = _native.Cloning(
-        of._native, snapshot._native, made._native, shallow, or_replace, dict(properties or {})
+        of._native,
+        snapshot._native,
+        target_table._native,
+        shallow,
+        or_replace,
+        dict(properties or {}),
     )
     parts = _parts(planned.copies())
     if parts:
         run.check(spark)
-        run.answers(spark, "copied_files", (of, made, parts), len(parts))
+        run.answers(spark, "copied_files", (of, target_table, parts), len(parts))
     planned.commit(True)
-    return made
+    return target_table
 
 
 _Copy = tuple[str, str | None, str, int | None]
@@ -88,10 +93,10 @@ def _parts(copies: list[_Copy]) -> list[list[_Copy]]:
     """The files that a task copies, for each task."""
     parts: list[list[_Copy]] = []
     left = 0
-    for one in copies:
+    for copy in copies:
         if not parts or left <= 0 or len(parts[-1]) == FILES_PER_TASK:
             parts.append([])
             left = BYTES_PER_TASK
-        parts[-1].append(one)
-        left -= one[3] or 0
+        parts[-1].append(copy)
+        left -= copy[3] or 0
     return parts

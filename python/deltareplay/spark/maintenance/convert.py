@@ -65,8 +65,10 @@ def convert(
     of = table_of(table)
     if of._native.exists():
         return of
-    given = default_properties.merged(settings.default_properties(spark), properties or {})
-    facts = (_partition_schema(partition_schema), given, statistics)
+    table_properties = default_properties.merged(
+        settings.default_properties(spark), properties or {}
+    )
+    facts = (_partition_schema(partition_schema), table_properties, statistics)
     conversion = _native.Conversion(*facts)
     files = conversion.files(of._native)
     parts = [files[at : at + FILES_PER_TASK] for at in range(0, len(files), FILES_PER_TASK)]
@@ -83,23 +85,23 @@ def convert(
     return of
 
 
-def _partition_schema(given: StructType | str | None) -> str:
+def _partition_schema(schema: StructType | str | None) -> str:
     from pyspark.sql.types import StructType
 
-    if given is None:
+    if schema is None:
         return NO_COLUMNS
-    if isinstance(given, str):
+    if isinstance(schema, str):
         try:
-            given = StructType.fromDDL(given)
+            schema = StructType.fromDDL(schema)
         except Exception as error:
             raise InvalidArgumentError(
-                f"partition_schema is {given!r}, which is not a list of columns such as "
+                f"partition_schema is {schema!r}, which is not a list of columns such as "
                 f"'day DATE, hour INT': {str(error).splitlines()[0]}",
                 code="convert.partition_schema",
             ) from error
-    if not isinstance(given, StructType):
+    if not isinstance(schema, StructType):
         raise InvalidArgumentError(
-            f"partition_schema takes a StructType or DDL text, not {type(given).__name__}",
+            f"partition_schema takes a StructType or DDL text, not {type(schema).__name__}",
             code="convert.partition_schema",
         )
-    return struct([new_field(field) for field in json.loads(given.json())["fields"]])
+    return struct([new_field(field) for field in json.loads(schema.json())["fields"]])

@@ -61,5 +61,5 @@ def unnamed(
     if named:
         others = pa.table({"path": pa.array(named, pa.string())})
         protected = protected.union(from_arrow(spark, others))
-    found: Any = listed.join(protected, "path", "left_anti").toArrow().sort_by("path")
-    return found.column("path").to_pylist(), sum(found.column("size").to_pylist())
+    orphans: Any = listed.join(protected, "path", "left_anti").toArrow().sort_by("path")
+    return orphans.column("path").to_pylist(), sum(orphans.column("size").to_pylist())

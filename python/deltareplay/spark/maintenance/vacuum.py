@@ -72,9 +72,9 @@ def vacuum(
     if lite:
         return of.vacuum(retention, lite=True, dry_run=dry_run, force=force, log=log)
     snapshot = of.snapshot()
-    wanted = None if retention is None else retention // _MILLISECOND
+    milliseconds = None if retention is None else retention // _MILLISECOND
     own, period, cutoff = _native.vacuum_period(
-        of._native, snapshot._native, wanted, force, dry_run
+        of._native, snapshot._native, milliseconds, force, dry_run
     )
     run.check(spark)
     removed = _native.removed_files(of._native, snapshot._native, cutoff)
@@ -92,8 +92,8 @@ def vacuum(
     if log is None:
         log = not of.uri.startswith("s3")
     parameters = {"retentionCheckEnabled": not force, "defaultRetentionMillis": own}
-    if wanted is not None:
-        parameters["specifiedRetentionMillis"] = wanted
+    if milliseconds is not None:
+        parameters["specifiedRetentionMillis"] = milliseconds
     metrics = {"numFilesToDelete": len(paths), "sizeOfDataToDelete": size}
     started = functools.partial(_note, of, "VACUUM START", parameters, metrics)
     is_late = False

@@ -62,14 +62,14 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
         return log  # there is no version to look at
     snapshot = of.snapshot(strict=False)
     run.check(spark)
-    found = [{"findings": report["findings"], "omitted": report["omitted"]}]
-    found += _live(spark, snapshot)
+    parts = [{"findings": report["findings"], "omitted": report["omitted"]}]
+    parts += _live(spark, snapshot)
     removed = _native.removed_files(of._native, snapshot._native, None)
     orphans, _ = unnamed(spark, snapshot, orphaned, [*removed, *named])
-    found.append(json.loads(_native.orphan_findings(orphans)))
+    parts.append(json.loads(_native.orphan_findings(orphans)))
     if rows:
-        found.append(_rows(spark, snapshot, found))
-    return _joined(log, found)
+        parts.append(_rows(spark, snapshot, parts))
+    return _joined(log, parts)
 
 
 Part = dict[str, Any]
@@ -81,24 +81,29 @@ def _live(spark: SparkSession, snapshot: Snapshot) -> list[Part]:
     live = files(spark, snapshot, columns=columns)
     sent = pickle.dumps((table_of(snapshot), snapshot.version))
     answers = run.over(live, "verified_files", sent, "answer string").toArrow()
-    return [json.loads(str(one)) for one in answers.column("answer").to_pylist()]
+    return [json.loads(str(text)) for text in answers.column("answer").to_pylist()]
 
 
-def _rows(spark: SparkSession, snapshot: Snapshot, found: list[Part]) -> Part:
+def _rows(spark: SparkSession, snapshot: Snapshot, parts_of_log: list[Part]) -> Part:
     """What is wrong with rows of files of which nothing wrong is known yet."""
     splits = snapshot.scan(on_error="skip").splits()
     sent = (table_of(snapshot), snapshot.version, splits)
     answers = run.answers(spark, "verified_rows", sent, len(splits))
-    parts = [json.loads(one) for one in answers]
+    parts = [json.loads(answer) for answer in answers]
     known = {
-        one["path"] for part in found for one in part["findings"] if one["severity"] == "error"
+        finding["path"]
+        for part in parts_of_log
+        for finding in part["findings"]
+        if finding["severity"] == "error"
     }
-    new = [one for part in parts for one in part["findings"] if one["path"] not in known]
+    new = [
+        finding for part in parts for finding in part["findings"] if finding["path"] not in known
+    ]
     return {"findings": new, "omitted": sum(part["omitted"] for part in parts)}
 
 
 def _findings(part: Part) -> Iterable[Finding]:
-    return (Finding(**one) for one in part["findings"])
+    return (Finding(**finding) for finding in part["findings"])
 
 
 def _joined(log: Verification, parts: list[Part]) -> Verification:
@@ -106,7 +111,7 @@ def _joined(log: Verification, parts: list[Part]) -> Verification:
     omitted = sum(part["omitted"] for part in parts)
     counts: Counter[str] = Counter()
     kept: dict[Finding, None] = {}
-    for finding in (one for part in parts for one in _findings(part)):
+    for finding in (item for part in parts for item in _findings(part)):
         counts[finding.code] += 1
         if counts[finding.code] > MOST:
             omitted += 1

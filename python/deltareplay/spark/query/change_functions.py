@@ -38,18 +38,18 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
             f"{len(arguments)} arguments",
             code="sql.changes",
         )
-    texts = [f"CAST(({one}) AS STRING)" for one in arguments]
-    given = ", ".join(
-        f"typeof({one}), {text}, unix_micros(TRY_CAST({text} AS TIMESTAMP))"
-        for one, text in zip(arguments, texts, strict=True)
+    texts = [f"CAST(({argument}) AS STRING)" for argument in arguments]
+    values = ", ".join(
+        f"typeof({argument}), {text}, unix_micros(TRY_CAST({text} AS TIMESTAMP))"
+        for argument, text in zip(arguments, texts, strict=True)
     )
-    [row] = spark.sql(f"SELECT {given}").collect()
+    [row] = spark.sql(f"SELECT {values}").collect()
     table = str(row[1])
     if function.lower() == BY_NAME:
-        found = lookup.delta_table(spark, names.parts_of(table))
-        if found is None:
+        delta_table = lookup.delta_table(spark, names.parts_of(table))
+        if delta_table is None:
             return None
-        opened = found[0]
+        opened = delta_table[0]
     else:
         opened = lookup.at_path(table)
     bounds = [_bound(spark, function, *row[at : at + 3]) for at in range(3, len(row), 3)]

@@ -20,9 +20,9 @@ _SETS = ("UNION", "EXCEPT", "MINUS", "INTERSECT")
 _USES_ALL = ("NATURAL", "PIVOT", "UNPIVOT")
 
 
-def is_named(found: Sequence[Token]) -> bool:
+def is_named(parsed: Sequence[Token]) -> bool:
     """Whether a query names the column."""
-    return any(one.kind in ("word", "quoted") and one.name.lower() == NAME for one in found)
+    return any(token.kind in ("word", "quoted") and token.name.lower() == NAME for token in parsed)
 
 
 @dataclass
@@ -40,12 +40,14 @@ class _Select:
     uses_all: Token | None = None
 
 
-def leaving_out(text: str, found: Sequence[Token], tables: dict[int, str]) -> list[tuple[int, str]]:
+def leaving_out(
+    text: str, parsed: Sequence[Token], tables: dict[int, str]
+) -> list[tuple[int, str]]:
     """What to insert into a query, and where, so that no ``*`` has the column.
 
     Args:
         text: The query.
-        found: Its tokens.
+        parsed: Its tokens.
         tables: The aliases of the tables that have the column, by where these begin.
 
     Raises:
@@ -53,20 +55,20 @@ def leaving_out(text: str, found: Sequence[Token], tables: dict[int, str]) -> li
     """
     inserted: list[tuple[int, str]] = []
     levels = [_Select()]
-    for index, token in enumerate(found):
-        level, before = levels[-1], found[index - 1]
+    for index, token in enumerate(parsed):
+        level, before = levels[-1], parsed[index - 1]
         if token.start in tables:
             level.tables.append(tables[token.start])
         if token.text == "(":
             levels.append(_Select())
         elif token.text == ")":
-            inserted += _excepted(text, found, level)
+            inserted += _excepted(text, parsed, level)
             if len(levels) > 1:
                 levels.pop()
             else:
                 levels[0] = _Select()
         elif token.is_word(*_SETS) and before.text != "*":
-            inserted += _excepted(text, found, level)
+            inserted += _excepted(text, parsed, level)
             levels[-1] = _Select()
         elif token.is_word(*_USES_ALL):
             level.uses_all = token
@@ -74,27 +76,27 @@ def leaving_out(text: str, found: Sequence[Token], tables: dict[int, str]) -> li
             if before.is_word("SELECT", "DISTINCT", "ALL") or before.text == ",":
                 level.stars.append((index, None))
             elif before.text == ".":
-                level.stars.append((index, found[index - 2].name))
-            elif before.text == "(" and not found[index - 2].is_word("COUNT"):
+                level.stars.append((index, parsed[index - 2].name))
+            elif before.text == "(" and not parsed[index - 2].is_word("COUNT"):
                 raise _unsupported(text, token)
     for level in levels:
-        inserted += _excepted(text, found, level)
+        inserted += _excepted(text, parsed, level)
     return sorted(inserted)
 
 
-def _excepted(text: str, found: Sequence[Token], level: _Select) -> list[tuple[int, str]]:
+def _excepted(text: str, parsed: Sequence[Token], level: _Select) -> list[tuple[int, str]]:
     if level.tables and level.uses_all is not None:
         raise _unsupported(text, level.uses_all)
     inserted = []
     for index, of in level.stars:
-        tables = [one for one in level.tables if of is None or one.lower() == of.lower()]
+        tables = [table for table in level.tables if of is None or table.lower() == of.lower()]
         if not tables:
             continue
-        columns = ", ".join(f"{quoted(one)}.{NAME}" for one in tables)
-        if found[index + 1].is_word("EXCEPT") and found[index + 2].text == "(":
-            inserted.append((found[index + 2].end, f"{columns}, "))
+        columns = ", ".join(f"{quoted(table)}.{NAME}" for table in tables)
+        if parsed[index + 1].is_word("EXCEPT") and parsed[index + 2].text == "(":
+            inserted.append((parsed[index + 2].end, f"{columns}, "))
         else:
-            inserted.append((found[index].end, f" EXCEPT ({columns})"))
+            inserted.append((parsed[index].end, f" EXCEPT ({columns})"))
     return inserted
 
 

@@ -117,32 +117,32 @@ def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFra
     frames: dict[str, DataFrame] = {}
     snapshots: dict[tuple[Any, ...], Snapshot | None] = {}  # one for all uses of a table
     reader = Reader(text)
-    found = reader.found
-    names_metadata = metadata_column.is_named(found)
+    parsed = reader.found
+    names_metadata = metadata_column.is_named(parsed)
     with_metadata: dict[int, str] = {}
     edits: list[tuple[int, int, str]] = []
-    for one in _references(reader):
-        name, alias = f"deltareplay_{len(frames)}", one.alias
-        if one.changes is not None:
-            changed = change_functions.rows(spark, one.name[0], one.changes)
+    for reference in _references(reader):
+        name, alias = f"deltareplay_{len(frames)}", reference.alias
+        if reference.changes is not None:
+            changed = change_functions.rows(spark, reference.name[0], reference.changes)
             if changed is not None:
                 frames[name] = changed
-                edits += _replacing(one, name, alias)
+                edits += _replacing(reference, name, alias)
             continue
-        key = (one.name, one.version, one.timestamp)
+        key = (reference.name, reference.version, reference.timestamp)
         if key not in snapshots:
-            snapshots[key] = _snapshot(spark, one)
+            snapshots[key] = _snapshot(spark, reference)
         snapshot = snapshots[key]
         if snapshot is None:
             continue
-        metadata = names_metadata and one.may_add and _may_add_metadata(snapshot)
+        metadata = names_metadata and reference.may_add and _may_add_metadata(snapshot)
         if metadata:
             alias = alias or name
-            with_metadata[one.start] = alias
-        frames[name] = _frame(spark, snapshot, one, metadata=metadata)
-        edits += _replacing(one, name, alias)
+            with_metadata[reference.start] = alias
+        frames[name] = _frame(spark, snapshot, reference, metadata=metadata)
+        edits += _replacing(reference, name, alias)
     if with_metadata:
-        more = metadata_column.leaving_out(text, found, with_metadata)
+        more = metadata_column.leaving_out(text, parsed, with_metadata)
         edits = sorted([*edits, *((at, at, _plain(added)) for at, added in more)])
     after = 0
     for start, end, put in edits:
@@ -151,35 +151,35 @@ def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFra
     return "".join(pieces) + _plain(text[after:]), frames
 
 
-def _replacing(one: Reference, name: str, alias: str | None) -> list[tuple[int, int, str]]:
+def _replacing(reference: Reference, name: str, alias: str | None) -> list[tuple[int, int, str]]:
     """What puts a frame into the place of a table."""
-    found = [(one.start, one.end, f"{{{name}}}")]
-    if one.alias_at is not None and alias is not None:
-        found.append((one.alias_at, one.alias_at, _plain(f" AS {names.quoted(alias)}")))
-    return found
+    edits = [(reference.start, reference.end, f"{{{name}}}")]
+    if reference.alias_at is not None and alias is not None:
+        edits.append((reference.alias_at, reference.alias_at, _plain(f" AS {names.quoted(alias)}")))
+    return edits
 
 
 def _may_add_metadata(snapshot: Snapshot) -> bool:
     """Whether the table has no column of its own that is called ``_metadata``."""
-    return all(one.name.lower() != file_metadata.NAME for one in columns_of(snapshot))
+    return all(column.name.lower() != file_metadata.NAME for column in columns_of(snapshot))
 
 
-def _snapshot(spark: SparkSession, one: Reference) -> Snapshot | None:
+def _snapshot(spark: SparkSession, reference: Reference) -> Snapshot | None:
     """The version of a Delta table; None if it is something else."""
-    is_path = names.path_of(one.name) is not None
-    if not is_path and len(one.name) > 1 and names.is_absolute(one.name[-1]):
+    is_path = names.path_of(reference.name) is not None
+    if not is_path and len(reference.name) > 1 and names.is_absolute(reference.name[-1]):
         return None  # files of another format
-    version, timestamp = one.version, one.timestamp
-    travelled = lookup.travelled(one.name[-1]) if is_path else None
-    if travelled is None or lookup.at_path(one.name[-1])._native.exists():
-        found = lookup.delta_table(spark, one.name)
-        if found is None:
+    version, timestamp = reference.version, reference.timestamp
+    travelled = lookup.travelled(reference.name[-1]) if is_path else None
+    if travelled is None or lookup.at_path(reference.name[-1])._native.exists():
+        delta_table = lookup.delta_table(spark, reference.name)
+        if delta_table is None:
             return None
-        table = found[0]
+        table = delta_table[0]
     else:
         if version is not None or timestamp is not None:
             raise InvalidArgumentError(
-                f"{one.name[-1]} has a version, and so has the query: leave one of them out",
+                f"{reference.name[-1]} has a version, and so has the query: leave one of them out",
                 code="argument.version",
             )
         path, version, timestamp = travelled
@@ -188,9 +188,11 @@ def _snapshot(spark: SparkSession, one: Reference) -> Snapshot | None:
 
 
 def _frame(
-    spark: SparkSession, snapshot: Snapshot, one: Reference, *, metadata: bool = False
+    spark: SparkSession, snapshot: Snapshot, reference: Reference, *, metadata: bool = False
 ) -> DataFrame:
-    skipping = pruning.own_filter(one.where, spark, snapshot, one.alias, joined=one.is_joined)
+    skipping = pruning.own_filter(
+        reference.where, spark, snapshot, reference.alias, joined=reference.is_joined
+    )
     tracks_rows = snapshot.properties.get("delta.enableRowTracking", "").lower() == "true"
     beside = Wanted(
         row_id=False,
@@ -259,61 +261,65 @@ def tables_in(reader: Reader) -> list[Reference]:
     """The tables in the queries of a text, which may be an expression with subqueries."""
     defined = _defined(reader.found)
     return [
-        one for one in _tables(reader) if len(one.name) > 1 or one.name[0].lower() not in defined
+        table
+        for table in _tables(reader)
+        if len(table.name) > 1 or table.name[0].lower() not in defined
     ]
 
 
-def rows_of_table(spark: SparkSession, one: Reference) -> DataFrame | None:
+def rows_of_table(spark: SparkSession, reference: Reference) -> DataFrame | None:
     """All rows of a Delta table, or its changes; None if it is something else."""
-    if one.changes is not None:
-        return change_functions.rows(spark, one.name[0], one.changes)
-    snapshot = _snapshot(spark, one)
-    return None if snapshot is None else _frame(spark, snapshot, replace(one, where=None))
+    if reference.changes is not None:
+        return change_functions.rows(spark, reference.name[0], reference.changes)
+    snapshot = _snapshot(spark, reference)
+    return None if snapshot is None else _frame(spark, snapshot, replace(reference, where=None))
 
 
 def _tables(reader: Reader) -> list[Reference]:
-    found: list[Reference] = []
+    references: list[Reference] = []
     levels = [_Level()]  # of parentheses
-    wanted = False  # whether a table may follow
+    may_follow = False  # whether a table may follow
     before = Token("end", "", 0, 0)
     while reader.token.kind != "end":
         token, level = reader.token, levels[-1]
-        level.sees(token, wanted=wanted)
-        if wanted and token.kind in ("word", "quoted") and not token.is_word(*_NO_TABLE):
-            one = _table(reader, is_alone=before.is_word("TABLE"))
-            if one is not None:
+        level.sees(token, may_follow=may_follow)
+        if may_follow and token.kind in ("word", "quoted") and not token.is_word(*_NO_TABLE):
+            table = _table(reader, is_alone=before.is_word("TABLE"))
+            if table is not None:
                 if _renames(reader):
-                    one = replace(one, may_add=False)
+                    table = replace(table, may_add=False)
                 else:
-                    level.tables.append(len(found))
-                found.append(one)
-            before, wanted = reader.found[reader.at - 1], False
+                    level.tables.append(len(references))
+                references.append(table)
+            before, may_follow = reader.found[reader.at - 1], False
             continue
         if token.text == "(":
-            levels.append(_Level(wanted, before.is_word(*_WITH_FROM)))
+            levels.append(_Level(may_follow, before.is_word(*_WITH_FROM)))
         elif token.text == ")":
-            wanted = False
+            may_follow = False
             if len(levels) > 1:
                 levels.pop()
         elif token.text == ",":
-            wanted = level.has_tables
+            may_follow = level.has_tables
         elif token.kind != "word" or before.text == ".":
-            wanted = False
+            may_follow = False
         elif token.is_word("FROM"):
-            wanted = not (level.is_arguments or before.is_word("DISTINCT"))
-            if wanted:
+            may_follow = not (level.is_arguments or before.is_word("DISTINCT"))
+            if may_follow:
                 level.begins()
         elif token.is_word("TABLE"):
-            wanted = not before.is_word(*_NAMES_TABLE) and reader.found[reader.at + 1].text != "("
+            may_follow = (
+                not before.is_word(*_NAMES_TABLE) and reader.found[reader.at + 1].text != "("
+            )
         elif token.is_word(*_AFTER_TABLES):
             if token.is_word("WHERE") and level.is_inner:
-                _add_condition(reader, found, level)
-            wanted = level.has_tables = False
+                _add_condition(reader, references, level)
+            may_follow = level.has_tables = False
         else:
-            wanted = token.is_word("JOIN") or (wanted and token.is_word("LATERAL"))
+            may_follow = token.is_word("JOIN") or (may_follow and token.is_word("LATERAL"))
         before = token
         reader.at += 1
-    return found
+    return references
 
 
 @dataclass
@@ -339,9 +345,9 @@ class _Level:
         self.has_tables = self.is_inner = True
         self.tables, self.relations = [], 0
 
-    def sees(self, token: Token, *, wanted: bool) -> None:
+    def sees(self, token: Token, *, may_follow: bool) -> None:
         """Counts relations, and looks for what makes rows of others."""
-        self.relations += wanted or token.is_word("LATERAL")
+        self.relations += may_follow or token.is_word("LATERAL")
         if token.is_word(*_NOT_INNER) or token.text == "|":
             self.is_inner = False
 
@@ -359,7 +365,7 @@ _AFTER_WHERE = (
 )
 
 
-def _add_condition(reader: Reader, found: list[Reference], level: _Level) -> None:
+def _add_condition(reader: Reader, references: list[Reference], level: _Level) -> None:
     """Gives the tables of a FROM the condition that follows."""
     start = reader.at
     reader.at += 1
@@ -370,7 +376,7 @@ def _add_condition(reader: Reader, found: list[Reference], level: _Level) -> Non
     finally:
         reader.at = start
     for at in level.tables:
-        found[at] = replace(found[at], where=where, is_joined=level.relations > 1)
+        references[at] = replace(references[at], where=where, is_joined=level.relations > 1)
 
 
 #: What may stand in the place of a table.
@@ -431,23 +437,23 @@ def _renames(reader: Reader) -> bool:
     return is_alias and reader.found[at + 1].text == "("
 
 
-def _defined(found: Sequence[Token]) -> set[str]:
+def _defined(parsed: Sequence[Token]) -> set[str]:
     """The names that ``WITH`` gives to queries, in lower case."""
     defined: set[str] = set()
-    for index, token in enumerate(found[1:], 1):
-        before = found[index - 1]
+    for index, token in enumerate(parsed[1:], 1):
+        before = parsed[index - 1]
         if token.kind in ("word", "quoted") and (
             before.is_word("WITH", "RECURSIVE")
-            or (before.text == "," and _is_definition(found, index + 1))
+            or (before.text == "," and _is_definition(parsed, index + 1))
         ):
             defined.add(token.name.lower())
     return defined
 
 
-def _is_definition(found: Sequence[Token], index: int) -> bool:
+def _is_definition(parsed: Sequence[Token], index: int) -> bool:
     """Whether a query for a name follows, perhaps after names of columns."""
-    if found[index].text == "(":
-        while found[index].kind != "end" and found[index].text != ")":
+    if parsed[index].text == "(":
+        while parsed[index].kind != "end" and parsed[index].text != ")":
             index += 1
-        index += found[index].kind != "end"
-    return found[index].is_word("AS") and found[index + 1].text == "("
+        index += parsed[index].kind != "end"
+    return parsed[index].is_word("AS") and parsed[index + 1].text == "("

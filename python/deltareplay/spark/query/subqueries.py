@@ -39,36 +39,38 @@ class Subqueries:
         if not isinstance(expression, str) or not _has_query(expression):
             return expression
         pieces, after = "", 0
-        for one in queries.tables_in(Reader(expression)):
-            view = self._view(one)
+        for reference in queries.tables_in(Reader(expression)):
+            view = self._view(reference)
             if view is None:
                 continue
-            pieces += expression[after : one.start] + view
-            after = one.end
-            if one.alias_at is not None and one.alias is not None:
-                pieces += f"{expression[after : one.alias_at]} AS {names.quoted(one.alias)}"
-                after = one.alias_at
+            pieces += expression[after : reference.start] + view
+            after = reference.end
+            if reference.alias_at is not None and reference.alias is not None:
+                pieces += (
+                    f"{expression[after : reference.alias_at]} AS {names.quoted(reference.alias)}"
+                )
+                after = reference.alias_at
         return cast("_T", pieces + expression[after:])
 
     def values(self, values: Mapping[str, _T]) -> dict[str, _T]:
         """Columns and their values, opened."""
         return {column: self.opened(value) for column, value in values.items()}
 
-    def _view(self, one: queries.Reference) -> str | None:
+    def _view(self, reference: queries.Reference) -> str | None:
         """The view for a table; None if Spark opens it."""
-        key = (one.name, one.version, one.timestamp)
+        key = (reference.name, reference.version, reference.timestamp)
         if key not in self.views:
-            frame = self._rows(one)
+            frame = self._rows(reference)
             if frame is None:
                 return None
             self.views[key] = f"deltareplay_{uuid.uuid4().hex}"
             frame.createOrReplaceTempView(self.views[key])
         return self.views[key]
 
-    def _rows(self, one: queries.Reference) -> DataFrame | None:
-        query = self.defined.get(one.name[0].lower()) if len(one.name) == 1 else None
+    def _rows(self, reference: queries.Reference) -> DataFrame | None:
+        query = self.defined.get(reference.name[0].lower()) if len(reference.name) == 1 else None
         return (
-            queries.rows_of_table(self.spark, one)
+            queries.rows_of_table(self.spark, reference)
             if query is None
             else (queries.read_here(self.spark, query))
         )
@@ -96,15 +98,15 @@ def after(defined: Mapping[str, str]) -> Iterator[None]:
 @contextmanager
 def of(spark: SparkSession) -> Iterator[Subqueries]:
     """The subqueries of one statement; their views are there as long as it runs."""
-    found = Subqueries(spark, _before.get())
+    subqueries = Subqueries(spark, _before.get())
     try:
-        yield found
+        yield subqueries
     finally:
-        found.drop()
+        subqueries.drop()
 
 
 def _has_query(expression: str) -> bool:
     lowered = expression.lower()
     if "select" not in lowered and "from" not in lowered:
         return False
-    return any(one.is_word("SELECT", "FROM", "TABLE") for one in tokens(expression))
+    return any(token.is_word("SELECT", "FROM", "TABLE") for token in tokens(expression))

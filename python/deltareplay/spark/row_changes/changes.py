@@ -120,7 +120,7 @@ def changes(
     if isinstance(table, Snapshot) and end is None:
         end = table.version
     of = table_of(table)
-    found = of.changes(
+    row_changes = of.changes(
         start,
         end,
         kind=kind,
@@ -132,25 +132,27 @@ def changes(
         require_feed=require_feed,
         allow_out_of_range=allow_out_of_range,
     )
-    at_end = of.snapshot(found.versions[1] if found.versions else None)
-    shown = _shown(spark, at_end, found, columns)
-    schema = struct_type([*plain_fields(at_end, [one.name for one in shown]), *CHANGE_FIELDS])
-    steps = found._native.shuffle()
+    at_end = of.snapshot(row_changes.versions[1] if row_changes.versions else None)
+    selected = _shown(spark, at_end, row_changes, columns)
+    schema = struct_type(
+        [*plain_fields(at_end, [column.name for column in selected]), *CHANGE_FIELDS]
+    )
+    steps = row_changes._native.shuffle()
     if steps and (shuffle or (shuffle is None and _is_better_shuffled(steps, split_size))):
         return shuffled.frame(spark, of, steps, schema, split_size)
     frames: list[DataFrame] = []
     if native and kind == "full-delta" and filter is None and capabilities.is_classic(spark):
-        splits, whole = _apart(of, found, split_size)
-        frames = native_files.frame(spark, of, whole, shown, root)
+        splits, whole = _apart(of, row_changes, split_size)
+        frames = native_files.frame(spark, of, whole, selected, root)
     elif steps:
         splits = [ChangeSplit._made(of, split) for split in steps.splits(split_size)]
     else:
-        splits = found.splits(split_size)
+        splits = row_changes.splits(split_size)
     if splits or not frames:
         sent = SentChanges.of(of, splits)
         payload = pickle.dumps((sent, schema))
         frames.append(run.rows(spark, "read_changes", payload, len(sent.between), schema))
-    return functools.reduce(lambda one, other: one.union(other), frames)
+    return functools.reduce(lambda left, other: left.union(other), frames)
 
 
 def _is_better_shuffled(steps: ChangeShuffle, split_size: int) -> bool:
@@ -159,11 +161,11 @@ def _is_better_shuffled(steps: ChangeShuffle, split_size: int) -> bool:
 
 
 def _apart(
-    table: Table, found: Changes, split_size: int
+    table: Table, row_changes: Changes, split_size: int
 ) -> tuple[list[ChangeSplit], list[native_files.WholeFile]]:
     """The splits of what only Rust reads, and the files that Spark reads."""
     splits, whole = [], []
-    for split in found.splits(_ALL):
+    for split in row_changes.splits(_ALL):
         files, rest = split._native.without_whole_files()
         whole += files
         if rest is not None:
@@ -172,13 +174,13 @@ def _apart(
 
 
 def _shown(
-    spark: SparkSession, at_end: Snapshot, found: Changes, columns: Sequence[str] | None
+    spark: SparkSession, at_end: Snapshot, row_changes: Changes, columns: Sequence[str] | None
 ) -> list[Column]:
     """The table's columns; void ones are shown to those who name them, as ``read`` does."""
-    every = {one.name: one for one in columns_of(at_end)}
+    every = {column.name: column for column in columns_of(at_end)}
     if columns is None:
-        shown = [one for one in every.values() if not one.is_void]
+        selected = [column for column in every.values() if not column.is_void]
     else:
-        shown = [every[name] for name in found.schema.names[: -len(CHANGE_FIELDS)]]
-    check_types(spark, shown)
-    return shown
+        selected = [every[name] for name in row_changes.schema.names[: -len(CHANGE_FIELDS)]]
+    check_types(spark, selected)
+    return selected

@@ -41,9 +41,9 @@ def frame(
         columns: Which columns, in this order.
         root: As in ``read``.
     """
-    labelled = [one for one in files if one[3] is None]
-    plain = [one for one in files if one[3] is not None]
-    return [_rows(spark, table, some, columns, root) for some in (plain, labelled) if some]
+    labelled = [file for file in files if file[3] is None]
+    plain = [file for file in files if file[3] is not None]
+    return [_rows(spark, table, group, columns, root) for group in (plain, labelled) if group]
 
 
 def _rows(
@@ -64,28 +64,32 @@ def _rows(
         }
     )
     instants = pa.array([time * 1000 for time in times], pa.timestamp("us", "UTC"))
-    change, version, timestamp = (one["name"] for one in CHANGE_FIELDS)
+    change, version, timestamp = (field["name"] for field in CHANGE_FIELDS)
     constants = [
         Constant.of(version, "long", pa.array(versions, pa.int64())),
         Constant.of(timestamp, "timestamp", instants),
     ]
-    fields = [one.physical_field() for one in columns if not one.is_partition and not one.is_void]
+    fields = [
+        column.physical_field()
+        for column in columns
+        if not column.is_partition and not column.is_void
+    ]
     if changes[0] is None:
         fields.append(CHANGE_FIELDS[0])
     else:
         constants.append(Constant.of(change, "string", pa.array(changes, pa.string())))
-    maps = [dict(one) for one in values]
+    maps = [dict(value) for value in values]
     for one in columns:
         if one.is_partition:
             texts = pa.array([each.get(one.physical) for each in maps], pa.string())
             constants.append(Constant.of(one.physical, "string", texts))
     rows = relation(spark, located(spark, table, listed, root).with_constants(*constants), fields)
-    shown = []
+    selected = []
     for one, column in zip(
         columns, projection.columns(list(columns), _NOTHING_MORE, None), strict=True
     ):
         if one.is_partition:
             value = sf.col(names.quoted(one.physical)).cast(spark_type(one.logical_type))
             column = value.alias(one.name, metadata=one.metadata)
-        shown.append(column)
-    return rows.select(*shown, *(sf.col(one["name"]) for one in CHANGE_FIELDS))
+        selected.append(column)
+    return rows.select(*selected, *(sf.col(field["name"]) for field in CHANGE_FIELDS))

@@ -55,7 +55,7 @@ def _frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
 
     jvm: Any = spark._jvm
     parse = jvm.org.apache.spark.sql.types.DataType.fromJson
-    constants = parse(struct([one.json for one in files.constants]))
+    constants = parse(struct([constant.json for constant in files.constants]))
     index = _index(spark, files, constants)
     sources = jvm.org.apache.spark.sql.execution.datasources
     relation = sources.HadoopFsRelation(
@@ -73,7 +73,12 @@ def _frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
 def _index(spark: SparkSession, files: Files, constants: Any) -> Any:
     expires = str(files.opened_by.expires_at or 0)  # numbers cross as whatever they fit into
     index = driver_classes.new(spark, "SnapshotFiles", files.root, constants, expires)
-    columns = [files.paths, files.sizes, files.times, *(one.values for one in files.constants)]
+    columns = [
+        files.paths,
+        files.sizes,
+        files.times,
+        *(constant.values for constant in files.constants),
+    ]
     rows = pa.table(columns, names=[str(number) for number in range(len(columns))])
     for start in range(0, rows.num_rows, _AT_ONCE):
         index.add(_stream(rows.slice(start, _AT_ONCE)))

@@ -46,7 +46,7 @@ def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool)
 
     schema = struct_type(fields)
     if len(files) == 0:
-        empty = [one.json for one in files.constants]
+        empty = [constant.json for constant in files.constants]
         if numbered:
             empty.append(field(ROW_NUMBER, "long"))
         return spark.createDataFrame([], struct_type([*fields, *empty]))
@@ -54,17 +54,17 @@ def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool)
     paths = [exactly(path) for path in listed]
     options = {**READ_OPTIONS, **files.opened_by.options_for(spark)}
     scan = spark.read.options(**options).schema(schema).parquet(*paths)
-    columns = [sf.col(quoted(one["name"])) for one in fields]
+    columns = [sf.col(quoted(column["name"])) for column in fields]
     if numbered:
         columns.append(of_file(scan, "row_index").alias(ROW_NUMBER))
     if not files.constants:
         return scan.select(*columns)
     keys: list[str] = [spelled(path) for path in listed]
     rows = pa.table(
-        [pa.array(keys, pa.string()), *(one.values for one in files.constants)],
-        names=[_KEY, *(one.name for one in files.constants)],
+        [pa.array(keys, pa.string()), *(constant.values for constant in files.constants)],
+        names=[_KEY, *(constant.name for constant in files.constants)],
     )
-    types = struct_type([field(_KEY, "string"), *(one.json for one in files.constants)])
+    types = struct_type([field(_KEY, "string"), *(constant.json for constant in files.constants)])
     known = from_arrow(spark, rows, types)
     path = sf.regexp_replace(of_file(scan, "file_path"), "^file:/+", "file:/").alias(_FOUND)
     joined = scan.select(*columns, path).join(
@@ -83,9 +83,11 @@ def spelled(path: str) -> str:
     'file:/t/p=a%20b%25/\u00e4+%5B1%5D.parquet'
     """
     path = re.sub("^file:/+", "file:/", path)
-    return "".join(one if _is_other(one) else quote(one, safe=_LEGAL) for one in path)
+    return "".join(
+        character if _is_other(character) else quote(character, safe=_LEGAL) for character in path
+    )
 
 
-def _is_other(one: str) -> bool:
+def _is_other(character: str) -> bool:
     """What ``java.net.URI`` calls so: beyond ASCII, and neither a control character nor a blank."""
-    return one > "\x7f" and category(one) not in ("Cc", "Zs", "Zl", "Zp")
+    return character > "\x7f" and category(character) not in ("Cc", "Zs", "Zl", "Zp")

@@ -62,7 +62,7 @@ class Candidates:
         """The files that a filter leaves."""
         files = snapshot.scan(filter=filter).files(_COLUMNS)
         files = files.append_column(names.FILE, pa.array(range(files.num_rows), pa.int32()))
-        columns = [one for one in columns_of(snapshot) if not one.is_void]
+        columns = [column for column in columns_of(snapshot) if not column.is_void]
         check_types(spark, columns)
         return cls(spark, snapshot, files, columns, root)
 
@@ -77,14 +77,14 @@ class Candidates:
         if filter is not None:
             left = self.snapshot.scan(filter=filter).files(["path"])["path"]
             files = files.filter(pc.is_in(files["path"], left.combine_chunks()))
-        found: list[Any] = files[names.FILE].to_pylist()
-        return set(found)
+        numbers_of_files: list[Any] = files[names.FILE].to_pylist()
+        return set(numbers_of_files)
 
     def live_rows(self, numbers: Collection[int]) -> dict[int, int | None]:
         """How many rows of files are not deleted; None if the statistics of a file do not tell."""
-        wanted = ["numRecords", "deletionVector", names.FILE]
-        found: list[Json] = self.chosen(numbers).select(wanted).to_pylist()
-        return {one[names.FILE]: _live_rows(one) for one in found}
+        columns = ["numRecords", "deletionVector", names.FILE]
+        files: list[Json] = self.chosen(numbers).select(columns).to_pylist()
+        return {file[names.FILE]: _live_rows(file) for file in files}
 
     def counted_rows(self, live: Mapping[int, int | None]) -> dict[int, int]:
         """The rows of ``live_rows``; Spark counts those that the statistics do not tell."""
@@ -102,8 +102,8 @@ class Candidates:
 
     def chosen(self, numbers: Collection[int]) -> pa.Table:
         """The files with these numbers."""
-        wanted = pa.array(sorted(numbers), pa.int32())
-        return self.files.filter(pc.is_in(self.files[names.FILE], wanted))
+        sorted_numbers = pa.array(sorted(numbers), pa.int32())
+        return self.files.filter(pc.is_in(self.files[names.FILE], sorted_numbers))
 
     def rows(self, numbers: Collection[int] | None = None) -> DataFrame:
         """The rows of all files, or of those with these numbers, without deleted rows.
@@ -112,8 +112,8 @@ class Candidates:
         rows, ``names.OLD_ROW_ID`` and ``names.OLD_VERSION``.
         """
         files = self.files if numbers is None else self.chosen(numbers)
-        wanted = Wanted(self.tracks_rows, file_path=False, row_index=False, origin=True)
-        return frame(self.spark, self.snapshot, files, self.columns, wanted, self.root)
+        extra = Wanted(self.tracks_rows, file_path=False, row_index=False, origin=True)
+        return frame(self.spark, self.snapshot, files, self.columns, extra, self.root)
 
 
 def _live_rows(file: Json) -> int | None:

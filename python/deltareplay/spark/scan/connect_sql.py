@@ -46,17 +46,17 @@ _NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
 
 def sql(column: Column, spark: SparkSession) -> str | None:
     """The column as SQL; None if it has something that is not translated, such as a UDF."""
-    given: Any = column
+    any_column: Any = column
     try:
-        return _sql(given.to_plan(spark.client), spark)
+        return _sql(any_column.to_plan(spark.client), spark)
     except _UnknownError:
         return None
 
 
 def is_literal(column: Column) -> bool:
     """Whether a column is a literal of Spark Connect, whose text does not tell it from a name."""
-    given: Any = column
-    return type(getattr(given, "_expr", None)).__name__ == "LiteralExpression"
+    any_column: Any = column
+    return type(getattr(any_column, "_expr", None)).__name__ == "LiteralExpression"
 
 
 class _UnknownError(Exception):
@@ -71,7 +71,7 @@ def _sql(expression: Any, spark: SparkSession) -> str:
     if kind == "unresolved_attribute" and not part.HasField("plan_id"):
         return _name(part.unparsed_identifier)
     if kind == "unresolved_function" and not (part.is_distinct or part.is_user_defined_function):
-        return _function(part.function_name, [_sql(one, spark) for one in part.arguments])
+        return _function(part.function_name, [_sql(argument, spark) for argument in part.arguments])
     if kind == "cast" and part.HasField("type_str") and part.eval_mode == 0:
         return f"CAST({_sql(part.expr, spark)} AS {part.type_str})"
     if kind == "alias":
@@ -96,7 +96,7 @@ def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise _UnknownError
     parts = re.findall(_PART, text)
-    return ".".join(one if one[0] == "`" else names.quoted(one) for one in parts)
+    return ".".join(part if part[0] == "`" else names.quoted(part) for part in parts)
 
 
 def _literal(literal: Any) -> str:

@@ -59,8 +59,8 @@ def without_deleted(
         UnsupportedFeatureError: They are too large to be broadcast.
     """
     # A vector has at most as many chunks as rows, and about as many as bytes at most.
-    bits = chunk_bits(sum(min(one["cardinality"], one["sizeInBytes"]) for one in vectors))
-    batches = snapshot._table._native.bitmaps([descriptor(one) for one in vectors], bits)
+    bits = chunk_bits(sum(min(vector["cardinality"], vector["sizeInBytes"]) for vector in vectors))
+    batches = snapshot._table._native.bitmaps([descriptor(vector) for vector in vectors], bits)
     try:
         bitmaps = sent(spark, batches)
     except DeltaReplayError as error:
@@ -108,11 +108,11 @@ def sent(spark: SparkSession, chunks: BatchIterator) -> DataFrame:
         batches.append(batch)
     rows = pa.Table.from_batches(batches, _SCHEMA) if batches else _SCHEMA.empty_table()
     key = pc.bit_wise_or(pc.shift_left(rows["vector"], _KEY_BITS), rows["chunk"])
-    found = pa.table([key, rows["words"]], names=[KEY, WORDS])
+    words = pa.table([key, rows["words"]], names=[KEY, WORDS])
     types = f"{KEY} bigint, {WORDS} array<bigint>"
     if version(spark) >= (4, 0):
-        return spark.createDataFrame(found, types)
-    return spark.createDataFrame(list(zip(*found.to_pydict().values(), strict=True)), types)
+        return spark.createDataFrame(words, types)
+    return spark.createDataFrame(list(zip(*words.to_pydict().values(), strict=True)), types)
 
 
 def joined(frame: DataFrame, bitmaps: DataFrame, number: str, bits: int, how: str) -> DataFrame:

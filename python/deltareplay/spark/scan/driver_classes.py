@@ -36,7 +36,7 @@ def compiled(spark: SparkSession, name: str) -> Any:
 def new(spark: SparkSession, name: str, *arguments: Any) -> Any:
     """A new object of such a class, by its only constructor."""
     gateway: Any = spark.sparkContext._gateway
-    given = gateway.new_array(gateway.jvm.java.lang.Object, len(arguments))
-    for at, one in enumerate(arguments):
-        given[at] = one
-    return compiled(spark, name).getConstructors()[0].newInstance(given)
+    array = gateway.new_array(gateway.jvm.java.lang.Object, len(arguments))
+    for at, argument in enumerate(arguments):
+        array[at] = argument
+    return compiled(spark, name).getConstructors()[0].newInstance(array)

@@ -77,7 +77,9 @@ class Files:
             paths=self.paths.filter(mask),
             sizes=self.sizes.filter(mask),
             times=self.times.filter(mask),
-            constants=tuple(Constant(one.json, one.values.filter(mask)) for one in self.constants),
+            constants=tuple(
+                Constant(constant.json, constant.values.filter(mask)) for constant in self.constants
+            ),
         )
 
     def with_constants(self, *constants: Constant) -> Files:
@@ -120,8 +122,8 @@ def _whole(table: TableLocation, paths: pa.ChunkedArray[Any], base: str) -> pa.C
     parts = urlsplit(base)
     store = f"{parts.scheme}://{parts.netloc}" if parts.scheme else ""
     listed: list[Any] = paths.to_pylist()
-    found = [
-        f"{store}{place}" if place.startswith("/") else f"{base}/{place}"
-        for place in table._native.locate(listed)
+    located = [
+        f"{store}{file}" if file.startswith("/") else f"{base}/{file}"
+        for file in table._native.locate(listed)
     ]
-    return pa.chunked_array([pa.array(found, pa.string())])
+    return pa.chunked_array([pa.array(located, pa.string())])

@@ -28,20 +28,20 @@ def condition(filter: Filter) -> Column:
     if isinstance(filter, str):
         return sf.expr(filter)
     groups: Any = filter if filter and isinstance(filter[0], list) else [filter]
-    found = None
+    condition = None
     for group in groups:
         every = None
         for name, operator, value in group:
-            one = _comparison(name, " ".join(operator.lower().split()), value)
-            every = one if every is None else every & one
+            comparison = _comparison(name, " ".join(operator.lower().split()), value)
+            every = comparison if every is None else every & comparison
         if every is not None:
-            found = every if found is None else found | every
-    if found is None:
+            condition = every if condition is None else condition | every
+    if condition is None:
         raise InvalidArgumentError(
             "the filter has no tuples: leave it out to get all rows",
             code="filter.empty",
         )
-    return found
+    return condition
 
 
 def _comparison(name: str, operator: str, value: Any) -> Column:
@@ -49,7 +49,7 @@ def _comparison(name: str, operator: str, value: Any) -> Column:
 
     column = sf.col(name)
     if operator in ("in", "not in"):
-        listed = [_literal(one) for one in value if one is not None]
+        listed = [_literal(item) for item in value if item is not None]
         has_null = len(listed) < len(value)
         among = column.isin(listed) if listed else sf.lit(False)
         if operator == "in":
@@ -99,8 +99,8 @@ def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> F
     moments: dict[str, int] = {}
     if texts:
         clock = from_arrow(spark, pa.table({"text": texts}))
-        found = clock.selectExpr("text", "unix_micros(try_cast(text AS TIMESTAMP)) AS micros")
-        moments = {row.text: row.micros for row in found.collect() if row.micros is not None}
+        micros = clock.selectExpr("text", "unix_micros(try_cast(text AS TIMESTAMP)) AS micros")
+        moments = {row.text: row.micros for row in micros.collect() if row.micros is not None}
     return _native.with_moments(filter, *table, moments)
 
 
@@ -131,6 +131,6 @@ def reads_otherwise(spark: SparkSession, sql: str) -> bool:
     doubled = "''" in sql or '""' in sql
     if doubled and version(spark) < (4, 1):  # two strings there, not one with a quote
         return True
-    asked = [setting for letter, setting in _DIALECT.items() if letter in sql]
-    asked += ["spark.sql.legacy.consecutiveStringLiterals.enabled"] if doubled else []
-    return any(str(spark.conf.get(one, "false")).lower() == "true" for one in asked)
+    settings = [setting for letter, setting in _DIALECT.items() if letter in sql]
+    settings += ["spark.sql.legacy.consecutiveStringLiterals.enabled"] if doubled else []
+    return any(str(spark.conf.get(setting, "false")).lower() == "true" for setting in settings)

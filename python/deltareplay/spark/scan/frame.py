@@ -32,7 +32,7 @@ def frame(
     snapshot: Snapshot,
     listed: pa.Table,
     columns: list[Column],
-    wanted: Wanted,
+    extra: Wanted,
     root: str | None,
 ) -> DataFrame:
     """All logical columns and the extra ones of some files.
@@ -43,27 +43,31 @@ def frame(
         listed: The files, with the columns that ``listed_columns`` names; with ``names.FILE``, too,
             if ``wanted.origin``.
         columns: The columns of the table.
-        wanted: The extra ones.
+        extra: The extra ones.
         root: As in ``read``.
     """
     files = located(spark, snapshot._table, listed, root)
-    files = files.with_constants(*_constants(spark, listed, columns, wanted))
-    fields = [one.physical_field() for one in columns if not one.is_partition and not one.is_void]
-    materialized = materialized_columns(snapshot) if wanted.has_ids else None
+    files = files.with_constants(*_constants(spark, listed, columns, extra))
+    fields = [
+        column.physical_field()
+        for column in columns
+        if not column.is_partition and not column.is_void
+    ]
+    materialized = materialized_columns(snapshot) if extra.has_ids else None
     if materialized is not None:
         fields += [field(name, "long") for name in materialized]
-    shown = projection.columns(columns, wanted, materialized)
+    displayed = projection.columns(columns, extra, materialized)
     has_vector = deletion_vectors.has_vector(listed)
     deleted_from = listed.filter(has_vector)
 
     def selected(rows: DataFrame) -> DataFrame:
-        if not wanted.metadata:
-            return rows.select(*shown)
+        if not extra.metadata:
+            return rows.select(*displayed)
         ids = projection.row_ids(materialized) if materialized is not None else None
-        return rows.select(*shown, file_metadata.of_rows(rows, ids))
+        return rows.select(*displayed, file_metadata.of_rows(rows, ids))
 
     if deleted_from.num_rows == 0:
-        return selected(relation(spark, files, fields, numbered=wanted.numbered))
+        return selected(relation(spark, files, fields, numbered=extra.numbered))
     numbers = pa.chunked_array([pa.array(range(deleted_from.num_rows), pa.int64())])
     touched = files.filter(has_vector)
     touched = touched.with_constants(Constant.of(names.VECTOR, "long", numbers))
@@ -73,36 +77,36 @@ def frame(
     whole = files.filter(pc.invert(has_vector))
     if len(whole) == 0:
         return selected(left)
-    rest = relation(spark, whole, fields, numbered=wanted.numbered)
-    if wanted.metadata or wanted.origin:
+    rest = relation(spark, whole, fields, numbered=extra.numbered)
+    if extra.metadata or extra.origin:
         return selected(rest).union(selected(left))
-    return file_metadata.union(spark, rest, left, shown)
+    return file_metadata.union(spark, rest, left, displayed)
 
 
-def listed_columns(columns: list[Column], wanted: Wanted) -> list[str]:
+def listed_columns(columns: list[Column], extra: Wanted) -> list[str]:
     """What ``frame`` needs to know of each file."""
-    found = ["path", "size", "modificationTime", "deletionVector"]
-    if any(one.is_partition for one in columns):
-        found += ["partitionValues", "partitionValues_parsed"]
-    if wanted.has_ids:
-        found += ["baseRowId", "defaultRowCommitVersion"]
-    return found
+    names = ["path", "size", "modificationTime", "deletionVector"]
+    if any(column.is_partition for column in columns):
+        names += ["partitionValues", "partitionValues_parsed"]
+    if extra.has_ids:
+        names += ["baseRowId", "defaultRowCommitVersion"]
+    return names
 
 
 def _constants(
-    spark: SparkSession, listed: pa.Table, columns: list[Column], wanted: Wanted
+    spark: SparkSession, listed: pa.Table, columns: list[Column], extra: Wanted
 ) -> list[Constant]:
-    partitions = [one for one in columns if one.is_partition]
-    found = partition_values.constants(listed, partitions, capabilities.time_zone(spark))
-    if wanted.has_ids:
-        found.append(Constant.of(names.BASE_ROW_ID, "long", listed.column("baseRowId")))
+    partitions = [column for column in columns if column.is_partition]
+    constants = partition_values.constants(listed, partitions, capabilities.time_zone(spark))
+    if extra.has_ids:
+        constants.append(Constant.of(names.BASE_ROW_ID, "long", listed.column("baseRowId")))
         version = listed.column("defaultRowCommitVersion")
-        found.append(Constant.of(names.DEFAULT_VERSION, "long", version))
-    if wanted.file_path:
-        found.append(Constant.of(names.LOG_PATH, "string", listed.column("path")))
-    if wanted.origin:
-        found.append(Constant.of(names.FILE, "integer", listed.column(names.FILE)))
-    return found
+        constants.append(Constant.of(names.DEFAULT_VERSION, "long", version))
+    if extra.file_path:
+        constants.append(Constant.of(names.LOG_PATH, "string", listed.column("path")))
+    if extra.origin:
+        constants.append(Constant.of(names.FILE, "integer", listed.column(names.FILE)))
+    return constants
 
 
 def materialized_columns(snapshot: Snapshot) -> tuple[str, str]:
@@ -129,15 +133,15 @@ def check_types(spark: SparkSession, columns: list[Column]) -> None:
     """
     if capabilities.version(spark) >= (4, 0):
         return
-    for one in columns:
+    for column in columns:
         what = None
-        if "variant" in str(one.logical_type):
+        if "variant" in str(column.logical_type):
             what = "is of type variant"
-        elif one.is_widened:
+        elif column.is_widened:
             what = "had a narrower type in older files (type widening)"
         if what:
             raise UnsupportedFeatureError(
-                f"the column {one.name} {what}, which requires Spark 4.0, and this is "
+                f"the column {column.name} {what}, which requires Spark 4.0, and this is "
                 f"{spark.version}: leave it out with columns=, or use Snapshot.scan",
                 code="spark.too_old",
             )

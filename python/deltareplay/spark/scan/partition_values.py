@@ -30,7 +30,7 @@ def constants(files: pa.Table, columns: list[Column], zone: str) -> list[Constan
     if not columns:
         return []
     parsed = files.column("partitionValues_parsed").combine_chunks()
-    found = []
+    constants = []
     for column in columns:
         values = pc.struct_field(parsed, [parsed.type.get_field_index(column.physical)])
         if pa.types.is_timestamp(values.type):
@@ -38,8 +38,10 @@ def constants(files: pa.Table, columns: list[Column], zone: str) -> list[Constan
             if values.type.tz is not None and not is_utc(zone):
                 values = _in_zone(files, column, values, zone)
         nullable = column.nullable or values.null_count > 0  # as old writers left empty strings
-        found.append(Constant.of(column.physical, column.physical_type, values, nullable=nullable))
-    return found
+        constants.append(
+            Constant.of(column.physical, column.physical_type, values, nullable=nullable)
+        )
+    return constants
 
 
 def _in_zone(files: pa.Table, column: Column, values: Any, zone: str) -> Any:

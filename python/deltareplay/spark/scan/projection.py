@@ -41,21 +41,21 @@ class Wanted:
     @property
     def names(self) -> list[str]:
         """Their names, in the order of ``Snapshot.scan``."""
-        found = []
+        names = []
         if self.file_path:
-            found.append(hidden_columns.FILE_PATH)
+            names.append(hidden_columns.FILE_PATH)
         if self.row_index:
-            found.append(hidden_columns.ROW_INDEX)
+            names.append(hidden_columns.ROW_INDEX)
         if self.row_id:
-            found += [hidden_columns.ROW_ID, hidden_columns.ROW_COMMIT_VERSION]
-        return found
+            names += [hidden_columns.ROW_ID, hidden_columns.ROW_COMMIT_VERSION]
+        return names
 
 
 def columns(
-    every: list[Column], wanted: Wanted, materialized: tuple[str, str] | None
+    every: list[Column], extra: Wanted, materialized: tuple[str, str] | None
 ) -> list[SparkColumn]:
     """The columns of the table in order, then the extra ones."""
-    return [*(_shown(one) for one in every), *_extra(wanted, materialized)]
+    return [*(_shown(column) for column in every), *_extra(extra, materialized)]
 
 
 def _shown(column: Column) -> SparkColumn:
@@ -63,14 +63,14 @@ def _shown(column: Column) -> SparkColumn:
 
     if column.is_void:
         return sf.lit(None).alias(column.name, metadata=column.metadata)
-    found = sf.col(names.quoted(column.physical))
+    stored = sf.col(names.quoted(column.physical))
     if column.is_renamed_inside:
         # by position: values do not change, fields get the names of the table
-        found = found.cast(spark_type(column.logical_type))
+        stored = stored.cast(spark_type(column.logical_type))
     if column.is_renamed_inside or column.name != column.physical or _has_own(column):
         own = {key: value for key, value in column.metadata.items() if key != "parquet.field.id"}
-        return found.alias(column.name, metadata=own)
-    return found
+        return stored.alias(column.name, metadata=own)
+    return stored
 
 
 def _has_own(column: Column) -> bool:
@@ -78,22 +78,24 @@ def _has_own(column: Column) -> bool:
     return "parquet.field.id" in column.metadata or bool(column.is_partition and column.metadata)
 
 
-def _extra(wanted: Wanted, materialized: tuple[str, str] | None) -> list[SparkColumn]:
+def _extra(extra: Wanted, materialized: tuple[str, str] | None) -> list[SparkColumn]:
     from pyspark.sql import functions as sf
 
-    found = []
+    columns = []
     row_index = sf.col(hidden_columns.ROW_NUMBER)
-    if wanted.file_path:
-        found.append(sf.col(hidden_columns.LOG_PATH).alias(hidden_columns.FILE_PATH))
-    if wanted.row_index:
-        found.append(row_index.alias(hidden_columns.ROW_INDEX))
+    if extra.file_path:
+        columns.append(sf.col(hidden_columns.LOG_PATH).alias(hidden_columns.FILE_PATH))
+    if extra.row_index:
+        columns.append(row_index.alias(hidden_columns.ROW_INDEX))
     ids = hidden_columns.ROW_ID, hidden_columns.ROW_COMMIT_VERSION
-    if wanted.origin:
-        found += [sf.col(hidden_columns.FILE), row_index]
+    if extra.origin:
+        columns += [sf.col(hidden_columns.FILE), row_index]
         ids = hidden_columns.OLD_ROW_ID, hidden_columns.OLD_VERSION
-    if wanted.row_id and materialized is not None:
-        found += [value.alias(name) for value, name in zip(row_ids(materialized), ids, strict=True)]
-    return found
+    if extra.row_id and materialized is not None:
+        columns += [
+            value.alias(name) for value, name in zip(row_ids(materialized), ids, strict=True)
+        ]
+    return columns
 
 
 def row_ids(materialized: tuple[str, str]) -> tuple[SparkColumn, SparkColumn]:

@@ -91,18 +91,18 @@ def read(
         table, version, time = travelled
         timestamp = None if time is None else moment(spark, time)
     snapshot = snapshot_of(table, version, timestamp)
-    wanted = Wanted(with_row_id, with_file_path, with_row_index)
+    extra = Wanted(with_row_id, with_file_path, with_row_index)
     selecting = filters.pruning(spark, filter, snapshot)
     # checked by the same rules, whether or not it selects files
     if filter is not None and filters.needs_collation(filter, snapshot):
         selecting = None
-    rows = rows_of(spark, snapshot, selecting, columns, wanted, root)
+    rows = rows_of(spark, snapshot, selecting, columns, extra, root)
     if filter is not None:
         rows = rows.filter(filters.condition(filter))
     if columns is None:
         return rows
     every = columns_of(snapshot)
-    return rows.select(*(_quoted(every, name) for name in columns), *wanted.names)
+    return rows.select(*(_quoted(every, name) for name in columns), *extra.names)
 
 
 def rows_of(
@@ -110,7 +110,7 @@ def rows_of(
     snapshot: Snapshot,
     filter: Filter | None,
     columns: Sequence[str] | None,
-    wanted: Wanted,
+    extra: Wanted,
     root: str | None,
 ) -> DataFrame:
     """The rows of the files that a filter of ``filters.pruning`` leaves.
@@ -120,20 +120,20 @@ def rows_of(
         snapshot: The version.
         filter: Selects files, and no rows.
         columns: Those that have to be types of this Spark; the frame may have more.
-        wanted: What comes beside the columns.
+        extra: What comes beside the columns.
         root: As in ``read``.
     """
     scan = snapshot.scan(
         columns,
         filter,
-        with_row_id=wanted.row_id,
-        with_file_path=wanted.file_path,
-        with_row_index=wanted.row_index,
+        with_row_id=extra.row_id,
+        with_file_path=extra.file_path,
+        with_row_index=extra.row_index,
     )
     every = _chosen(spark, columns_of(snapshot, as_defined=True), columns)
     check_types(spark, every)
-    listed = scan.files(listed_columns(every, wanted))
-    return frame(spark, snapshot, listed, every, wanted, root)
+    listed = scan.files(listed_columns(every, extra))
+    return frame(spark, snapshot, listed, every, extra, root)
 
 
 def _chosen(
@@ -143,7 +143,7 @@ def _chosen(
     if capabilities.version(spark) >= (4, 1):
         return every
     named = {name.lower() for name in columns or ()}
-    return [one for one in every if not one.is_void or one.name.lower() in named]
+    return [column for column in every if not column.is_void or column.name.lower() in named]
 
 
 def _quoted(every: list[Column], name: str) -> str:

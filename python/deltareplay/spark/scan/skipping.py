@@ -87,7 +87,7 @@ def _text(condition: str | Column, frame: DataFrame) -> str | None:
     plan: Any = frame._jdf.queryExecution().analyzed()
     # IN casts a column to its own type, which Rust does not look through
     plan = rules.SimplifyCasts.apply(rules.ConstantFolding.apply(plan))
-    found: Any = plan.condition()
+    expression: Any = plan.condition()
     if plan.nodeName() == "Join":
-        found = found.get()
-    return str(found.sql())
+        expression = expression.get()
+    return str(expression.sql())

@@ -36,8 +36,8 @@ def untyped(name: str, type_: str, evolve: str, code: str) -> InvalidArgumentErr
 
 def arranged(
     value: Column,
-    found: Json,
-    wanted: Json,
+    source: Json,
+    target: Json,
     *,
     code: str,
     partial: bool,
@@ -47,8 +47,8 @@ def arranged(
 
     Args:
         value: The value.
-        found: The field of the value.
-        wanted: The field of the table.
+        source: The field of the value.
+        target: The field of the table.
         code: The code of errors.
         partial: Whether fields may be missing: they become null.
         evolve: How the statement lets the schema evolve; None if it has no such way.
@@ -56,69 +56,69 @@ def arranged(
     Raises:
         InvalidArgumentError: The value has a field that the table does not have, or lacks one.
     """
-    more = next(lacking(wanted["type"], found["type"], wanted["name"]), None)
+    more = next(lacking(target["type"], source["type"], target["name"]), None)
     if more is not None:
         raise InvalidArgumentError(
             f"the table has no column {more}: leave it out, or add it "
             + (f"by {evolve}" if evolve else "by Table.add_columns first"),
             code=code,
         )
-    less = None if partial else next(lacking(found["type"], wanted["type"], wanted["name"]), None)
+    less = None if partial else next(lacking(source["type"], target["type"], target["name"]), None)
     if less is not None:
         raise InvalidArgumentError(
-            f"the value of {wanted['name']} lacks {less}: add it, or "
+            f"the value of {target['name']} lacks {less}: add it, or "
             + (f"use {evolve}" if evolve else "set the other fields one by one"),
             code=code,
         )
-    return _arranged(value, found["type"], wanted["type"])
+    return _arranged(value, source["type"], target["type"])
 
 
 def evolved(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
     """Rows of a table whose structs get more fields, which are null there, or whose types widen."""
     from pyspark.sql import functions as sf
 
-    known = {one["name"]: one for one in fields_of(rows.schema)}
+    known = {field["name"]: field for field in fields_of(rows.schema)}
     changed = {}
-    for one in fields:
-        found = known.get(one["name"])
-        if found is not None and nullable(found["type"]) != nullable(one["type"]):
-            changed[one["name"]] = widened(sf.col(quoted(one["name"])), found, one)
+    for target in fields:
+        source = known.get(target["name"])
+        if source is not None and nullable(source["type"]) != nullable(target["type"]):
+            changed[target["name"]] = widened(sf.col(quoted(target["name"])), source, target)
     return rows.withColumns(changed) if changed else rows
 
 
-def widened(value: Column, found: Json, wanted: Json) -> Column:
+def widened(value: Column, source: Json, target: Json) -> Column:
     """A value of a column before it got more fields or wider types."""
-    value = arranged(value, found, wanted, code="statement.column", partial=True)
-    if nullable(found["type"]) == nullable(wanted["type"]):
+    value = arranged(value, source, target, code="statement.column", partial=True)
+    if nullable(source["type"]) == nullable(target["type"]):
         return value
-    return value.cast(spark_type(nullable(wanted["type"])))
+    return value.cast(spark_type(nullable(target["type"])))
 
 
-def arranged_type(found: Any, wanted: Any) -> Any:
+def arranged_type(source: Any, target: Any) -> Any:
     """The type of an arranged value: nested as wanted, with the value's own types inside."""
-    kind = _nested(found, wanted)
+    kind = _nested(source, target)
     if kind is None:
-        return found
+        return source
     if kind == "struct":
-        given = _by_name(found)
+        by_name = _by_name(source)
         fields = []
-        for one in wanted["fields"]:
-            other = given.get(one["name"].lower())
+        for one in target["fields"]:
+            other = by_name.get(one["name"].lower())
             inner = one["type"] if other is None else arranged_type(other["type"], one["type"])
             fields.append(field(one["name"], inner))
         return {"type": "struct", "fields": fields}
-    return {**found, **{key: arranged_type(found[key], wanted[key]) for key in _PARTS[kind]}}
+    return {**source, **{key: arranged_type(source[key], target[key]) for key in _PARTS[kind]}}
 
 
 #: The keys of the types inside of an array or a map.
 _PARTS = {"array": ("elementType",), "map": ("keyType", "valueType")}
 
 
-def _nested(found: Any, wanted: Any) -> str | None:
+def _nested(source: Any, target: Any) -> str | None:
     """What both types are, if they have types inside."""
-    if isinstance(found, str) or isinstance(wanted, str) or found["type"] != wanted["type"]:
+    if isinstance(source, str) or isinstance(target, str) or source["type"] != target["type"]:
         return None
-    kind = str(found["type"])
+    kind = str(source["type"])
     return kind if kind == "struct" or kind in _PARTS else None
 
 
@@ -128,7 +128,7 @@ def is_struct(type_: Any) -> bool:
 
 
 def _by_name(struct: Any) -> dict[str, Json]:
-    return {one["name"].lower(): one for one in struct["fields"]}
+    return {field["name"].lower(): field for field in struct["fields"]}
 
 
 def lacking(there: Any, here: Any, at: str) -> Iterator[str]:
@@ -136,45 +136,48 @@ def lacking(there: Any, here: Any, at: str) -> Iterator[str]:
     kind = _nested(there, here)
     if kind == "struct":
         known = _by_name(there)
-        for one in here["fields"]:
-            if one["type"] == "void":
+        for field in here["fields"]:
+            if field["type"] == "void":
                 continue
-            other = known.get(one["name"].lower())
-            name = f"{at}.{one['name']}"
+            other = known.get(field["name"].lower())
+            name = f"{at}.{field['name']}"
             if other is None:
                 yield name
             else:
-                yield from lacking(other["type"], one["type"], name)
+                yield from lacking(other["type"], field["type"], name)
     elif kind is not None:
         for key in _PARTS[kind]:
             yield from lacking(there[key], here[key], f"{at}.{key.removesuffix('Type')}")
 
 
-def _arranged(value: Column, found: Any, wanted: Any) -> Column:
+def _arranged(value: Column, source: Any, target: Any) -> Column:
     from pyspark.sql import functions as sf
 
-    kind = _nested(found, wanted)
-    if kind is None or _names(found) == _names(wanted):
+    kind = _nested(source, target)
+    if kind is None or _names(source) == _names(target):
         return value
     if kind == "struct":
-        given = _by_name(found)
+        by_name = _by_name(source)
         fields = []
-        for one in wanted["fields"]:
-            other = given.get(one["name"].lower())
+        for field in target["fields"]:
+            other = by_name.get(field["name"].lower())
             if other is None:
-                part = sf.lit(None).cast(spark_type(one["type"]))
+                part = sf.lit(None).cast(spark_type(field["type"]))
             else:
-                part = _arranged(value.getField(other["name"]), other["type"], one["type"])
-            fields.append(part.alias(one["name"]))
+                part = _arranged(value.getField(other["name"]), other["type"], field["type"])
+            fields.append(part.alias(field["name"]))
         return sf.when(value.isNotNull(), sf.struct(*fields))
     if kind == "array":
-        own, inner = found["elementType"], wanted["elementType"]
-        return sf.transform(value, lambda one: _arranged(one, own, inner))
-    keys, values = (found["keyType"], wanted["keyType"]), (found["valueType"], wanted["valueType"])
+        own, inner = source["elementType"], target["elementType"]
+        return sf.transform(value, lambda element: _arranged(element, own, inner))
+    keys, values = (
+        (source["keyType"], target["keyType"]),
+        (source["valueType"], target["valueType"]),
+    )
     if _names(keys[0]) != _names(keys[1]):
         value = sf.transform_keys(value, lambda key, _: _arranged(key, *keys))
     if _names(values[0]) != _names(values[1]):
-        value = sf.transform_values(value, lambda _, one: _arranged(one, *values))
+        value = sf.transform_values(value, lambda _, entry: _arranged(entry, *values))
     return value
 
 
@@ -183,5 +186,5 @@ def _names(type_: Any) -> Any:
     if isinstance(type_, str):
         return None
     if type_["type"] == "struct":
-        return [(one["name"], _names(one["type"])) for one in type_["fields"]]
+        return [(field["name"], _names(field["type"])) for field in type_["fields"]]
     return [_names(type_[key]) for key in _PARTS.get(type_["type"], ())]

@@ -40,13 +40,13 @@ _TYPES: dict[str, Any] = {
 
 def as_spark_takes(batches: Iterable[pa.RecordBatch], schema: Any) -> Iterator[pa.RecordBatch]:
     """The columns of a Spark schema, found by name, ignoring case."""
-    wanted = pa.schema([_arrow_field(one) for one in schema.jsonValue()["fields"]])
+    target = pa.schema([_arrow_field(field) for field in schema.jsonValue()["fields"]])
     for batch in batches:
-        yield _cast(batch, wanted)
+        yield _cast(batch, target)
 
 
-def _arrow_field(one: Json) -> pa.Field[Any]:
-    return pa.field(one["name"], _arrow_type(one["type"]), nullable=one["nullable"])
+def _arrow_field(field: Json) -> pa.Field[Any]:
+    return pa.field(field["name"], _arrow_type(field["type"]), nullable=field["nullable"])
 
 
 def _arrow_type(type_: Any) -> Any:
@@ -69,7 +69,7 @@ def _arrow_type(type_: Any) -> Any:
         return _TYPES[type_]
     kind = type_["type"]
     if kind == "struct":
-        return pa.struct([_arrow_field(one) for one in type_["fields"]])
+        return pa.struct([_arrow_field(field) for field in type_["fields"]])
     if kind == "array":
         element = _arrow_type(type_["elementType"])
         return pa.list_(pa.field("element", element, nullable=type_["containsNull"]))
@@ -80,7 +80,7 @@ def _arrow_type(type_: Any) -> Any:
 
 def spark_schema(schema: pa.Schema) -> Any:
     """Spark's schema of Arrow rows with plain types."""
-    return struct_type([field(one.name, _spark_type(one.type)) for one in schema])
+    return struct_type([field(column.name, _spark_type(column.type)) for column in schema])
 
 
 def _spark_type(type_: Any) -> Any:
@@ -89,13 +89,13 @@ def _spark_type(type_: Any) -> Any:
     >>> _spark_type(pa.map_(pa.string(), pa.int64()))["valueType"]
     'long'
     """
-    for name, one in _TYPES.items():
-        if type_ == one:
+    for name, spark_name in _TYPES.items():
+        if type_ == spark_name:
             return name
     if pa.types.is_decimal128(type_):
         return f"decimal({type_.precision},{type_.scale})"
     if pa.types.is_struct(type_):
-        fields = [field(one.name, _spark_type(one.type)) for one in type_]
+        fields = [field(child.name, _spark_type(child.type)) for child in type_]
         return {"type": "struct", "fields": fields}
     if pa.types.is_map(type_):
         key, value = _spark_type(type_.key_type), _spark_type(type_.item_type)
@@ -116,15 +116,15 @@ def batches_of_rows(rows: Iterable[Any], schema: Any) -> Iterator[pa.RecordBatch
     from pyspark.sql.conversion import LocalDataToArrowConversion
 
     coming = iter(rows)
-    while some := list(itertools.islice(coming, _AT_A_TIME)):
-        yield from LocalDataToArrowConversion.convert(some, schema, False).to_batches()
+    while taken := list(itertools.islice(coming, _AT_A_TIME)):
+        yield from LocalDataToArrowConversion.convert(taken, schema, False).to_batches()
 
 
-def _cast(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
-    places = {name.lower(): place for place, name in enumerate(batch.schema.names)}
-    found = [batch.column(places[one.name.lower()]) for one in wanted]
+def _cast(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+    places = {name.lower(): index for index, name in enumerate(batch.schema.names)}
+    arrays = [batch.column(places[field.name.lower()]) for field in target]
     columns = [
-        column if column.type == one.type else column.cast(one.type)
-        for column, one in zip(found, wanted, strict=True)
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(arrays, target, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=wanted)
+    return pa.RecordBatch.from_arrays(columns, schema=target)

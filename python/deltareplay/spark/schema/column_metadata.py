@@ -116,7 +116,7 @@ def _is_text(key: str, value: object) -> bool:
 
 def _fits(value: object) -> bool:
     if isinstance(value, list):
-        kinds = {type(one) for one in value}
+        kinds = {type(item) for item in value}
         return len(kinds) <= 1 and kinds <= {bool, int, float, str} and all(map(_fits, value))
     if isinstance(value, int):
         return value in _LONGS

@@ -58,8 +58,8 @@ class Column:
 
     def physical_field(self) -> Json:
         """The field as a data file has it, for ``StructType.fromJson``."""
-        made = field(self.physical, self.physical_type, self.metadata)
-        return {**made, "nullable": self.nullable}
+        result = field(self.physical, self.physical_type, self.metadata)
+        return {**result, "nullable": self.nullable}
 
 
 def field(name: str, type_: Any, metadata: Json | None = None) -> Json:
@@ -90,8 +90,8 @@ def struct_type(fields: list[Json]) -> Any:
 
 def fields_of(schema: Any) -> list[Json]:
     """The fields of PySpark's ``StructType`` as JSON."""
-    found: list[Json] = stored(json.loads(schema.json()))["fields"]
-    return found
+    fields: list[Json] = stored(json.loads(schema.json()))["fields"]
+    return fields
 
 
 def stored(type_: Any) -> Any:
@@ -103,12 +103,12 @@ def stored(type_: Any) -> Any:
     'long'
     """
     if isinstance(type_, list):
-        return [stored(one) for one in type_]
+        return [stored(item) for item in type_]
     if not isinstance(type_, dict):
         return type_
     if type_.get("type") == "udt":
         return stored(type_.get("sqlType"))
-    return {key: one if key == "metadata" else stored(one) for key, one in type_.items()}
+    return {key: value if key == "metadata" else stored(value) for key, value in type_.items()}
 
 
 def columns_of(snapshot: Snapshot, *, as_defined: bool = False) -> list[Column]:
@@ -126,23 +126,23 @@ def columns_of(snapshot: Snapshot, *, as_defined: bool = False) -> list[Column]:
     mapped = mode in ("name", "id")
     partitions = {name.lower() for name in snapshot.partition_columns}
     typed = _Types(as_defined=as_defined)
-    found = []
-    for one in stored(json.loads(snapshot.schema_json))["fields"]:
-        metadata = one.get("metadata") or {}
+    columns = []
+    for field in stored(json.loads(snapshot.schema_json))["fields"]:
+        metadata = field.get("metadata") or {}
         physical = metadata.get("delta.columnMapping.physicalName") if mapped else None
-        found.append(
+        columns.append(
             Column(
-                name=one["name"],
-                physical=physical or one["name"],
-                logical_type=typed.of(one["type"], "none", one["name"]),
-                physical_type=typed.of(one["type"], mode if mapped else "none", one["name"]),
+                name=field["name"],
+                physical=physical or field["name"],
+                logical_type=typed.of(field["type"], "none", field["name"]),
+                physical_type=typed.of(field["type"], mode if mapped else "none", field["name"]),
                 metadata=_metadata(metadata, mode),
-                is_partition=one["name"].lower() in partitions,
-                is_widened="delta.typeChanges" in json.dumps(one),
-                nullable=typed.nullable(one.get("nullable")),
+                is_partition=field["name"].lower() in partitions,
+                is_widened="delta.typeChanges" in json.dumps(field),
+                nullable=typed.nullable(field.get("nullable")),
             )
         )
-    return found
+    return columns
 
 
 def plain_fields(snapshot: Snapshot, columns: Sequence[str] | None = None) -> list[Json]:
@@ -152,11 +152,13 @@ def plain_fields(snapshot: Snapshot, columns: Sequence[str] | None = None) -> li
         snapshot: The version whose columns they are.
         columns: Which, in this order, as the table writes them; None takes all that are not void.
     """
-    every = {one.name: one for one in columns_of(snapshot)}
-    chosen = [one for one in every.values() if not one.is_void]
+    every = {column.name: column for column in columns_of(snapshot)}
+    chosen = [column for column in every.values() if not column.is_void]
     if columns is not None:
         chosen = [every[name] for name in columns]
-    return [field(one.name, one.logical_type, _without_ids(one.metadata)) for one in chosen]
+    return [
+        field(column.name, column.logical_type, _without_ids(column.metadata)) for column in chosen
+    ]
 
 
 def _without_ids(metadata: Json) -> Json:
@@ -181,7 +183,7 @@ def names(type_: Any) -> Any:
         return type_
     kind = type_["type"]
     if kind == "struct":
-        return kind, [(one["name"], names(one["type"])) for one in type_["fields"]]
+        return kind, [(field["name"], names(field["type"])) for field in type_["fields"]]
     if kind == "array":
         return kind, names(type_["elementType"])
     return kind, names(type_["keyType"]), names(type_["valueType"])
@@ -216,14 +218,14 @@ class _Types:
         kind = type_["type"]
         if kind == "struct":
             fields = []
-            for one in type_["fields"]:
-                if one["type"] == "void":
+            for inner_field in type_["fields"]:
+                if inner_field["type"] == "void":
                     continue
-                metadata = one.get("metadata") or {}
+                metadata = inner_field.get("metadata") or {}
                 name = metadata.get("delta.columnMapping.physicalName") if mode != "none" else None
-                inner = self.of(one["type"], mode, f"{at}.{one['name']}")
-                made = field(name or one["name"], inner, _metadata(metadata, mode))
-                fields.append({**made, "nullable": self.nullable(one.get("nullable"))})
+                inner = self.of(inner_field["type"], mode, f"{at}.{inner_field['name']}")
+                result = field(name or inner_field["name"], inner, _metadata(metadata, mode))
+                fields.append({**result, "nullable": self.nullable(inner_field.get("nullable"))})
             return {"type": "struct", "fields": fields}
         if kind == "array":
             element = self.of(type_["elementType"], mode, f"{at}.element")
@@ -239,8 +241,8 @@ class _Types:
         return kind
 
 
-def _plain_field(given: Json) -> Json:
-    return field(given["name"], nullable(given["type"]))
+def _plain_field(source: Json) -> Json:
+    return field(source["name"], nullable(source["type"]))
 
 
 def nullable(type_: Any, with_field: Callable[[Json], Json] = _plain_field) -> Any:
@@ -280,7 +282,7 @@ def _with_metadata(type_: Any) -> Any:
     if type_["type"] != "struct":
         return {key: _with_metadata(value) for key, value in type_.items() if key != "metadata"}
     fields = [
-        {**one, "type": _with_metadata(one["type"]), "metadata": one.get("metadata") or {}}
-        for one in type_["fields"]
+        {**field, "type": _with_metadata(field["type"]), "metadata": field.get("metadata") or {}}
+        for field in type_["fields"]
     ]
     return {"type": "struct", "fields": fields}

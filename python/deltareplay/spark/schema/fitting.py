@@ -13,28 +13,29 @@ _WIDER = {
 }
 
 
-def fits(found: Any, wanted: Any) -> bool:
+def fits(source: Any, target: Any) -> bool:
     """Whether every value of one type fits into another."""
-    if isinstance(found, str) or isinstance(wanted, str):
-        if not (isinstance(found, str) and isinstance(wanted, str)):
-            return bool(found == "void")
-        if found == "void" or found == wanted or wanted in _WIDER.get(found, ()):
+    if isinstance(source, str) or isinstance(target, str):
+        if not (isinstance(source, str) and isinstance(target, str)):
+            return bool(source == "void")
+        if source == "void" or source == target or target in _WIDER.get(source, ()):
             return True
-        return _fits_decimal(found, wanted)
-    if found["type"] != wanted["type"]:
+        return _fits_decimal(source, target)
+    if source["type"] != target["type"]:
         return False
-    if found["type"] == "struct":
-        ours, theirs = found["fields"], wanted["fields"]
+    if source["type"] == "struct":
+        ours, theirs = source["fields"], target["fields"]
         return len(ours) == len(theirs) and all(
-            one["name"].lower() == other["name"].lower() and fits(one["type"], other["type"])
-            for one, other in zip(ours, theirs, strict=True)
+            our_field["name"].lower() == other["name"].lower()
+            and fits(our_field["type"], other["type"])
+            for our_field, other in zip(ours, theirs, strict=True)
         )
-    inner = ("elementType",) if found["type"] == "array" else ("keyType", "valueType")
-    return all(fits(found[key], wanted[key]) for key in inner)
+    inner = ("elementType",) if source["type"] == "array" else ("keyType", "valueType")
+    return all(fits(source[key], target[key]) for key in inner)
 
 
-def _fits_decimal(found: str, wanted: str) -> bool:
-    if not (found.startswith("decimal(") and wanted.startswith("decimal(")):
+def _fits_decimal(source: str, target: str) -> bool:
+    if not (source.startswith("decimal(") and target.startswith("decimal(")):
         return False
-    (p, s), (q, t) = (map(int, one[8:-1].split(",")) for one in (found, wanted))
+    (p, s), (q, t) = (map(int, name[8:-1].split(",")) for name in (source, target))
     return t >= s and q - t >= p - s

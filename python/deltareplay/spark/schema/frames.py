@@ -25,7 +25,7 @@ def from_arrow(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataF
         return spark.createDataFrame([], schema or spark_schema(rows.schema))
     if version(spark) >= (4, 0):
         return spark.createDataFrame(rows, schema)
-    maps = [pa.types.is_map(one.type) for one in rows.schema]
+    maps = [pa.types.is_map(column.type) for column in rows.schema]
     values = [
         tuple(
             dict(value) if is_map and value is not None else value

@@ -58,13 +58,13 @@ def given_or_active(spark: SparkSession | None) -> SparkSession:
     """
     from pyspark.sql import SparkSession
 
-    found = SparkSession.getActiveSession() if spark is None else spark
-    if found is None:
+    session = SparkSession.getActiveSession() if spark is None else spark
+    if session is None:
         raise InvalidArgumentError(
             "no Spark session is active: pass one as the first argument", code="argument.session"
         )
-    check(found)
-    return found
+    check(session)
+    return session
 
 
 def check_writing(spark: Any, what: str) -> None:

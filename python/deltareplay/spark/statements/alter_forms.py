@@ -174,8 +174,8 @@ def parse(text: str) -> Form:
             form = reads(reader)
             reader.ends()
             return form
-    some = reader.found[reader.at : reader.at + 2]
-    words = tuple(one.text.upper() for one in some if one.kind == "word")
+    ahead = reader.found[reader.at : reader.at + 2]
+    words = tuple(token.text.upper() for token in ahead if token.kind == "word")
     if not words:
         raise reader.wrong("what to alter")
     raise unsupported(" ".join(words), "the docstring of deltareplay.spark.sql lists the forms")

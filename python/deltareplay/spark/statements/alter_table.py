@@ -48,18 +48,18 @@ def run(table: Table, form: alter_forms.Form) -> None:
     _RUNS[type(form)](table, form)
 
 
-def _set_properties(table: Table, asked: alter_forms.SetProperties) -> None:
-    table.set_properties(asked.properties)
+def _set_properties(table: Table, statement: alter_forms.SetProperties) -> None:
+    table.set_properties(statement.properties)
 
 
-def _unset_properties(table: Table, asked: alter_forms.UnsetProperties) -> None:
-    table.unset_properties(asked.keys, if_exists=True)
+def _unset_properties(table: Table, statement: alter_forms.UnsetProperties) -> None:
+    table.unset_properties(statement.keys, if_exists=True)
 
 
-def _add_columns(table: Table, asked: alter_forms.AddColumns) -> None:
+def _add_columns(table: Table, statement: alter_forms.AddColumns) -> None:
     schema = _schema(table)
     added = []
-    for one in asked.columns:
+    for one in statement.columns:
         column = definition.column(
             one.path[-1],
             one.data_type,
@@ -79,74 +79,78 @@ def _add_columns(table: Table, asked: alter_forms.AddColumns) -> None:
     table._native.add_columns(added)
 
 
-def _rename_column(table: Table, asked: alter_forms.RenameColumn) -> None:
-    table.rename_column(_path(_schema(table), asked.path), asked.new_name)
+def _rename_column(table: Table, statement: alter_forms.RenameColumn) -> None:
+    table.rename_column(_path(_schema(table), statement.path), statement.new_name)
 
 
-def _drop_columns(table: Table, asked: alter_forms.DropColumns) -> None:
-    schema, paths = _schema(table), asked.paths
-    if asked.if_exists:
+def _drop_columns(table: Table, statement: alter_forms.DropColumns) -> None:
+    schema, paths = _schema(table), statement.paths
+    if statement.if_exists:
         paths = tuple(path for path in paths if _field(schema, path) is not None)
     if paths:
         table._native.drop_columns([_path(schema, path) for path in paths])
 
 
-def _change_columns(table: Table, asked: alter_forms.ChangeColumns) -> None:
+def _change_columns(table: Table, statement: alter_forms.ChangeColumns) -> None:
     schema = _schema(table)
-    changes = [(_path(schema, one.path), _changes(schema, one)) for one in asked.columns]
+    changes = [
+        (_path(schema, column.path), _changes(schema, column)) for column in statement.columns
+    ]
     if any(new for _, new in changes):
         table._native.change_columns(changes)
 
 
-def _changes(schema: Json, asked: alter_forms.ChangeColumn) -> list[Change]:
+def _changes(schema: Json, statement: alter_forms.ChangeColumn) -> list[Change]:
     """What is new of a column, as the core names it."""
     new: list[Change] = []
-    if asked.data_type is not None:
-        new += _type(schema, asked.path, asked.data_type)
-    if asked.comment is not None:
-        new.append(("comment", asked.comment))
-    if asked.default is not None or asked.drops == "DEFAULT":
-        new.append(("default", asked.default))
-    if asked.drops == "NOT NULL":
+    if statement.data_type is not None:
+        new += _type(schema, statement.path, statement.data_type)
+    if statement.comment is not None:
+        new.append(("comment", statement.comment))
+    if statement.default is not None or statement.drops == "DEFAULT":
+        new.append(("default", statement.default))
+    if statement.drops == "NOT NULL":
         new.append(("drop not null", None))
-    if asked.position is not None:
-        new.append(_move(asked.position))
+    if statement.position is not None:
+        new.append(_move(statement.position))
     return new
 
 
 def _type(schema: Json, path: Name, data_type: str) -> list[Change]:
     """Another type, or nothing if it is the same."""
-    wanted = definition.column(
+    definition = definition.column(
         path[-1], data_type, nullable=True, computed=None, identity=None, comment=None
     )
     field = _field(schema, path) or {}
-    says_more = any(one in json.dumps(wanted) for one in (_NOT_NULL, _METADATA))
+    says_more = any(word in json.dumps(definition) for word in (_NOT_NULL, _METADATA))
     if says_more or "__CHAR_VARCHAR_TYPE_STRING" in field.get("metadata", {}):
         raise unsupported(
             f"ALTER COLUMN ... TYPE {data_type}", "add a column of that type, then UPDATE"
         )
-    is_same = bool(field) and without_metadata(field["type"]) == without_metadata(wanted["type"])
-    return [] if is_same else [("type", struct([wanted]))]
+    is_same = bool(field) and without_metadata(field["type"]) == without_metadata(
+        definition["type"]
+    )
+    return [] if is_same else [("type", struct([definition]))]
 
 
 def _move(to: alter_forms.Position) -> Change:
     return ("first" if to.after is None else "after", to.after)
 
 
-def _add_constraint(table: Table, asked: alter_forms.AddConstraint) -> None:
-    table.add_constraint(asked.name, asked.expression)
+def _add_constraint(table: Table, statement: alter_forms.AddConstraint) -> None:
+    table.add_constraint(statement.name, statement.expression)
 
 
-def _drop_constraint(table: Table, asked: alter_forms.DropConstraint) -> None:
-    table.drop_constraint(asked.name, if_exists=asked.if_exists)
+def _drop_constraint(table: Table, statement: alter_forms.DropConstraint) -> None:
+    table.drop_constraint(statement.name, if_exists=statement.if_exists)
 
 
-def _cluster_by(table: Table, asked: alter_forms.ClusterBy) -> None:
-    table.cluster_by(asked.columns)
+def _cluster_by(table: Table, statement: alter_forms.ClusterBy) -> None:
+    table.cluster_by(statement.columns)
 
 
-def _drop_feature(table: Table, asked: alter_forms.DropFeature) -> None:
-    table.drop_feature(asked.name, truncate_history=asked.truncate_history)
+def _drop_feature(table: Table, statement: alter_forms.DropFeature) -> None:
+    table.drop_feature(statement.name, truncate_history=statement.truncate_history)
 
 
 def _schema(table: Table) -> Json:
@@ -170,18 +174,18 @@ def _path(schema: Json, path: Name) -> Name:
 
 def _field(schema: Json, path: Name) -> Json | None:
     """The column that a path leads to, or the part of one; None if there is none."""
-    found: Json = {"type": schema}
+    result: Json = {"type": schema}
     for step in path:
-        type_, name = found["type"], step.lower()
+        type_, name = result["type"], step.lower()
         if not isinstance(type_, dict):
             return None
         part = _PARTS.get((type_["type"], name))
         parts = type_.get("fields", []) if part is None else [{"name": name, "type": type_[part]}]
-        named = [one for one in parts if one["name"].lower() == name]
+        named = [part for part in parts if part["name"].lower() == name]
         if not named:
             return None
-        found = named[0]
-    return found
+        result = named[0]
+    return result
 
 
 _RUNS: dict[type, Callable[[Table, Any], None]] = {

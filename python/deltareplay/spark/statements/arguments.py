@@ -38,22 +38,22 @@ def filled(spark: SparkSession, text: str, arguments: Arguments | None) -> str:
 
 
 def _with_values(spark: SparkSession, text: str, arguments: Arguments) -> str:
-    found = tokens(text)
+    parsed = tokens(text)
     by_name = dict(arguments) if isinstance(arguments, Mapping) else None
     in_order = [] if by_name is not None else list(arguments)
     pieces, after, used = "", 0, 0
-    for index, token in enumerate(found):
+    for index, token in enumerate(parsed):
         if by_name is None and token.text == "?":
             if used == len(in_order):
                 raise _without_value(text, token, "?")
             pieces += text[after : token.start] + literal(in_order[used], spark)
             after, used = token.end, used + 1
-        elif by_name is not None and _is_parameter(found, index):
-            name = found[index + 1].text
+        elif by_name is not None and _is_parameter(parsed, index):
+            name = parsed[index + 1].text
             if name not in by_name:
                 continue  # the field of a struct type; or Spark says that it has no value
             pieces += text[after : token.start] + literal(by_name[name], spark)
-            after = found[index + 1].end
+            after = parsed[index + 1].end
     if used < len(in_order):
         raise InvalidArgumentError(
             f"the statement has {used} parameters, and args has {len(in_order)} values",
@@ -62,14 +62,14 @@ def _with_values(spark: SparkSession, text: str, arguments: Arguments) -> str:
     return pieces + text[after:]
 
 
-def _is_parameter(found: Sequence[Token], index: int) -> bool:
+def _is_parameter(parsed: Sequence[Token], index: int) -> bool:
     """Whether ``:name`` begins there: ``::`` is a cast."""
-    token, following = found[index], found[index + 1 : index + 2]
+    token, following = parsed[index], parsed[index + 1 : index + 2]
     return (
         token.text == ":"
         and bool(following)
         and following[0].kind == "word"
-        and (index == 0 or found[index - 1].text != ":" or found[index - 1].end != token.start)
+        and (index == 0 or parsed[index - 1].text != ":" or parsed[index - 1].end != token.start)
     )
 
 
@@ -116,22 +116,22 @@ def literal(value: Any, spark: SparkSession) -> str:
 
 def _with_names(spark: SparkSession, text: str) -> str:
     """Names in the place of ``IDENTIFIER`` and a constant text."""
-    found = tokens(text)
+    parsed = tokens(text)
     pieces, after = "", 0
-    for index, token in enumerate(found):
-        if not token.is_word("IDENTIFIER") or token.start < after or found[index + 1].text != "(":
+    for index, token in enumerate(parsed):
+        if not token.is_word("IDENTIFIER") or token.start < after or parsed[index + 1].text != "(":
             continue
-        if index and found[index - 1].text == ".":
+        if index and parsed[index - 1].text == ".":
             continue
         end, depth = index + 1, 0
-        while found[end].kind != "end":
-            depth += (found[end].text == "(") - (found[end].text == ")")
+        while parsed[end].kind != "end":
+            depth += (parsed[end].text == "(") - (parsed[end].text == ")")
             if depth == 0:
                 break
             end += 1
-        if found[end].kind == "end":
+        if parsed[end].kind == "end":
             continue  # Spark says that it is not complete
-        value = text[found[index + 1].end : found[end].start]
+        value = text[parsed[index + 1].end : parsed[end].start]
         [row] = spark.sql(f"SELECT CAST(({value}) AS STRING)").collect()
         if row[0] is None:
             raise InvalidArgumentError(
@@ -140,5 +140,5 @@ def _with_names(spark: SparkSession, text: str) -> str:
             )
         name = ".".join(map(names.quoted, names.parts_of(row[0])))
         pieces += text[after : token.start] + name
-        after = found[end].end
+        after = parsed[end].end
     return pieces + text[after:]

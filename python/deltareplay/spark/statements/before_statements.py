@@ -77,12 +77,12 @@ def _with(reader: Reader) -> Before:
         if not reader.takes(","):
             break
     text = reader.text[: reader.found[reader.at - 1].end]
-    return Before(text, {one.lower(): f"{text} SELECT * FROM {quoted(one)}" for one in defined})
+    return Before(text, {name.lower(): f"{text} SELECT * FROM {quoted(name)}" for name in defined})
 
 
 def _inserts(reader: Reader) -> list[int]:
     """Where each ``INSERT`` after a ``FROM`` begins."""
-    found = []
+    inserts = []
     while reader.token.kind != "end":
         if reader.sees("("):
             reader.past_parentheses()
@@ -93,6 +93,6 @@ def _inserts(reader: Reader) -> list[int]:
             and following
             and following[0].is_word("INTO", "OVERWRITE", "WITH")
         ):
-            found.append(reader.token.start)
+            inserts.append(reader.token.start)
         reader.at += 1
-    return found
+    return inserts

@@ -64,27 +64,29 @@ def read(reader: Reader) -> Cached | None:
     return Cached(what, table, is_lazy, clause, level, query, reader.text)
 
 
-def run(spark: SparkSession, asked: Cached) -> DataFrame:
+def run(spark: SparkSession, statement: Cached) -> DataFrame:
     """Caches the rows of the version that the table has now, or forgets them.
 
     Each query reads the newest version, so there is nothing to refresh.
     """
-    if asked.query is not None:
-        return _named(spark, asked)
-    opened = lookup.delta_table(spark, asked.table)
+    if statement.query is not None:
+        return _named(spark, statement)
+    opened = lookup.delta_table(spark, statement.table)
     if opened is None:
-        return spark.sql(asked.text)
+        return spark.sql(statement.text)
     table = opened[0]
-    if asked.what == "REFRESH":
+    if statement.what == "REFRESH":
         table.snapshot()
         return nothing(spark)
     rows = _cached.setdefault(spark, {}).pop(table.uri, None)
     if rows is not None:
         rows.unpersist()
-    if asked.what == "CACHE":
-        rows = queries.read_here(spark, f"SELECT * FROM {'.'.join(map(names.quoted, asked.table))}")
-        rows.persist(*_levels(asked.level))
-        if not asked.is_lazy:
+    if statement.what == "CACHE":
+        rows = queries.read_here(
+            spark, f"SELECT * FROM {'.'.join(map(names.quoted, statement.table))}"
+        )
+        rows.persist(*_levels(statement.level))
+        if not statement.is_lazy:
             rows.count()
         _cached[spark][table.uri] = rows
     return nothing(spark)
@@ -96,13 +98,13 @@ def _levels(name: str | None) -> list[Any]:
     return [] if name is None else [getattr(StorageLevel, name.upper())]
 
 
-def _named(spark: SparkSession, asked: Cached) -> DataFrame:
+def _named(spark: SparkSession, statement: Cached) -> DataFrame:
     """Spark caches a temporary view, which stays at the versions that the tables have now."""
-    name = names.quoted(asked.table[-1])
-    queries.read_here(spark, f"CREATE TEMPORARY VIEW {name} AS {asked.query}")
-    lazy = "LAZY " if asked.is_lazy else ""
+    name = names.quoted(statement.table[-1])
+    queries.read_here(spark, f"CREATE TEMPORARY VIEW {name} AS {statement.query}")
+    lazy = "LAZY " if statement.is_lazy else ""
     try:
-        return spark.sql(f"CACHE {lazy}TABLE {name} {asked.options}")
+        return spark.sql(f"CACHE {lazy}TABLE {name} {statement.options}")
     except BaseException:
-        spark.catalog.dropTempView(asked.table[-1])
+        spark.catalog.dropTempView(statement.table[-1])
         raise

@@ -65,8 +65,8 @@ class CreateTable:
     @property
     def only_names(self) -> bool:
         """Whether it says nothing of the table but where it is."""
-        said = (self.columns, self.partition_by, self.cluster_by, self.properties, self.query)
-        return self.location is not None and self.comment is None and not any(said)
+        clauses = (self.columns, self.partition_by, self.cluster_by, self.properties, self.query)
+        return self.location is not None and self.comment is None and not any(clauses)
 
 
 def head(reader: Reader) -> tuple[Mode, Name] | None:
@@ -100,21 +100,21 @@ def parse(text: str) -> CreateTable:
     begun = head(reader)
     if begun is None:
         raise reader.wrong("TABLE and a name")
-    made = CreateTable(*begun)
+    created = CreateTable(*begun)
     if reader.sees("LIKE"):
         raise unsupported("LIKE", "list the columns, or use CREATE TABLE ... SHALLOW CLONE")
     if reader.takes("("):
-        made.columns = _columns(reader)
+        created.columns = _columns(reader)
     if reader.takes("USING"):
         reader.name()
-    _clauses(reader, made)
+    _clauses(reader, created)
     if any(reader.sees(*words) for words in (("AS",), *QUERY)):
-        if made.columns:
+        if created.columns:
             raise reader.wrong("no query after columns with types")
         reader.takes("AS")
-        made.query = reader.query()
+        created.query = reader.query()
     reader.ends()
-    return made
+    return created
 
 
 def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
@@ -129,7 +129,7 @@ def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
     )
 
 
-def _clauses(reader: Reader, made: CreateTable) -> None:
+def _clauses(reader: Reader, created: CreateTable) -> None:
     """The clauses after the format, each at most once, in any order."""
     seen: set[str] = set()
     while reader.token.is_word(*_CLAUSES):
@@ -139,31 +139,31 @@ def _clauses(reader: Reader, made: CreateTable) -> None:
         seen.add(clause)
         reader.at += 1
         if clause == "PARTITIONED":
-            _partitions(reader, made)
+            _partitions(reader, created)
         elif clause == "CLUSTER":
             reader.needs("BY")
-            made.cluster_by = reader.names_in_parentheses()
+            created.cluster_by = reader.names_in_parentheses()
         elif clause == "COMMENT":
-            made.comment = reader.string()
+            created.comment = reader.string()
         elif clause == "LOCATION":
-            made.location = reader.string()
+            created.location = reader.string()
         elif clause == "TBLPROPERTIES":
-            made.properties = reader.own_properties()
+            created.properties = reader.own_properties()
         elif clause == "OPTIONS":
-            made.options = reader.properties()
+            created.options = reader.properties()
         else:
             raise unsupported(clause, "leave it out")
         if {"PARTITIONED", "CLUSTER"} <= seen:
             reader.at = start
             raise reader.wrong("either PARTITIONED BY or CLUSTER BY")
-        paths = [key for key in made.options if key.lower() == "path"]
-        if paths and made.location is not None:
+        paths = [key for key in created.options if key.lower() == "path"]
+        if paths and created.location is not None:
             reader.at = start
             raise reader.wrong("one path, in LOCATION or in OPTIONS")
-    for key in [key for key in made.options if key.lower() == "path"]:
-        made.location = made.options.pop(key)
-    comment = made.properties.pop("comment", None)
-    made.comment = comment if made.comment is None else made.comment
+    for key in [key for key in created.options if key.lower() == "path"]:
+        created.location = created.options.pop(key)
+    comment = created.properties.pop("comment", None)
+    created.comment = comment if created.comment is None else created.comment
 
 
 #: What clauses begin with; the last are those that Delta tables do not have.
@@ -180,22 +180,22 @@ _CLAUSES = (
 )
 
 
-def _partitions(reader: Reader, made: CreateTable) -> None:
+def _partitions(reader: Reader, created: CreateTable) -> None:
     """Names of columns; or, as in Hive, columns with types, which come after the others."""
     reader.needs("BY", "(")
     start, names = reader.at, [reader.identifier()]
     if reader.token.kind in ("word", "quoted"):
         reader.at = start
         added = _columns(reader)
-        made.columns += added
-        names = [one.name for one in added]
+        created.columns += added
+        names = [column.name for column in added]
     else:
         _named(reader)
         while reader.takes(","):
             names.append(reader.identifier())
             _named(reader)
         reader.needs(")")
-    made.partition_by = tuple(names)
+    created.partition_by = tuple(names)
 
 
 def _named(reader: Reader) -> None:
@@ -209,33 +209,35 @@ def _named(reader: Reader) -> None:
 
 def _columns(reader: Reader) -> tuple[NewColumn, ...]:
     """Columns, up to the parenthesis that closes the list."""
-    found = [_column(reader)]
+    columns = [_column(reader)]
     while reader.takes(","):
-        found.append(_column(reader))
+        columns.append(_column(reader))
     reader.needs(")")
-    return tuple(found)
+    return tuple(columns)
 
 
 def _column(reader: Reader) -> NewColumn:
     if any(reader.sees(*words) for words in _CONSTRAINTS) or (
         reader.sees("CONSTRAINT")
-        and any(one.is_word(*_CONSTRAINED) for one in reader.found[reader.at + 2 : reader.at + 3])
+        and any(
+            token.is_word(*_CONSTRAINED) for token in reader.found[reader.at + 2 : reader.at + 3]
+        )
     ):
         raise _constraint()
     name = reader.identifier()
     data_type = reader.data_type()
-    said: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     while True:
         start = reader.at
         key, value = _said(reader, name)
         if key is None:
-            if len({"default", "computed", "identity"} & set(said)) > 1:
+            if len({"default", "computed", "identity"} & set(options)) > 1:
                 raise reader.wrong(f"one kind of values of {name}")
-            return NewColumn(name, data_type, **said)
-        if key in said:
+            return NewColumn(name, data_type, **options)
+        if key in options:
             reader.at = start
             raise reader.wrong(f"no second {reader.token.text.upper()} of {name}")
-        said[key] = value
+        options[key] = value
 
 
 def _said(reader: Reader, column: str) -> tuple[str | None, Any]:
@@ -265,20 +267,20 @@ def _said(reader: Reader, column: str) -> tuple[str | None, Any]:
 
 def _steps(reader: Reader, column: str) -> tuple[int, int]:
     """Where an identity column starts, and its steps."""
-    found: dict[str, int] = {}
+    steps: dict[str, int] = {}
     if reader.takes("("):
         while not reader.takes(")"):
             word = "START" if reader.sees("START") else "INCREMENT"
-            if word in found:
+            if word in steps:
                 raise reader.wrong(f"no second {word}")
             reader.needs(word, "WITH" if word == "START" else "BY")
             sign = -1 if reader.takes("-") else 1
-            found[word] = sign * reader.whole()
-    if found.get("INCREMENT") == 0:
+            steps[word] = sign * reader.whole()
+    if steps.get("INCREMENT") == 0:
         raise InvalidArgumentError(
             f"the step of the identity column {column} must not be 0", code="column.generated"
         )
-    return found.get("START", 1), found.get("INCREMENT", 1)
+    return steps.get("START", 1), steps.get("INCREMENT", 1)
 
 
 #: What constraints begin with, after their names.

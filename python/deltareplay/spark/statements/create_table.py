@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _DEFAULTS = "delta.feature.allowColumnDefaults"
 
 
-def run(spark: SparkSession, asked: CreateTable) -> None:
+def run(spark: SparkSession, statement: CreateTable) -> None:
     """Creates or replaces the table in one commit, and gives it its name in the catalog.
 
     A new name may belong to a table that is there, if what the statement says of it is true.
@@ -42,86 +42,97 @@ def run(spark: SparkSession, asked: CreateTable) -> None:
         TableNotFoundError: There is nothing to replace.
     """
     entry = None
-    if names.path_of(asked.table) is None:
-        entry = lookup.in_catalog(spark, asked.table)
-    if asked.mode == "create_if_not_exists" and entry is not None and entry.provider is not None:
+    if names.path_of(statement.table) is None:
+        entry = lookup.in_catalog(spark, statement.table)
+    if (
+        statement.mode == "create_if_not_exists"
+        and entry is not None
+        and entry.provider is not None
+    ):
         return
-    if not (asked.columns or asked.query) and asked.mode in ("replace", "create_or_replace"):
+    if not (statement.columns or statement.query) and statement.mode in (
+        "replace",
+        "create_or_replace",
+    ):
         raise InvalidArgumentError(
             "a table is replaced by one with columns: list them, or use AS with a query",
             code="definition.columns",
         )
-    given = [one.name for one in asked.columns if one.default is not None]
-    if given and asked.properties.get(_DEFAULTS) not in ("supported", "enabled"):
+    defaults = [column.name for column in statement.columns if column.default is not None]
+    if defaults and statement.properties.get(_DEFAULTS) not in ("supported", "enabled"):
         raise InvalidArgumentError(
-            f"{', '.join(given)} with DEFAULT requires TBLPROPERTIES ('{_DEFAULTS}' = 'supported')",
+            f"{', '.join(defaults)} with DEFAULT requires TBLPROPERTIES "
+            f"('{_DEFAULTS}' = 'supported')",
             code="definition.default",
         )
     columns = [
         definitions.column(
-            one.name,
-            one.data_type,
-            nullable=one.nullable,
-            computed=one.computed,
-            identity=one.identity,
-            comment=one.comment,
-            default=one.default,
+            column.name,
+            column.data_type,
+            nullable=column.nullable,
+            computed=column.computed,
+            identity=column.identity,
+            comment=column.comment,
+            default=column.default,
         )
-        for one in asked.columns
+        for column in statement.columns
     ]
     column_expressions.check(spark, columns)
-    found = _at_location(asked) if entry is None else None
-    if found is not None:
-        _check_same(found, asked, columns)
+    existing = _at_location(statement) if entry is None else None
+    if existing is not None:
+        _check_same(existing, statement, columns)
         registration.check_takes_delta(spark)
-        registration.add(spark, asked.table, found)
+        registration.add(spark, statement.table, existing)
         return
     definition = Definition(
-        asked.mode,
-        name=".".join(map(names.quoted, asked.table)),
-        location=asked.location,
-        comment=asked.comment,
+        statement.mode,
+        name=".".join(map(names.quoted, statement.table)),
+        location=statement.location,
+        comment=statement.comment,
         columns=columns,
-        partition_by=_partitions(asked),
-        cluster_by=list(asked.cluster_by),
-        properties=_properties(asked),
-        query=asked.query,
+        partition_by=_partitions(statement),
+        cluster_by=list(statement.cluster_by),
+        properties=_properties(statement),
+        query=statement.query,
     )
     definitions.execute(spark, definition)
 
 
-def _at_location(asked: CreateTable) -> Table | None:
+def _at_location(statement: CreateTable) -> Table | None:
     """The table that is there, for which the statement has a new name."""
-    creates = asked.mode in ("create", "create_if_not_exists")
-    if asked.location is None or not creates or names.path_of(asked.table) is not None:
+    creates = statement.mode in ("create", "create_if_not_exists")
+    if statement.location is None or not creates or names.path_of(statement.table) is not None:
         return None
-    table = lookup.at_path(asked.location)
+    table = lookup.at_path(statement.location)
     return table if table._native.exists() else None
 
 
-def _check_same(table: Table, asked: CreateTable, columns: list[Json]) -> None:
+def _check_same(table: Table, statement: CreateTable, columns: list[Json]) -> None:
     """Refuses a definition of another table, as delta-spark does."""
-    if asked.query is not None:
+    if statement.query is not None:
         raise InvalidArgumentError(
-            f"there is a table at {asked.location}, to which CREATE TABLE ... AS adds no rows: "
+            f"there is a table at {statement.location}, to which CREATE TABLE ... AS adds no rows: "
             "name it without AS, and use INSERT INTO",
             code="table.exists",
         )
     snapshot = table.snapshot()
-    properties = _properties(asked)
-    found = json.loads(snapshot.schema_json, object_hook=_as_defined)["fields"]
+    properties = _properties(statement)
+    fields = json.loads(snapshot.schema_json, object_hook=_as_defined)["fields"]
     clustered = clustering_paths(snapshot)
     other = [
-        ("columns", columns and columns != found),
-        ("partition columns", columns and _partitions(asked) != snapshot.partition_columns),
-        ("clustering columns", columns and [*asked.cluster_by] != [".".join(c) for c in clustered]),
+        ("columns", columns and columns != fields),
+        ("partition columns", columns and _partitions(statement) != snapshot.partition_columns),
+        (
+            "clustering columns",
+            columns and [*statement.cluster_by] != [".".join(c) for c in clustered],
+        ),
         ("properties", properties and _own(properties) != _own(snapshot.properties)),
     ]
     differing = [what for what, is_other in other if is_other]
     if differing:
         raise InvalidArgumentError(
-            f"the table at {asked.location} has other {' and '.join(differing)}: leave them out to "
-            "name it as it is, or use CREATE OR REPLACE TABLE",
+            f"the table at {statement.location} has other {' and '.join(differing)}: leave them "
+            "out to name it as it is, or use CREATE OR REPLACE TABLE",
             code="definition.differs",
         )
 
@@ -142,14 +153,14 @@ def _own(properties: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _properties(asked: CreateTable) -> dict[str, str]:
+def _properties(statement: CreateTable) -> dict[str, str]:
     """Those of the table: options become properties, under two names, as in delta-spark."""
-    named = {f"option.{key}": value for key, value in asked.options.items()}
-    return {**asked.options, **named, **asked.properties}
+    named = {f"option.{key}": value for key, value in statement.options.items()}
+    return {**statement.options, **named, **statement.properties}
 
 
-def _partitions(asked: CreateTable) -> list[str]:
+def _partitions(statement: CreateTable) -> list[str]:
     """The partition columns; those of a query are known later."""
-    if asked.query is not None:
-        return list(asked.partition_by)
-    return partitions_among([one.name for one in asked.columns], asked.partition_by)
+    if statement.query is not None:
+        return list(statement.partition_by)
+    return partitions_among([column.name for column in statement.columns], statement.partition_by)

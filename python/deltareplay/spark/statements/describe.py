@@ -75,11 +75,11 @@ def _columns(snapshot: Snapshot) -> list[Row]:
     fields: list[Json] = stored(json.loads(snapshot.metadata.schema_string))["fields"]
     return [
         (
-            one["name"],
-            spark_type(one["type"]).simpleString(),
-            (one.get("metadata") or {}).get("comment"),
+            field["name"],
+            spark_type(field["type"]).simpleString(),
+            (field.get("metadata") or {}).get("comment"),
         )
-        for one in fields
+        for field in fields
     ]
 
 
@@ -119,7 +119,7 @@ def _properties(snapshot: Snapshot) -> list[tuple[str, str]]:
             **snapshot.metadata.configuration,
             "delta.minReaderVersion": str(protocol.min_reader_version),
             "delta.minWriterVersion": str(protocol.min_writer_version),
-            **{f"delta.feature.{one}": "supported" for one in features},
+            **{f"delta.feature.{feature}": "supported" for feature in features},
         }.items()
     )
 
@@ -128,7 +128,7 @@ def _property(snapshot: Snapshot, name: Name, key: str) -> list[Row]:
     value = dict(_properties(snapshot)).get(key)
     if value is None:
         parts = ("spark_catalog", *name)[-3:]
-        table = ".".join(one if re.fullmatch(r"\w+", one) else quoted(one) for one in parts)
+        table = ".".join(part if re.fullmatch(r"\w+", part) else quoted(part) for part in parts)
         value = f"Table {table} does not have property: {key}"
     return [(key, value)]
 

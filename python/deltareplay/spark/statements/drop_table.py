@@ -41,16 +41,16 @@ def read(reader: Reader) -> DropTable | None:
     return DropTable(table, reader.text) if table else None
 
 
-def run(spark: SparkSession, asked: DropTable) -> DataFrame:
+def run(spark: SparkSession, statement: DropTable) -> DataFrame:
     """Spark drops the name; then the files go, if they came with it.
 
     The log goes first: what is left when this is interrupted is no table.
     """
     entry = None
-    if names.path_of(asked.table) is None and not capabilities.has_delta(spark):
-        entry = lookup.in_catalog(spark, asked.table)
+    if names.path_of(statement.table) is None and not capabilities.has_delta(spark):
+        entry = lookup.in_catalog(spark, statement.table)
     table = None if entry is None else _own(spark, entry)
-    done = spark.sql(asked.text)
+    done = spark.sql(statement.text)
     if table is not None:
         for directory in ("_delta_log", ""):
             _native.discard_directory(table._native, directory)
@@ -62,6 +62,6 @@ def _own(spark: SparkSession, entry: CatalogEntry) -> Table | None:
     if not (entry.is_delta and entry.owns_files and entry.location is not None):
         return None
     table = lookup.at_path(entry.location)
-    place = registration.new_location(spark, names.parts_of(entry.name), None)
-    parent = lookup.at_path(place).uri.rstrip("/").rpartition("/")[0]
+    location = registration.new_location(spark, names.parts_of(entry.name), None)
+    parent = lookup.at_path(location).uri.rstrip("/").rpartition("/")[0]
     return table if table.uri.rstrip("/").rpartition("/")[0] == parent else None

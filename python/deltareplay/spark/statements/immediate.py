@@ -47,22 +47,22 @@ def read(reader: Reader) -> Immediate | None:
     return Immediate(text, tuple(values))
 
 
-def statement(spark: SparkSession, asked: Immediate) -> str:
+def statement(spark: SparkSession, statement: Immediate) -> str:
     """The text of the statement, with the expressions in the place of its parameters.
 
     Raises:
         InvalidArgumentError: ``sql.arguments``: the text is null, or has other parameters.
     """
-    [row] = spark.sql(f"SELECT CAST(({asked.text}) AS STRING)").collect()
+    [row] = spark.sql(f"SELECT CAST(({statement.text}) AS STRING)").collect()
     if row[0] is None:
         raise InvalidArgumentError(
             "the text of EXECUTE IMMEDIATE is NULL, and no statement", code="sql.arguments"
         )
-    if not asked.values:
+    if not statement.values:
         return str(row[0])
-    selected = ", ".join(f"({value})" for value, _ in asked.values)
+    selected = ", ".join(f"({value})" for value, _ in statement.values)
     values = list(spark.sql(f"SELECT {selected}").collect()[0])
-    given = [name for _, name in asked.values]
-    if all(name is None for name in given):
+    names = [name for _, name in statement.values]
+    if all(name is None for name in names):
         return arguments.filled(spark, row[0], values)
-    return arguments.filled(spark, row[0], {str(k): v for k, v in zip(given, values, strict=True)})
+    return arguments.filled(spark, row[0], {str(k): v for k, v in zip(names, values, strict=True)})

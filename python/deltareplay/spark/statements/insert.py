@@ -159,15 +159,15 @@ _SET_OPERATORS = ("UNION", "EXCEPT", "MINUS", "INTERSECT", "ORDER", "SORT", "LIM
 def _partition(reader: Reader) -> dict[str, str | None]:
     """Partition columns, some of them with a value."""
     reader.needs("(")
-    found: dict[str, str | None] = {}
+    values: dict[str, str | None] = {}
     while True:
         name = reader.identifier()
-        if name.lower() in map(str.lower, found):
+        if name.lower() in map(str.lower, values):
             raise reader.wrong(f"no second {name}")
-        found[name] = reader.constant() if reader.takes("=") else None
+        values[name] = reader.constant() if reader.takes("=") else None
         if not reader.takes(","):
             reader.needs(")")
-            return found
+            return values
 
 
 def _columns(reader: Reader) -> tuple[str, ...] | None:
@@ -182,7 +182,7 @@ def _columns(reader: Reader) -> tuple[str, ...] | None:
     return _names(reader)
 
 
-def run(spark: SparkSession, table: Table, asked: Insert, before: Before) -> None:
+def run(spark: SparkSession, table: Table, statement: Insert, before: Before) -> None:
     """Writes the rows of the query, cast to the types of the table.
 
     Raises:
@@ -191,27 +191,27 @@ def run(spark: SparkSession, table: Table, asked: Insert, before: Before) -> Non
     """
     snapshot = table.snapshot()
     target = TargetTable.of(snapshot)
-    if asked.using or asked.on is not None:
-        _replace(spark, snapshot, target, asked, before)
+    if statement.using or statement.on is not None:
+        _replace(spark, snapshot, target, statement, before)
         return
-    constants = _constants(asked, target)
-    columns = asked.columns or [one["name"] for one in target.fields]
-    wanted = [one for one in columns if asked.columns or one not in constants]
-    query = before.query(_with_defaults(spark, asked, wanted, target))
+    constants = _constants(statement, target)
+    columns = statement.columns or [field["name"] for field in target.fields]
+    names = [column for column in columns if statement.columns or column not in constants]
+    query = before.query(_with_defaults(spark, statement, names, target))
     rows = queries.run(spark, query)
-    evolves = asked.evolves or settings.merges_schemas(spark)
-    rows = _paired(rows, wanted, asked, target, evolves=evolves)
+    evolves = statement.evolves or settings.merges_schemas(spark)
+    rows = _paired(rows, names, statement, target, evolves=evolves)
     # a column twice is an error of ``write``
     rows = rows.select("*", *_values(rows, constants, target))
-    where, dynamic = asked.where, False
-    if asked.overwrites and where is None:
+    where, dynamic = statement.where, False
+    if statement.overwrites and where is None:
         by_query = len(target.partition_columns) > len(constants)
         dynamic = by_query and settings.overwrites_partitions(spark)
         where = None if dynamic else _within(constants, target)
     write(
         rows,
         snapshot,
-        mode="overwrite" if asked.overwrites else "append",
+        mode="overwrite" if statement.overwrites else "append",
         where=where,
         partition_overwrite="dynamic" if dynamic else "static",
         schema_mode="merge" if evolves else None,
@@ -219,33 +219,33 @@ def run(spark: SparkSession, table: Table, asked: Insert, before: Before) -> Non
 
 
 def _replace(
-    spark: SparkSession, snapshot: Snapshot, target: TargetTable, asked: Insert, before: Before
+    spark: SparkSession, snapshot: Snapshot, target: TargetTable, statement: Insert, before: Before
 ) -> None:
     """Write the rows of the query in the place of those that match one of them."""
     columns = [field["name"] for field in target.fields]
-    query = before.query(_with_defaults(spark, asked, columns, target))
+    query = before.query(_with_defaults(spark, statement, columns, target))
     source = queries.run(spark, query)
-    alias = asked.query_alias
-    if alias is None and asked.on is not None and not capabilities.is_classic(spark):
-        alias = _other_alias(asked.on, [asked.alias, *source.columns])
+    alias = statement.query_alias
+    if alias is None and statement.on is not None and not capabilities.is_classic(spark):
+        alias = _other_alias(statement.on, [statement.alias, *source.columns])
     if alias is not None:
         source = source.alias(alias)
-    if not asked.by_name:
+    if not statement.by_name:
         _check_count(source, columns)
-        _check_places(asked.using, source, columns)
-        if asked.using:
+        _check_places(statement.using, source, columns)
+        if statement.using:
             source = source.toDF(*columns)
 
     def shaped(rows: DataFrame) -> DataFrame:
-        return _paired(rows, columns, asked, target, evolves=asked.evolves)
+        return _paired(rows, columns, statement, target, evolves=statement.evolves)
 
-    matching = Matching(asked.using, asked.on, asked.alias, source, shaped)
+    matching = Matching(statement.using, statement.on, statement.alias, source, shaped)
     written(
         shaped(source),
         snapshot,
         mode="overwrite",
         matching=matching,
-        schema_mode="merge" if asked.evolves else None,
+        schema_mode="merge" if statement.evolves else None,
     )
 
 
@@ -280,9 +280,9 @@ def _check_count(rows: DataFrame, columns: Sequence[str]) -> None:
 
 def _check_places(using: Sequence[str], rows: DataFrame, columns: Sequence[str]) -> None:
     """Refuse columns that the query has at other places than the table, as delta-spark does."""
-    given, own = ([name.lower() for name in names] for names in (rows.columns, columns))
+    source, own = ([name.lower() for name in names] for names in (rows.columns, columns))
     for name in using:
-        if name.lower() in given and given.index(name.lower()) != own.index(name.lower()):
+        if name.lower() in source and source.index(name.lower()) != own.index(name.lower()):
             raise InvalidArgumentError(
                 f"the column {name} is at another place in the query than in the table, so its "
                 "values would be compared with those of another column: use BY NAME",
@@ -290,42 +290,42 @@ def _check_places(using: Sequence[str], rows: DataFrame, columns: Sequence[str])
             )
 
 
-def _constants(asked: Insert, target: TargetTable) -> dict[str, str]:
+def _constants(statement: Insert, target: TargetTable) -> dict[str, str]:
     """The values of partition columns, by the table's own names of these."""
     own = {name.lower(): name for name in target.partition_columns}
-    for name in asked.partition:
+    for name in statement.partition:
         if name.lower() not in own:
             raise InvalidArgumentError(
                 f"{name} is no partition column of the table, which has "
                 f"{', '.join(own.values()) or 'none'}: give its values by the query",
                 code="write.partitions",
             )
-    return {own[name.lower()]: value for name, value in asked.constants.items()}
+    return {own[name.lower()]: value for name, value in statement.constants.items()}
 
 
 def _values(rows: DataFrame, constants: dict[str, str], target: TargetTable) -> list[Column]:
     """The values of the statement's partition columns, in their types."""
     from pyspark.sql import functions as sf
 
-    types = {one["name"]: one["type"] for one in target.fields}
+    types = {field["name"]: field["type"] for field in target.fields}
     values = {name: sf.expr(value) for name, value in constants.items()}
-    shown = rows.select(*(value.alias(name) for name, value in values.items()))
+    display = rows.select(*(value.alias(name) for name, value in values.items()))
     return [
         converted(
             rows.sparkSession,
-            values[one["name"]],
-            one["type"],
-            types[one["name"]],
-            one["name"],
+            values[field["name"]],
+            field["type"],
+            types[field["name"]],
+            field["name"],
             code="write.columns",
-        ).alias(one["name"])
-        for one in fields_of(shown.schema)
+        ).alias(field["name"])
+        for field in fields_of(display.schema)
     ]
 
 
 def _within(constants: dict[str, str], target: TargetTable) -> str | None:
     """Which rows are in the partition that a statement replaces; None for all."""
-    types = {one["name"]: one["type"] for one in target.fields}
+    types = {field["name"]: field["type"] for field in target.fields}
     conditions = [
         f"{quoted(name)} <=> CAST({value} AS {spark_type(types[name]).simpleString()})"
         for name, value in constants.items()
@@ -334,28 +334,33 @@ def _within(constants: dict[str, str], target: TargetTable) -> str | None:
 
 
 def _with_defaults(
-    spark: SparkSession, asked: Insert, wanted: Sequence[str], target: TargetTable
+    spark: SparkSession, statement: Insert, names: Sequence[str], target: TargetTable
 ) -> str:
     """The query, with the defaults of columns in the place of ``DEFAULT`` in its ``VALUES``."""
-    reader = Reader(asked.query)
-    if asked.by_name or not reader.takes("VALUES"):
-        return asked.query
-    fields = {one["name"].lower(): one for one in target.fields}
+    reader = Reader(statement.query)
+    if statement.by_name or not reader.takes("VALUES"):
+        return statement.query
+    fields = {field["name"].lower(): field for field in target.fields}
     rows = []
     while True:
         values = reader.in_parentheses() if reader.sees("(") else [reader.until((",",))]
-        for at, (value, name) in enumerate(zip(values, wanted, strict=False)):
-            one = fields.get(name.lower())
-            if one is not None and is_default(value):
-                default_of(spark, one)  # which may be an error
-                values[at] = f"({log_expressions.default(spark, one)})"
+        for at, (value, name) in enumerate(zip(values, names, strict=False)):
+            field = fields.get(name.lower())
+            if field is not None and is_default(value):
+                default_of(spark, field)  # which may be an error
+                values[at] = f"({log_expressions.default(spark, field)})"
         rows.append(f"({', '.join(values)})")
         if not reader.takes(","):
-            return f"VALUES {', '.join(rows)}{asked.query[reader.found[reader.at - 1].end :]}"
+            return f"VALUES {', '.join(rows)}{statement.query[reader.found[reader.at - 1].end :]}"
 
 
 def _paired(
-    rows: DataFrame, wanted: Sequence[str], asked: Insert, target: TargetTable, *, evolves: bool
+    rows: DataFrame,
+    target_names: Sequence[str],
+    statement: Insert,
+    target: TargetTable,
+    *,
+    evolves: bool,
 ) -> DataFrame:
     """The rows under the names of the table, in its types unless these get wider.
 
@@ -365,32 +370,38 @@ def _paired(
     """
     from pyspark.sql import functions as sf
 
-    spark, given = rows.sparkSession, fields_of(rows.schema)
-    by_place = not asked.by_name and asked.columns is None
-    more = 0 if asked.by_name else len(given) - len(wanted)
+    spark, source_fields = rows.sparkSession, fields_of(rows.schema)
+    by_place = not statement.by_name and statement.columns is None
+    more = 0 if statement.by_name else len(source_fields) - len(target_names)
     if more < 0 or (more > 0 and not (evolves and by_place)):
         raise InvalidArgumentError(
-            f"the query has {len(given)} columns, and {len(wanted)} are to be written "
-            f"({', '.join(wanted)}): list columns after the table's name, or use BY NAME",
+            f"the query has {len(source_fields)} columns, and {len(target_names)} are to be "
+            f"written ({', '.join(target_names)}): list columns after the table's name, or use "
+            "BY NAME",
             code="write.columns",
         )
-    found = [one["name"] for one in given]
-    names = found if asked.by_name else [*wanted, *found[len(wanted) :]]
-    known = {one["name"].lower(): one for one in target.fields}
-    own = [known.get(name.lower()) for name in (found if asked.by_name else names[: len(wanted)])]
-    widens = target.widens if evolves else _never
-    renamed = [{**one, "name": name} for one, name in zip(given, names, strict=True)]
-    compatible = (not by_place or found[: len(wanted)] == list(wanted)) and is_compatible(
-        [one for one in own if one is not None], renamed[: len(own)], widens
+    source_names = [field["name"] for field in source_fields]
+    names = (
+        source_names if statement.by_name else [*target_names, *source_names[len(target_names) :]]
     )
-    if compatible and asked.columns is None:
+    known = {field["name"].lower(): field for field in target.fields}
+    own = [
+        known.get(name.lower())
+        for name in (source_names if statement.by_name else names[: len(target_names)])
+    ]
+    widens = target.widens if evolves else _never
+    renamed = [{**field, "name": name} for field, name in zip(source_fields, names, strict=True)]
+    compatible = (
+        not by_place or source_names[: len(target_names)] == list(target_names)
+    ) and is_compatible([field for field in own if field is not None], renamed[: len(own)], widens)
+    if compatible and statement.columns is None:
         return rows.toDF(*names)
-    rows = rows.toDF(*(f"_{at}" for at in range(len(given))))
+    rows = rows.toDF(*(f"_{at}" for at in range(len(source_fields))))
     values = []
-    for at, (one, name) in enumerate(zip(given, names, strict=True)):
+    for at, (field, name) in enumerate(zip(source_fields, names, strict=True)):
         value, column = sf.col(f"_{at}"), own[at] if at < len(own) else None
         if column is not None:
-            value = placed(spark, value, one, column, widens, only_structs=compatible)
+            value = placed(spark, value, field, column, widens, only_structs=compatible)
         values.append(value.alias(name))
     return rows.select(*values)
 

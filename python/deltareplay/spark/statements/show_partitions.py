@@ -55,7 +55,7 @@ def read(reader: Reader) -> ShowPartitions | None:
     return ShowPartitions(table, partition, reader.text)
 
 
-def run(spark: SparkSession, asked: ShowPartitions) -> DataFrame:
+def run(spark: SparkSession, statement: ShowPartitions) -> DataFrame:
     """A row for each partition that has files, with a column for each partition column.
 
     Raises:
@@ -64,30 +64,32 @@ def run(spark: SparkSession, asked: ShowPartitions) -> DataFrame:
     """
     from pyspark.sql import functions as sf
 
-    opened = lookup.delta_table(spark, asked.table)
+    opened = lookup.delta_table(spark, statement.table)
     if opened is None or capabilities.has_delta(spark):
-        return spark.sql(asked.text)
+        return spark.sql(statement.text)
     snapshot = opened[0].snapshot()
-    known = {one.name: one for one in columns_of(snapshot) if one.is_partition}
+    known = {column.name: column for column in columns_of(snapshot) if column.is_partition}
     columns = [known[name] for name in snapshot.partition_columns]
     if not columns:
         raise InvalidArgumentError(
-            f"{'.'.join(map(quoted, asked.table))} is not partitioned", code="sql.partitions"
+            f"{'.'.join(map(quoted, statement.table))} is not partitioned", code="sql.partitions"
         )
-    own = {one.name.lower(): one.name for one in columns}
-    for name in asked.partition:
+    own = {column.name.lower(): column.name for column in columns}
+    for name in statement.partition:
         if name.lower() not in own:
             raise InvalidArgumentError(
                 f"{name} is no partition column: the table has {', '.join(own.values())}",
                 code="sql.partitions",
             )
     files = snapshot.files(["partitionValues", "partitionValues_parsed"])
-    found = partition_values.constants(files, columns, capabilities.time_zone(spark))
-    values = pa.table([one.values for one in found], names=[one.name for one in columns])
+    constants = partition_values.constants(files, columns, capabilities.time_zone(spark))
+    values = pa.table(
+        [constant.values for constant in constants], names=[constant.name for constant in columns]
+    )
     values = values.group_by(values.column_names, use_threads=False).aggregate([])
-    rows = from_arrow(spark, values, struct_type([one.json for one in found]))
-    rows = rows.toDF(*(one.name for one in columns))
+    rows = from_arrow(spark, values, struct_type([constant.json for constant in constants]))
+    rows = rows.toDF(*(column.name for column in columns))
     rows = rows.select(*(sf.col(quoted(c.name)).cast(spark_type(c.logical_type)) for c in columns))
-    for name, value in asked.partition.items():
+    for name, value in statement.partition.items():
         rows = rows.where(sf.col(quoted(own[name.lower()])) == sf.expr(value))
     return rows

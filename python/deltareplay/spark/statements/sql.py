@@ -146,8 +146,10 @@ def _read(spark: SparkSession, text: str) -> DataFrame:
     several = before_statements.split(reader.again())
     if several is None:
         return _one(spark, reader)
-    parsed = [(before, forms.parse(one)) for before, one in several]
-    are_delta = {one is not None and lookup.is_delta(spark, one.table) for _, one in parsed}
+    parsed = [(before, forms.parse(text)) for before, text in several]
+    are_delta = {
+        statement is not None and lookup.is_delta(spark, statement.table) for _, statement in parsed
+    }
     if are_delta == {True, False}:
         raise UnsupportedFeatureError(
             "this statement inserts into Delta tables and others: write two statements",
@@ -155,20 +157,20 @@ def _read(spark: SparkSession, text: str) -> DataFrame:
         )
     if are_delta == {False}:
         return queries.run(spark, text)
-    for before, one in parsed:
-        if isinstance(one, (forms.Insert, forms.Merge)):
-            one = replace(one, before=before)
+    for before, statement in parsed:
+        if isinstance(statement, (forms.Insert, forms.Merge)):
+            statement = replace(statement, before=before)
         with subqueries.after(before.queries):
-            done = _RUNS[type(one)](spark, one)
+            done = _RUNS[type(statement)](spark, statement)
     return done
 
 
 def _one(spark: SparkSession, reader: Reader) -> DataFrame:
     text = reader.text
     for unit in _UNITS:
-        found = unit.read(reader.again())
-        if found is not None:
-            return unit.run(spark, found)
+        own_statement = unit.read(reader.again())
+        if own_statement is not None:
+            return unit.run(spark, own_statement)
     statement = forms.parse(text)
     if statement is None:
         return queries.run(spark, text)
@@ -183,122 +185,126 @@ def _one(spark: SparkSession, reader: Reader) -> DataFrame:
 
 def _through_view(
     spark: SparkSession,
-    asked: forms.Merge | forms.Update | forms.Delete,
+    statement: forms.Merge | forms.Update | forms.Delete,
     table: Name,
 ) -> DataFrame:
-    done = _RUNS[type(asked)](spark, replace(asked, table=table, alias=_called(asked)))
+    done = _RUNS[type(statement)](spark, replace(statement, table=table, alias=_called(statement)))
     rows = queries.read_here(spark, f"SELECT * FROM {_text(table)}")
-    target_views.show_newest(spark, asked.table, rows)
+    target_views.show_newest(spark, statement.table, rows)
     return done
 
 
-def _merge(spark: SparkSession, asked: forms.Merge) -> DataFrame:
-    evolves = asked.evolves or settings.merges_schemas(spark)
+def _merge(spark: SparkSession, statement: forms.Merge) -> DataFrame:
+    evolves = statement.evolves or settings.merges_schemas(spark)
     run = merge(
         spark,
-        _table(spark, asked.table),
-        _source(spark, asked),
-        asked.on,
+        _table(spark, statement.table),
+        _source(spark, statement),
+        statement.on,
         schema_mode="merge" if evolves else None,
-        target_alias=_called(asked),
+        target_alias=_called(statement),
     )
-    for clause in asked.clauses:
-        values = () if clause.values is None else (of_table(clause.values, _called(asked)),)
+    for clause in statement.clauses:
+        values = () if clause.values is None else (of_table(clause.values, _called(statement)),)
         getattr(run, clause.method)(*values, clause.condition)
     return results.merged(spark, run.execute().metrics)
 
 
-def _source(spark: SparkSession, asked: forms.Merge) -> DataFrame:
-    source = asked.source
-    rows = queries.read_here(spark, asked.before.query(f"SELECT * FROM {source.text}"))
+def _source(spark: SparkSession, statement: forms.Merge) -> DataFrame:
+    source = statement.source
+    rows = queries.read_here(spark, statement.before.query(f"SELECT * FROM {source.text}"))
     return rows if source.alias is None else rows.alias(source.alias)
 
 
-def _insert(spark: SparkSession, asked: forms.Insert) -> DataFrame:
-    insert.run(spark, _table(spark, asked.table), insert.parse(asked.text), asked.before)
+def _insert(spark: SparkSession, statement: forms.Insert) -> DataFrame:
+    insert.run(
+        spark, _table(spark, statement.table), insert.parse(statement.text), statement.before
+    )
     return nothing(spark)
 
 
-def _update(spark: SparkSession, asked: forms.Update) -> DataFrame:
-    table, called = _table(spark, asked.table), _called(asked)
-    values = of_table(asked.values, called)
-    done = update(spark, table, asked.where, values, target_alias=called)
+def _update(spark: SparkSession, statement: forms.Update) -> DataFrame:
+    table, called = _table(spark, statement.table), _called(statement)
+    values = of_table(statement.values, called)
+    done = update(spark, table, statement.where, values, target_alias=called)
     return results.affected(spark, done.metrics, "numUpdatedRows")
 
 
-def _delete(spark: SparkSession, asked: forms.Delete) -> DataFrame:
-    done = delete(spark, _table(spark, asked.table), asked.where, target_alias=_called(asked))
+def _delete(spark: SparkSession, statement: forms.Delete) -> DataFrame:
+    done = delete(
+        spark, _table(spark, statement.table), statement.where, target_alias=_called(statement)
+    )
     return results.affected(spark, done.metrics, "numDeletedRows")
 
 
-def _truncate(spark: SparkSession, asked: forms.Truncate) -> DataFrame:
-    reader = Reader(asked.text)
+def _truncate(spark: SparkSession, statement: forms.Truncate) -> DataFrame:
+    reader = Reader(statement.text)
     reader.needs("TRUNCATE", "TABLE")
     reader.name()
     reader.ends()  # delta-spark takes no partitions, either
-    overwrite.truncate(Statement.of(spark, _table(spark, asked.table), None))
+    overwrite.truncate(Statement.of(spark, _table(spark, statement.table), None))
     return nothing(spark)
 
 
-def _optimize(spark: SparkSession, asked: forms.Optimize) -> DataFrame:
-    table = _table(spark, asked.table)
-    if asked.full and "delta.clustering" not in table.snapshot().domain_metadata:
+def _optimize(spark: SparkSession, statement: forms.Optimize) -> DataFrame:
+    table = _table(spark, statement.table)
+    if statement.full and "delta.clustering" not in table.snapshot().domain_metadata:
         raise InvalidArgumentError(
             "OPTIMIZE FULL is for tables with clustering columns", code="sql.full"
         )
     return optimize_result.run(
-        spark, table, asked.where, asked.z_order_by or None, purge=asked.purge
+        spark, table, statement.where, statement.z_order_by or None, purge=statement.purge
     )
 
 
-def _vacuum(spark: SparkSession, asked: forms.Vacuum) -> DataFrame:
-    table = _table(spark, asked.table)
+def _vacuum(spark: SparkSession, statement: forms.Vacuum) -> DataFrame:
+    table = _table(spark, statement.table)
     done = vacuum(
         spark,
         table,
-        retention=None if asked.hours is None else timedelta(hours=asked.hours),
-        lite=asked.lite,
-        dry_run=asked.dry_run,
+        retention=None if statement.hours is None else timedelta(hours=statement.hours),
+        lite=statement.lite,
+        dry_run=statement.dry_run,
         force=not settings.checks_retention(spark),
     )
     root = location(table.uri)
-    found = [f"{root}/{one}" for one in done.files] if asked.dry_run else [root]
-    return results.paths(spark, found)
+    paths = [f"{root}/{file}" for file in done.files] if statement.dry_run else [root]
+    return results.paths(spark, paths)
 
 
-def _describe(spark: SparkSession, asked: forms.Describe) -> DataFrame:
-    table = DeltaTable.forName(spark, _text(asked.table))
-    return table.history(asked.limit) if asked.history else table.detail()
+def _describe(spark: SparkSession, statement: forms.Describe) -> DataFrame:
+    table = DeltaTable.forName(spark, _text(statement.table))
+    return table.history(statement.limit) if statement.history else table.detail()
 
 
-def _restore(spark: SparkSession, asked: forms.Restore) -> DataFrame:
-    table = _table(spark, asked.table)
-    at = None if asked.timestamp is None else moment(spark, asked.timestamp)
-    return results.restored(spark, table, table.restore(asked.version, timestamp=at))
+def _restore(spark: SparkSession, statement: forms.Restore) -> DataFrame:
+    table = _table(spark, statement.table)
+    at = None if statement.timestamp is None else moment(spark, statement.timestamp)
+    return results.restored(spark, table, table.restore(statement.version, timestamp=at))
 
 
-def _convert(spark: SparkSession, asked: forms.Convert) -> DataFrame:
-    DeltaTable.convertToDelta(spark, _text(asked.table), asked.partition_schema)
+def _convert(spark: SparkSession, statement: forms.Convert) -> DataFrame:
+    DeltaTable.convertToDelta(spark, _text(statement.table), statement.partition_schema)
     return nothing(spark)
 
 
-def _generate(spark: SparkSession, asked: forms.Generate) -> DataFrame:
-    DeltaTable.forName(spark, _text(asked.table)).generate(asked.mode)
+def _generate(spark: SparkSession, statement: forms.Generate) -> DataFrame:
+    DeltaTable.forName(spark, _text(statement.table)).generate(statement.mode)
     return nothing(spark)
 
 
-def _clone(spark: SparkSession, asked: forms.Clone) -> DataFrame:
-    source = _table(spark, asked.source)
-    at = None if asked.timestamp is None else moment(spark, asked.timestamp)
+def _clone(spark: SparkSession, statement: forms.Clone) -> DataFrame:
+    source = _table(spark, statement.source)
+    at = None if statement.timestamp is None else moment(spark, statement.timestamp)
     clone, _, is_new = clones.run(
         spark,
         source,
-        asked.table,
-        mode=asked.mode,
+        statement.table,
+        mode=statement.mode,
         shallow=True,
-        location=asked.location,
-        properties=asked.properties,
-        version=asked.version,
+        location=statement.location,
+        properties=statement.properties,
+        version=statement.version,
         timestamp=at,
     )
     metrics: dict[str, int] = {}
@@ -308,29 +314,29 @@ def _clone(spark: SparkSession, asked: forms.Clone) -> DataFrame:
     return results.cloned(spark, metrics)
 
 
-def _create(spark: SparkSession, asked: forms.Create) -> DataFrame:
-    provider = asked.provider
-    if provider is None and names.path_of(asked.table) is not None:
-        provider = asked.table[0]
+def _create(spark: SparkSession, statement: forms.Create) -> DataFrame:
+    provider = statement.provider
+    if provider is None and names.path_of(statement.table) is not None:
+        provider = statement.table[0]
     if provider is None:
         provider = str(spark.conf.get("spark.sql.sources.default"))
     if provider.lower() != "delta" or capabilities.has_delta(spark):
-        return queries.run(spark, asked.text)
-    form = create_forms.parse(asked.text)
+        return queries.run(spark, statement.text)
+    form = create_forms.parse(statement.text)
     if form.only_names and lookup.at_path(str(form.location))._native.exists():
-        return spark.sql(asked.text)
+        return spark.sql(statement.text)
     capabilities.check_writing(spark, "CREATE TABLE")
     create_table.run(spark, form)
     return nothing(spark)
 
 
-def _alter(spark: SparkSession, asked: forms.Alter) -> DataFrame:
-    form = alter_forms.parse(asked.text)
+def _alter(spark: SparkSession, statement: forms.Alter) -> DataFrame:
+    form = alter_forms.parse(statement.text)
     if not isinstance(form, alter_forms.ChangeEntry):
         capabilities.check_writing(spark, "ALTER TABLE")
-        alter_table.run(_table(spark, asked.table), form)
+        alter_table.run(_table(spark, statement.table), form)
         return nothing(spark)
-    if names.path_of(asked.table) is not None:
+    if names.path_of(statement.table) is not None:
         raise alter_forms.unsupported(form.what, "a path has no entry in the catalog")
     if form.what == "SET LOCATION" and not capabilities.has_delta(spark):
         raise alter_forms.unsupported(
@@ -338,18 +344,18 @@ def _alter(spark: SparkSession, asked: forms.Alter) -> DataFrame:
             "Spark would take any path, so DROP TABLE, which leaves the files, and then "
             "CREATE TABLE ... USING delta LOCATION",
         )
-    return spark.sql(asked.text)
+    return spark.sql(statement.text)
 
 
-def _comment(spark: SparkSession, asked: forms.Comment) -> DataFrame:
-    _table(spark, asked.table).set_comment(asked.comment)
+def _comment(spark: SparkSession, statement: forms.Comment) -> DataFrame:
+    _table(spark, statement.table).set_comment(statement.comment)
     return nothing(spark)
 
 
-def _show(spark: SparkSession, asked: forms.Show) -> DataFrame:
+def _show(spark: SparkSession, statement: forms.Show) -> DataFrame:
     if capabilities.has_delta(spark):
-        return spark.sql(asked.text)
-    return describe.run(spark, asked.table, asked.text)
+        return spark.sql(statement.text)
+    return describe.run(spark, statement.table, statement.text)
 
 
 def _table(spark: SparkSession, name: Name) -> Table:
@@ -357,14 +363,14 @@ def _table(spark: SparkSession, name: Name) -> Table:
     return table
 
 
-def _called(asked: forms.Merge | forms.Update | forms.Delete) -> str:
+def _called(statement: forms.Merge | forms.Update | forms.Delete) -> str:
     """What expressions call the table: its alias, or else the last part of its name."""
-    is_path = names.path_of(asked.table) is not None
-    return asked.alias or ("target" if is_path else asked.table[-1])
+    is_path = names.path_of(statement.table) is not None
+    return statement.alias or ("target" if is_path else statement.table[-1])
 
 
 def _text(name: Name) -> str:
-    return ".".join("`" + one.replace("`", "``") + "`" for one in name)
+    return ".".join("`" + part.replace("`", "``") + "`" for part in name)
 
 
 _RUNS: dict[type, Callable[[SparkSession, Any], DataFrame]] = {

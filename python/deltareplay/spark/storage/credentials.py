@@ -81,12 +81,12 @@ class OpenedBy:
         if renewing := renewed_credentials.options(spark, table, operation):
             return cls(renewing, urlsplit(table.uri).scheme)
         vended = table._credentials(operation)
-        place = urlsplit(hadoop_root(table.uri))
-        if vended is None or place.scheme not in _SYSTEMS:
+        location = urlsplit(hadoop_root(table.uri))
+        if vended is None or location.scheme not in _SYSTEMS:
             return cls()
         given = {key.lower(): value for key, value in vended.storage_options.items()}
-        file_system, translate = _SYSTEMS[place.scheme]
-        options = translate(place.netloc, given)
+        file_system, translate = _SYSTEMS[location.scheme]
+        options = translate(location.netloc, given)
         if not options:
             raise UnsupportedFeatureError(
                 f"the catalog vends {', '.join(sorted(given))} for {table.uri}, which Spark cannot "
@@ -94,7 +94,7 @@ class OpenedBy:
                 "Hadoop path, and they are used",
                 code="spark.credentials",
             )
-        scheme = f"{place.scheme}-{_digest(options)}"
+        scheme = f"{location.scheme}-{_digest(options)}"
         return cls({**options, f"fs.{scheme}.impl": file_system}, scheme, vended.expires_at)
 
     def options_for(self, spark: SparkSession) -> Mapping[str, str]:
@@ -107,11 +107,13 @@ class OpenedBy:
         """
         if not self.options or capabilities.is_classic(spark):
             return self.options
-        logged = "".join(f'key: "{key}"\n  value: "{one}"\n' for key, one in self.options.items())
+        logged = "".join(
+            f'key: "{key}"\n  value: "{value}"\n' for key, value in self.options.items()
+        )
         with contextlib.suppress(re.error):  # of a pattern that only Java knows, nobody knows
             logged = re.sub(str(spark.conf.get(REDACTION, None) or "$^"), "", logged)
-        secrets = [one for key, one in self.options.items() if _SECRET.search(key)]
-        if any(one in logged for one in secrets):
+        secrets = [value for key, value in self.options.items() if _SECRET.search(key)]
+        if any(secret in logged for secret in secrets):
             raise UnsupportedFeatureError(
                 "the server of Spark Connect would log the credentials that the catalog vends: "
                 f"spark.conf.set({REDACTION!r}, {REDACTS!r}) leaves them out. If Spark has "
@@ -130,10 +132,10 @@ def _digest(options: Mapping[str, str]) -> str:
     return hashlib.sha256(repr(sorted(options.items())).encode()).hexdigest()[:12]
 
 
-def _s3(bucket: str, given: Mapping[str, str]) -> dict[str, str]:
+def _s3(bucket: str, options: Mapping[str, str]) -> dict[str, str]:
     own = {
         name: value
-        for key, value in given.items()
+        for key, value in options.items()
         if (name := _OF_S3A.get(key.removeprefix("aws_")))
     }
     if not {"fs.s3a.access.key", "fs.s3a.secret.key"} <= own.keys():
@@ -148,9 +150,9 @@ def _s3(bucket: str, given: Mapping[str, str]) -> dict[str, str]:
     return {name.replace("fs.s3a.", of_bucket, 1): value for name, value in own.items()}
 
 
-def _azure(place: str, given: Mapping[str, str]) -> dict[str, str]:
-    account = place.rpartition("@")[2]
-    signature = next((given[one] for one in _SIGNATURES if given.get(one)), None)
+def _azure(location: str, options: Mapping[str, str]) -> dict[str, str]:
+    account = location.rpartition("@")[2]
+    signature = next((options[name] for name in _SIGNATURES if options.get(name)), None)
     if signature is None:
         return {}
     return {

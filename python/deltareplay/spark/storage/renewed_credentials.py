@@ -36,24 +36,24 @@ def options(
     access = catalog.access()
     if access is None or not jvm.org.apache.spark.util.Utils.classIsLoadable(_BUILDER):
         return None
-    place = urlsplit(table.uri)
+    location = urlsplit(table.uri)
     confs = jvm.io.unitycatalog.hadoop.UCCredentialHadoopConfs
     held = jvm.java.util.HashMap()
     held.put("type", "static")
     held.put("token", access.token)
     try:
         tokens = jvm.io.unitycatalog.client.auth.TokenProvider.create(held)
-        builder = confs.builder(access.uri, place.scheme).tokenProvider(tokens)
+        builder = confs.builder(access.uri, location.scheme).tokenProvider(tokens)
         builder = builder.hadoopConf(spark._jsparkSession.sessionState().newHadoopConf())
-        wanted = getattr(confs.TableOperation, operation)
-        found = dict(builder.buildForTable(*access.parts, wanted, table.uri))
+        table_operation = getattr(confs.TableOperation, operation)
+        options = dict(builder.buildForTable(*access.parts, table_operation, table.uri))
     except Exception as cause:  # Py4J's, of whatever the classes raise
         text = str(getattr(cause, "java_exception", cause)).splitlines()[0]
         raise StorageError(
             f"Unity Catalog's classes get no credentials for {table.uri}: {text}",
             code="spark.unity_catalog",
         ) from None  # its text may have the token
-    provider = found.get("fs.s3a.aws.credentials.provider")
+    provider = options.get("fs.s3a.aws.credentials.provider")
     if provider is not None:  # a user's own settings of the bucket would win
-        found[f"fs.s3a.bucket.{place.netloc}.aws.credentials.provider"] = provider
-    return found
+        options[f"fs.s3a.bucket.{location.netloc}.aws.credentials.provider"] = provider
+    return options

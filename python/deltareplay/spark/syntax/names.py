@@ -21,28 +21,28 @@ def parts_of(name: str) -> tuple[str, ...]:
     >>> parts_of("delta.`/tmp/orders`")
     ('delta', '/tmp/orders')
     """
-    found = tokens(name)
-    taken, after = name_at(found, 0)
-    if not taken or found[after].kind != "end":
+    parsed = tokens(name)
+    taken, after = name_at(parsed, 0)
+    if not taken or parsed[after].kind != "end":
         raise InvalidArgumentError(
             f"{name!r} is not the name of a table, as in orders, sales.orders or delta.`/path`: "
-            f"see {position(name, found[after].start)}",
+            f"see {position(name, parsed[after].start)}",
             code="name.syntax",
         )
     return taken
 
 
-def name_at(found: Sequence[Token], index: int) -> tuple[tuple[str, ...], int]:
+def name_at(parsed: Sequence[Token], index: int) -> tuple[tuple[str, ...], int]:
     """The parts of a name that begins at a token, and the index of the token after it.
 
     >>> name_at(tokens("a.`b` WHERE"), 0)
     (('a', 'b'), 3)
     """
     taken: list[str] = []
-    while found[index].kind in ("word", "quoted"):
-        taken.append(found[index].name)
+    while parsed[index].kind in ("word", "quoted"):
+        taken.append(parsed[index].name)
         index += 1
-        if found[index].text != "." or found[index + 1].kind not in ("word", "quoted"):
+        if parsed[index].text != "." or parsed[index + 1].kind not in ("word", "quoted"):
             break
         index += 1
     return tuple(taken), index

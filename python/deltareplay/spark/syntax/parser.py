@@ -80,10 +80,10 @@ class Reader:
 
     def sees(self, *words: str) -> bool:
         """Whether these keywords and symbols follow."""
-        some = self.found[self.at : self.at + len(words)]
-        return len(some) == len(words) and all(
+        ahead = self.found[self.at : self.at + len(words)]
+        return len(ahead) == len(words) and all(
             token.is_word(word) or (token.kind == "symbol" and token.text == word)
-            for token, word in zip(some, words, strict=True)
+            for token, word in zip(ahead, words, strict=True)
         )
 
     def takes(self, *words: str) -> bool:
@@ -110,11 +110,11 @@ class Reader:
         """Goes to the end, whatever follows."""
         self.at = len(self.found) - 1
 
-    def wrong(self, wanted: str) -> InvalidArgumentError:
+    def wrong(self, expected: str) -> InvalidArgumentError:
         """What is at the current token is not what a statement has there."""
         seen = self.token.text or "the end"
         return InvalidArgumentError(
-            f"expected {wanted}, not {seen!r}, at {position(self.text, self.token.start)}",
+            f"expected {expected}, not {seen!r}, at {position(self.text, self.token.start)}",
             code="sql.syntax",
         )
 
@@ -173,12 +173,12 @@ class Reader:
 
     def whole(self) -> int:
         """A whole number."""
-        given = self.string() if self.token.kind == "string" else self.token.text
-        if not (given.isascii() and given.isdecimal() and len(given) < 20):
+        text = self.string() if self.token.kind == "string" else self.token.text
+        if not (text.isascii() and text.isdecimal() and len(text) < 20):
             raise self.wrong("a whole number")
-        if self.token.text == given:
+        if self.token.text == text:
             self.at += 1
-        return int(given)
+        return int(text)
 
     def alias(self, *keywords: str) -> str | None:
         """The alias of a table, unless one of the keywords follows."""
@@ -331,20 +331,20 @@ class Reader:
     def in_parentheses(self) -> list[str]:
         """A list of expressions in parentheses."""
         self.needs("(")
-        found = [self.until((",",))]
+        parts = [self.until((",",))]
         while self.takes(","):
-            found.append(self.until((",",)))
+            parts.append(self.until((",",)))
         self.needs(")")
-        return found
+        return parts
 
     def names_in_parentheses(self) -> tuple[str, ...]:
         """A list of columns in parentheses, parts of structs with dots between the names."""
         self.needs("(")
-        found = [".".join(self.name())]
+        names = [".".join(self.name())]
         while self.takes(","):
-            found.append(".".join(self.name()))
+            names.append(".".join(self.name()))
         self.needs(")")
-        return tuple(found)
+        return tuple(names)
 
     def query(self) -> str:
         """The text of a query, which goes to the end of the statement."""

@@ -92,30 +92,30 @@ def tokens(text: str) -> list[Token]:
     >>> [one.text for one in tokens("SET `a b` = 'x' -- why")]
     ['SET', '`a b`', '=', "'x'", '']
     """
-    found: list[Token] = []
-    place = 0
-    while match := _TOKEN.match(text, place):
-        kind, start = str(match.lastgroup), place
-        place = match.end()
+    result: list[Token] = []
+    index = 0
+    while match := _TOKEN.match(text, index):
+        kind, start = str(match.lastgroup), index
+        index = match.end()
         if kind == "comment":
-            place = _after_comment(text, start)
+            index = _after_comment(text, start)
         elif kind == "string":
-            place = _after_string(text, start, match.group())
+            index = _after_string(text, start, match.group())
         elif kind == "symbol" and match.group() == "`":
             raise _endless(text, start, "name in backticks")
         if kind not in ("space", "comment"):
-            found.append(Token(kind, text[start:place], start, place))
-    return [*found, Token("end", "", len(text), len(text))]
+            result.append(Token(kind, text[start:index], start, index))
+    return [*result, Token("end", "", len(text), len(text))]
 
 
-def position(text: str, place: int) -> str:
+def position(text: str, index: int) -> str:
     r"""A place as line and column, both counted from 1.
 
     >>> position("DELETE\nFROM", 7)
     'line 2, column 1'
     """
-    before = text[:place]
-    return f"line {before.count(chr(10)) + 1}, column {place - before.rfind(chr(10))}"
+    before = text[:index]
+    return f"line {before.count(chr(10)) + 1}, column {index - before.rfind(chr(10))}"
 
 
 def _unescaped(match: re.Match[str]) -> str:
@@ -125,23 +125,23 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _after_string(text: str, start: int, opening: str) -> int:
-    quote, place = opening[-1], start + len(opening)
-    while place < len(text) and text[place] != quote:
-        place += 2 if text[place] == "\\" and len(opening) == 1 else 1
-    if place >= len(text):
+    quote, index = opening[-1], start + len(opening)
+    while index < len(text) and text[index] != quote:
+        index += 2 if text[index] == "\\" and len(opening) == 1 else 1
+    if index >= len(text):
         raise _endless(text, start, "string")
-    return place + 1
+    return index + 1
 
 
 def _after_comment(text: str, start: int) -> int:
     """Comments nest."""
-    depth, place = 0, start
-    while place < len(text):
-        two = text[place : place + 2]
+    depth, index = 0, start
+    while index < len(text):
+        two = text[index : index + 2]
         depth += (two == "/*") - (two == "*/")
-        place += 2 if two in ("/*", "*/") else 1
+        index += 2 if two in ("/*", "*/") else 1
         if depth == 0:
-            return place
+            return index
     raise _endless(text, start, "comment")
 
 

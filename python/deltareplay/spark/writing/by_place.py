@@ -67,7 +67,7 @@ def _widens(table: Any, rows: Any, widens: Widens) -> bool:
 def placed(
     spark: SparkSession,
     value: Column,
-    given: Json,
+    source: Json,
     own: Json,
     widens: Widens,
     *,
@@ -80,7 +80,7 @@ def placed(
     Args:
         spark: The session.
         value: The value.
-        given: The field of the value.
+        source: The field of the value.
         own: The column of the table.
         widens: Which types the columns of the table get.
         only_structs: Whether arrays and maps stay as they are, with the names in them.
@@ -88,11 +88,11 @@ def placed(
     Raises:
         InvalidArgumentError: ``write.columns``: the value lacks fields, or is no struct.
     """
-    if is_collated(given):  # strings of a table compare by bytes
-        given = field(given["name"], nullable(given["type"]))
-        value = value.cast(spark_type(given["type"]))
+    if is_collated(source):  # strings of a table compare by bytes
+        source = field(source["name"], nullable(source["type"]))
+        value = value.cast(spark_type(source["type"]))
     placing = _Placing(spark, widens, only_structs)
-    return placing.placed(value, given["type"], own["type"], own["name"])
+    return placing.placed(value, source["type"], own["type"], own["name"])
 
 
 @dataclass(frozen=True)
@@ -103,38 +103,40 @@ class _Placing:
     widens: Widens
     only_structs: bool
 
-    def placed(self, value: Column, given: Any, own: Any, name: str) -> Column:
+    def placed(self, value: Column, source: Any, own: Any, name: str) -> Column:
         from pyspark.sql import functions as sf
 
-        if own == "void" or nullable(given) == nullable(own) or _widens(own, given, self.widens):
+        if own == "void" or nullable(source) == nullable(own) or _widens(own, source, self.widens):
             return value
-        if isinstance(own, str) or isinstance(given, str) or own["type"] != given["type"]:
-            return self._converted(value, given, own, name)
+        if isinstance(own, str) or isinstance(source, str) or own["type"] != source["type"]:
+            return self._converted(value, source, own, name)
         kind = own["type"]
         if kind == "struct":
-            return self._struct(value, given, own, name)
+            return self._struct(value, source, own, name)
         if self.only_structs:
             return value
         if kind == "array":
-            one, other = given["elementType"], own["elementType"]
+            source_element, other = source["elementType"], own["elementType"]
             # as delta-spark: other arrays are only cast
-            if is_struct(one) and is_struct(other) and given["containsNull"]:
-                return sf.transform(value, lambda part: self._struct(part, one, other, name))
-            return self._converted(value, given, own, name)
-        if _shape(given) == _shape(own):
-            return self._converted(value, given, own, name)
-        if nullable(given["keyType"]) != nullable(own["keyType"]):
-            keys = (given["keyType"], own["keyType"], f"{name}.key")
+            if is_struct(source_element) and is_struct(other) and source["containsNull"]:
+                return sf.transform(
+                    value, lambda part: self._struct(part, source_element, other, name)
+                )
+            return self._converted(value, source, own, name)
+        if _shape(source) == _shape(own):
+            return self._converted(value, source, own, name)
+        if nullable(source["keyType"]) != nullable(own["keyType"]):
+            keys = (source["keyType"], own["keyType"], f"{name}.key")
             value = sf.transform_keys(value, lambda key, _: self.placed(key, *keys))
-        if nullable(given["valueType"]) != nullable(own["valueType"]):
-            values = (given["valueType"], own["valueType"], f"{name}.value")
+        if nullable(source["valueType"]) != nullable(own["valueType"]):
+            values = (source["valueType"], own["valueType"], f"{name}.value")
             value = sf.transform_values(value, lambda _, part: self.placed(part, *values))
         return value
 
-    def _struct(self, value: Column, given: Any, own: Any, name: str) -> Column:
+    def _struct(self, value: Column, source: Any, own: Any, name: str) -> Column:
         from pyspark.sql import functions as sf
 
-        fields, known = given["fields"], own["fields"]
+        fields, known = source["fields"], own["fields"]
         if len(fields) < len(known):
             raise InvalidArgumentError(
                 f"the value of {name} has {len(fields)} fields, and the table {len(known)}: give "
@@ -142,23 +144,27 @@ class _Placing:
                 code="write.columns",
             )
         parts = []
-        for at, one in enumerate(fields):
-            part = value.getField(one["name"])
+        for at, source_field in enumerate(fields):
+            part = value.getField(source_field["name"])
             if at >= len(known):
-                parts.append(part.alias(one["name"]))
+                parts.append(part.alias(source_field["name"]))
                 continue
             other = known[at]
-            kept = all(map(is_struct, (one["type"], other["type"])))
-            kept = kept or (isinstance(one["type"], str) and isinstance(other["type"], str))
-            place = self.placed if kept or other["type"] == "void" else self._converted
+            kept = all(map(is_struct, (source_field["type"], other["type"])))
+            kept = kept or (
+                isinstance(source_field["type"], str) and isinstance(other["type"], str)
+            )
+            convert = self.placed if kept or other["type"] == "void" else self._converted
             inner = f"{name}.{other['name']}"
-            parts.append(place(part, one["type"], other["type"], inner).alias(other["name"]))
+            parts.append(
+                convert(part, source_field["type"], other["type"], inner).alias(other["name"])
+            )
         return sf.when(value.isNotNull(), sf.struct(*parts))
 
-    def _converted(self, value: Column, given: Any, own: Any, name: str) -> Column:
+    def _converted(self, value: Column, source: Any, own: Any, name: str) -> Column:
         if self.only_structs and isinstance(own, dict) and own["type"] != "struct":
             return value
-        return converted(self.spark, value, given, own, name, code="write.columns")
+        return converted(self.spark, value, source, own, name, code="write.columns")
 
 
 def _shape(type_: Any) -> Any:
@@ -166,5 +172,5 @@ def _shape(type_: Any) -> Any:
     if isinstance(type_, str):
         return type_
     if type_["type"] == "struct":
-        return [_shape(one["type"]) for one in type_["fields"]]
+        return [_shape(field["type"]) for field in type_["fields"]]
     return [type_["type"], *(_shape(type_[part]) for part in _PARTS[type_["type"]])]

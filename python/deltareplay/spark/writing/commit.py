@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def commit(
     spark: SparkSession,
     rows: Outgoing,
-    place: Place,
+    location: Place,
     target: TargetTable,
     transaction: Transaction,
     also: Callable[[pa.Table], Mapping[str, int]],
@@ -35,7 +35,7 @@ def commit(
     Args:
         spark: The session.
         rows: The rows.
-        place: Where the table is, or is about to be.
+        location: Where the table is, or is about to be.
         target: The table.
         transaction: The transaction.
         also: Stages what depends on the written files, whose columns of ``add`` it gets, and
@@ -63,7 +63,7 @@ def commit(
         staged.discard()
         return WrittenVersion(None, metrics)
     version = commit_or_discard(transaction, staged.discard)
-    place.registered()
+    location.registered()
     if version is not None:
         after_write(spark, target, version, files.adds)
     return WrittenVersion(version, metrics if version is not None else {})

@@ -53,9 +53,9 @@ class Rewritten:
         """
         added = self._ordered() if self._plan.is_ordered else self._packed()
         text = settings.user_metadata(self._spark) if user_metadata is None else user_metadata
-        asked = options(None, None, text, None, True, 60.0)
+        write_options = options(None, None, text, None, True, 60.0)
         # if nothing is committed, the files go away
-        return written(self._plan.commit(added, asked))
+        return written(self._plan.commit(added, write_options))
 
     def _packed(self) -> list[tuple[int, str]]:
         bins = self._plan.bins()
@@ -63,19 +63,23 @@ class Rewritten:
         return list(enumerate(run.answers(self._spark, "pack_files", sent, len(bins))))
 
     def _ordered(self) -> list[tuple[int, str]]:
-        found = self._plan.orders(_PIECE)
-        orders = [order for order, _, _ in found]
-        pieces = [(number, piece) for number, (_, some, _) in enumerate(found) for piece in some]
+        planned = self._plan.orders(_PIECE)
+        orders = [order for order, _, _ in planned]
+        pieces = [
+            (number, piece)
+            for number, (_, pieces_of_order, _) in enumerate(planned)
+            for piece in pieces_of_order
+        ]
         directory = str(uuid.uuid4())
         try:
             sent: tuple[Any, ...] = (self._table, directory, orders, pieces)
             answers = run.answers(self._spark, "spill_piece", sent, len(pieces))
             spilled: list[list[str]] = [[] for _ in orders]
-            for (number, _), one in zip(pieces, answers, strict=True):
-                spilled[number].append(one)
+            for (number, _), answer in zip(pieces, answers, strict=True):
+                spilled[number].append(answer)
             files = [
                 (number, file)
-                for number, (_, _, count) in enumerate(found)
+                for number, (_, _, count) in enumerate(planned)
                 for file in range(count)
             ]
             sent = (self._table, self._facts, orders, spilled, files)
@@ -102,11 +106,11 @@ def after_write(spark: SparkSession, target: TargetTable, version: int, added: p
         version: The version that the write committed.
         added: The columns of ``add`` of the files that it added.
     """
-    wanted = {key.lower(): value.lower() for key, value in target.properties.items()}
+    properties = {key.lower(): value.lower() for key, value in target.properties.items()}
     compacts = settings.compacts(spark)
     if compacts is None:
-        by_table = wanted.get("delta.autooptimize.autocompact", "false") != "false"
-        compacts = by_table or wanted.get("delta.autooptimize") == "true"
+        by_table = properties.get("delta.autooptimize.autocompact", "false") != "false"
+        compacts = by_table or properties.get("delta.autooptimize") == "true"
     if not compacts:
         return
     table = target.table

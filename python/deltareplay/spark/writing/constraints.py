@@ -48,10 +48,10 @@ def checked(
     fields = target.written_fields
     spark = rows.sparkSession
     for what, passes in _conditions(spark, target, fields, computed, replace_where):
-        shown = sf.struct(
-            *[sf.col(names.quoted(one["name"])) for one in fields if _shows(one["type"])]
+        display = sf.struct(
+            *[sf.col(names.quoted(field["name"])) for field in fields if _shows(field["type"])]
         )
-        message = sf.concat(sf.lit(f"{what}; it is "), shown.cast("string"))
+        message = sf.concat(sf.lit(f"{what}; it is "), display.cast("string"))
         # Spark moves conditions below joins, where they would meet rows that are not written; one
         # that is not deterministic stays. Of ``rand() < 0`` Spark knows the result, and drops it.
         never = sf.monotonically_increasing_id() < 0
@@ -88,23 +88,23 @@ def _conditions(
     """Each condition with its description."""
     from pyspark.sql import functions as sf
 
-    known = [one["name"] for one in fields]
-    for one in fields:
-        yield from _not_null([one], "")
-        metadata, column = one.get("metadata") or {}, sf.col(names.quoted(one["name"]))
+    known = [field["name"] for field in fields]
+    for field in fields:
+        yield from _not_null([field], "")
+        metadata, column = field.get("metadata") or {}, sf.col(names.quoted(field["name"]))
         if "delta.invariants" in metadata:
-            rule = invariant_of(one)
-            source = f"the invariant of the column {one['name']} (delta.invariants)"
+            rule = invariant_of(field)
+            source = f"the invariant of the column {field['name']} (delta.invariants)"
             holds = log_expressions.value(spark, rule, source, known)
-            yield f"it breaks the invariant {rule} of the column {one['name']}", holds
+            yield f"it breaks the invariant {rule} of the column {field['name']}", holds
         generated = metadata.get(log_expressions.GENERATED)
-        if generated is not None and one["name"] not in computed:
-            what = f"the generated column {one['name']} is not {generated}"
-            yield what, column.eqNullSafe(log_expressions.generated(spark, one, known))
+        if generated is not None and field["name"] not in computed:
+            what = f"the generated column {field['name']} is not {generated}"
+            yield what, column.eqNullSafe(log_expressions.generated(spark, field, known))
         limit = _LIMIT.fullmatch(str(metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")))
         if limit is not None:
             fits = sf.char_length(column) <= int(limit[1])
-            yield f"{one['name']} is longer than {limit[0]}", column.isNull() | fits
+            yield f"{field['name']} is longer than {limit[0]}", column.isNull() | fits
     for key, rule in sorted(target.properties.items()):
         if key.lower().startswith("delta.constraints."):
             holds = log_expressions.value(spark, rule, f"the CHECK constraint {key}", known)
@@ -117,13 +117,13 @@ def _not_null(fields: list[Json], above: str) -> Iterator[tuple[str, Column]]:
     """The conditions of columns, and of fields in their structs, which may not be null then."""
     from pyspark.sql import functions as sf
 
-    for one in fields:
-        path = above + names.quoted(one["name"])
-        if not one.get("nullable", True):
+    for field in fields:
+        path = above + names.quoted(field["name"])
+        if not field.get("nullable", True):
             what = f"{path.replace('`', '')} is null, which the table does not allow"
             yield what, sf.col(path).isNotNull()
-        if isinstance(one["type"], dict) and one["type"]["type"] == "struct":
-            yield from _not_null(one["type"]["fields"], f"{path}.")
+        if isinstance(field["type"], dict) and field["type"]["type"] == "struct":
+            yield from _not_null(field["type"]["fields"], f"{path}.")
 
 
 def _shows(type_: Any) -> bool:

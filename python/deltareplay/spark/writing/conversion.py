@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def converted(
-    spark: SparkSession, value: Column, given: Any, own: Any, name: str, *, code: str
+    spark: SparkSession, value: Column, source: Any, own: Any, name: str, *, code: str
 ) -> Column:
     """Return a value in another type; a part of it that does not fit fails the task.
 
@@ -24,7 +24,7 @@ def converted(
     Args:
         spark: The session.
         value: The value.
-        given: Its type.
+        source: Its type.
         own: The other type.
         name: The column, for messages.
         code: The code of errors.
@@ -35,67 +35,67 @@ def converted(
     """
     from pyspark.sql import functions as sf
 
-    given, own = nullable(given), nullable(own)
-    if given == own:
+    source, own = nullable(source), nullable(own)
+    if source == own:
         return value
-    if fits(given, own):
+    if fits(source, own):
         return value.cast(spark_type(own))
 
-    def inner(part: Column, one: Any, other: Any, step: str) -> Column:
-        return converted(spark, part, one, other, f"{name}.{step}", code=code)
+    def inner(part: Column, source_type: Any, other: Any, step: str) -> Column:
+        return converted(spark, part, source_type, other, f"{name}.{step}", code=code)
 
-    if isinstance(given, str) or isinstance(own, str) or given["type"] != own["type"]:
+    if isinstance(source, str) or isinstance(own, str) or source["type"] != own["type"]:
         if not isinstance(own, str):
-            raise _differs(given, own, name, code)
-        return _checked(spark, value, given, own, name)
+            raise _differs(source, own, name, code)
+        return _checked(spark, value, source, own, name)
     if own["type"] == "array":
-        parts = (given["elementType"], own["elementType"], "element")
+        parts = (source["elementType"], own["elementType"], "element")
         return sf.transform(value, lambda part: inner(part, *parts))
     if own["type"] == "map":
-        keys = (given["keyType"], own["keyType"], "key")
-        values = (given["valueType"], own["valueType"], "value")
+        keys = (source["keyType"], own["keyType"], "key")
+        values = (source["valueType"], own["valueType"], "value")
         if keys[0] != keys[1]:
             value = sf.transform_keys(value, lambda key, _: inner(key, *keys))
         if values[0] != values[1]:
             value = sf.transform_values(value, lambda _, part: inner(part, *values))
         return value
-    if len(given["fields"]) != len(own["fields"]):
-        raise _differs(given, own, name, code)
+    if len(source["fields"]) != len(own["fields"]):
+        raise _differs(source, own, name, code)
     fields = [
-        inner(value.getField(one["name"]), one["type"], other["type"], other["name"]).alias(
-            other["name"]
-        )
-        for one, other in zip(given["fields"], own["fields"], strict=True)
+        inner(
+            value.getField(source_field["name"]), source_field["type"], other["type"], other["name"]
+        ).alias(other["name"])
+        for source_field, other in zip(source["fields"], own["fields"], strict=True)
     ]
     return sf.when(value.isNotNull(), sf.struct(*fields))
 
 
-def _differs(given: Any, own: Any, name: str, code: str) -> InvalidArgumentError:
+def _differs(source: Any, own: Any, name: str, code: str) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"{name} is {spark_type(own).simpleString()} in the table, and the value is "
-        f"{spark_type(given).simpleString()}: give it the table's fields",
+        f"{spark_type(source).simpleString()}: give it the table's fields",
         code=code,
     )
 
 
-def _checked(spark: SparkSession, value: Column, given: Any, own: str, name: str) -> Column:
+def _checked(spark: SparkSession, value: Column, source: Any, own: str, name: str) -> Column:
     from pyspark.sql import functions as sf
 
     type_ = spark_type(own)
-    _check_policy(spark, given, own, name)
+    _check_policy(spark, source, own, name)
     cast = value.try_cast(type_)
-    shown = sf.coalesce(value.try_cast("string"), sf.lit("a value"))
+    display = sf.coalesce(value.try_cast("string"), sf.lit("a value"))
     what = f" cannot be stored in {name}, which is {type_.simpleString()}"
-    fails = constraints.failure(sf.concat(shown, sf.lit(what))).cast(type_)
+    fails = constraints.failure(sf.concat(display, sf.lit(what))).cast(type_)
     return sf.when(value.isNull() | cast.isNotNull(), cast).otherwise(fails)
 
 
-def _check_policy(spark: SparkSession, given: Any, own: str, name: str) -> None:
+def _check_policy(spark: SparkSession, source: Any, own: str, name: str) -> None:
     """Refuse a cast that the session's policy of assignment forbids, or wants otherwise."""
     policy = settings.store_assignment(spark)
-    if policy == "ANSI" or (policy == "STRICT" and _is_up_cast(given, own)):
+    if policy == "ANSI" or (policy == "STRICT" and _is_up_cast(source, own)):
         return
-    types = f"{spark_type(given).simpleString()} to {spark_type(own).simpleString()}"
+    types = f"{spark_type(source).simpleString()} to {spark_type(own).simpleString()}"
     setting = settings.STORE_ASSIGNMENT
     if policy == "STRICT":
         raise InvalidArgumentError(
@@ -116,13 +116,13 @@ _NUMBERS = ("byte", "short", "integer", "long", "float", "double")
 _WHOLE = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 
 
-def _is_up_cast(given: Any, own: str) -> bool:
+def _is_up_cast(source: Any, own: str) -> bool:
     """Whether a cast loses nothing, by Spark's rules (``Cast.canUpCast``)."""
-    if not isinstance(given, str):
+    if not isinstance(source, str):
         return False
-    if given in _NUMBERS and own in _NUMBERS:
-        return _NUMBERS.index(given) <= _NUMBERS.index(own)
-    if given in _WHOLE:
-        given = f"decimal({_WHOLE[given]},0)"
-    dates = given == "date" and own in ("timestamp", "timestamp_ntz")
-    return dates or (own == "string" and given != "binary") or fits(given, own)
+    if source in _NUMBERS and own in _NUMBERS:
+        return _NUMBERS.index(source) <= _NUMBERS.index(own)
+    if source in _WHOLE:
+        source = f"decimal({_WHOLE[source]},0)"
+    dates = source == "date" and own in ("timestamp", "timestamp_ntz")
+    return dates or (own == "string" and source != "binary") or fits(source, own)

@@ -31,16 +31,16 @@ def merged(settings: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str
         UnsupportedFeatureError: ``spark.setting``: a setting asks for a feature that cannot be
             written.
     """
-    given = {name.lower(): value for name, value in own.items()}
+    properties = {name.lower(): value for name, value in own.items()}
     defaults: dict[str, str] = {}
     for setting, value in sorted(settings.items()):
         name = f"delta.{setting.removeprefix(DEFAULT_PROPERTY)}"
-        if name.lower() not in given and _is_property(setting, name, value):
+        if name.lower() not in properties and _is_property(setting, name, value):
             defaults[name] = value
-    ignored = {name.lower(): value for name, value in defaults.items()} | given
+    ignored = {name.lower(): value for name, value in defaults.items()} | properties
     if ignored.get(_IGNORED.lower(), "false").lower() == "true":
         defaults = {name: value for name, value in defaults.items() if not _asks_protocol(name)}
-        if _IGNORED.lower() not in given:
+        if _IGNORED.lower() not in properties:
             defaults[_IGNORED] = "true"
     return {**defaults, **own}
 

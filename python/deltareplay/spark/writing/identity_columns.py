@@ -32,16 +32,16 @@ _ROW_BITS = 33
 _TASK_BITS = 8
 
 
-def is_identity(one: Json) -> bool:
+def is_identity(field: Json) -> bool:
     """Whether the table itself gives the values of a column."""
-    return any(key.startswith(_PREFIX) for key in one.get("metadata") or {})
+    return any(key.startswith(_PREFIX) for key in field.get("metadata") or {})
 
 
-def value(one: Json) -> Column:
+def value(field: Json) -> Column:
     """The value of the column in a new row."""
     from pyspark.sql import functions as sf
 
-    metadata = one["metadata"]
+    metadata = field["metadata"]
     step = int(metadata.get("delta.identity.step", 1))
     mark = metadata.get(_MARK)
     first = int(metadata.get("delta.identity.start", 1)) if mark is None else int(mark) + step
@@ -50,20 +50,20 @@ def value(one: Json) -> Column:
     row = number.bitwiseAND(sf.lit((1 << _ROW_BITS) - 1))
     above = sf.shiftleft(sf.shiftright(task, _TASK_BITS), _ROW_BITS + _TASK_BITS)
     beside = task.bitwiseAND(sf.lit((1 << _TASK_BITS) - 1))
-    place = above.bitwiseOR(sf.shiftleft(row, _TASK_BITS)).bitwiseOR(beside)
-    return place * sf.lit(step).cast("bigint") + sf.lit(first).cast("bigint")
+    position = above.bitwiseOR(sf.shiftleft(row, _TASK_BITS)).bitwiseOR(beside)
+    return position * sf.lit(step).cast("bigint") + sf.lit(first).cast("bigint")
 
 
-def farthest(one: Json, stored: str) -> Column:
+def farthest(field: Json, stored: str) -> Column:
     """The value of the column that is farthest from its start, of rows.
 
     Args:
-        one: The column.
+        field: The column.
         stored: Its name in the rows.
     """
     from pyspark.sql import functions as sf
 
-    step = int(one["metadata"].get("delta.identity.step", 1))
+    step = int(field["metadata"].get("delta.identity.step", 1))
     return (sf.max if step > 0 else sf.min)(sf.col(names.quoted(stored)))
 
 
@@ -76,19 +76,19 @@ def set_marks(transaction: Transaction, target: TargetTable, marks: Mapping[str,
         marks: The farthest value, by the name of the column.
     """
     known = json.loads(target.metadata.schema_string)["fields"]
-    fields = [_marked(one, marks.get(one["name"])) for one in known]
+    fields = [_marked(field, marks.get(field["name"])) for field in known]
     if fields != known:
         transaction.set_metadata(replace(target.metadata, schema_string=struct(fields)))
 
 
-def _marked(one: Json, mark: int | None) -> Json:
+def _marked(field: Json, mark: int | None) -> Json:
     if mark is None:
-        return one
-    metadata = one["metadata"]
+        return field
+    metadata = field["metadata"]
     known, step = metadata.get(_MARK), int(metadata.get("delta.identity.step", 1))
     if known is not None and (mark - int(known)) * step <= 0:
-        return one  # only rows that were there before
-    return {**one, "metadata": {**metadata, _MARK: mark}}
+        return field  # only rows that were there before
+    return {**field, "metadata": {**metadata, _MARK: mark}}
 
 
 def refuse_given(df: DataFrame, target: TargetTable) -> None:
@@ -97,21 +97,21 @@ def refuse_given(df: DataFrame, target: TargetTable) -> None:
     Raises:
         InvalidArgumentError: ``write.identity``.
     """
-    given = {name.lower() for name in df.columns}
-    for one in target.written_fields:
-        if one["name"].lower() in given:
-            refuse(one)
+    names = {name.lower() for name in df.columns}
+    for field in target.written_fields:
+        if field["name"].lower() in names:
+            refuse(field)
 
 
-def refuse(one: Json) -> None:
+def refuse(field: Json) -> None:
     """Refuses values for a column that only the table itself counts.
 
     Raises:
         InvalidArgumentError: ``write.identity``.
     """
-    explicit = (one.get("metadata") or {}).get("delta.identity.allowExplicitInsert")
-    if is_identity(one) and not explicit:
+    explicit = (field.get("metadata") or {}).get("delta.identity.allowExplicitInsert")
+    if is_identity(field) and not explicit:
         raise InvalidArgumentError(
-            f"{one['name']} is GENERATED ALWAYS AS IDENTITY: its values cannot be set",
+            f"{field['name']} is GENERATED ALWAYS AS IDENTITY: its values cannot be set",
             code="write.identity",
         )

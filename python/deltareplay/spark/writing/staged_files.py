@@ -115,7 +115,7 @@ class Staged:
         rows = capabilities.in_own_session(rows, settings)
         counted = outgoing.counted
         farthest = [
-            identity_columns.farthest(one, name).alias(name) for name, one in counted.items()
+            identity_columns.farthest(field, name).alias(name) for name, field in counted.items()
         ]
         rows = rows.observe(written, sf.count(sf.lit(1)).alias("rows"), *farthest)
         writer = rows.write.format("parquet").mode("append").option("compression", codec.lower())
@@ -129,7 +129,7 @@ class Staged:
                 raise
             raise broken from error
         observed = written.get
-        marks = {one["name"]: observed[name] for name, one in counted.items()}
+        marks = {field["name"]: observed[name] for name, field in counted.items()}
         marks = {name: mark for name, mark in marks.items() if mark is not None}
         files = self._files(outgoing.partitions, marks)
         self._check_rows(files, observed["rows"])
@@ -137,13 +137,13 @@ class Staged:
 
     def _is_optimized(self) -> bool:
         """Whether rows are shuffled before they are written: the session's word, or the table's."""
-        asked = delta_settings.optimizes_writes(self._spark)
-        if asked is not None:
-            return asked
-        wanted = {key.lower(): value.lower() for key, value in self._target.properties.items()}
+        optimizes = delta_settings.optimizes_writes(self._spark)
+        if optimizes is not None:
+            return optimizes
+        properties = {key.lower(): value.lower() for key, value in self._target.properties.items()}
         return "true" in (
-            wanted.get("delta.autooptimize"),
-            wanted.get("delta.autooptimize.optimizewrite"),
+            properties.get("delta.autooptimize"),
+            properties.get("delta.autooptimize.optimizewrite"),
         )
 
     def _check_rows(self, files: StagedFiles, written: int) -> None:
@@ -152,30 +152,30 @@ class Staged:
         An attempt that moved its files and was then lost is repeated. If the second attempt has
         other rows, because the source is not deterministic, files of the first one may stay.
         """
-        found = self.metrics(files.adds)["numOutputRows"] + files.changed_rows
-        if found != written:
+        num_rows = self.metrics(files.adds)["numOutputRows"] + files.changed_rows
+        if num_rows != written:
             raise StorageError(
                 f"Spark's tasks committed {written} rows, but the files in "
-                f"{self._directory.name} have {found}: a repeated attempt has left some there, or "
-                "lost some. Nothing was committed; write again",
+                f"{self._directory.name} have {num_rows}: a repeated attempt has left some "
+                "there, or lost some. Nothing was committed; write again",
                 code="write.uncommitted_files",
             )
 
     def _files(self, partitions: Sequence[str], marks: Mapping[str, int]) -> StagedFiles:
-        found = _native.staged_statistics(
+        files = _native.staged_statistics(
             self._target.table._native, self._directory.name, self._target.facts
         )
         adds, changes, changed = [], [], 0
-        for one in found:
-            row: dict[str, Any] = dict(zip(_LISTED, one, strict=True))
+        for file in files:
+            row: dict[str, Any] = dict(zip(_LISTED, file, strict=True))
             count = json.loads(row["stats"])["numRecords"]
             if count == 0:
                 continue
             directories = row["path"].split("/")[1 : 1 + len(partitions)]
-            values = [tuple(map(unquote, one.split("=", 1))) for one in directories]
+            values = [tuple(map(unquote, directory.split("=", 1))) for directory in directories]
             known = [(key, _DIRECTORIES.get(value, value)) for key, value in values]
             is_change = dict(known).get(hidden_columns.IS_CHANGE) == "true"
-            known = [one for one in known if one[0] != hidden_columns.IS_CHANGE]
+            known = [value for value in known if value[0] != hidden_columns.IS_CHANGE]
             if is_change:
                 changes.append({**row, "partitionValues": known})
                 changed += count
@@ -196,30 +196,30 @@ class Staged:
         if not changes:
             return []
         moved = {}
-        for one in changes:
-            _, _, *directories, file = one["path"].split("/")
+        for change in changes:
+            _, _, *directories, file = change["path"].split("/")
             file = "cdc-" + file.removeprefix("part-")
-            moved[one["path"]] = "/".join(["_change_data", *directories, file])
+            moved[change["path"]] = "/".join(["_change_data", *directories, file])
         self._changes = list(moved.values())  # some are there even if not all can be moved
         _native.move_staged(self._target.table._native, list(moved.items()))
         return [
             {
-                "path": quote(moved[one["path"]], safe=SAFE),
-                "size": one["size"],
-                "partition_values": dict(one["partitionValues"]),
+                "path": quote(moved[change["path"]], safe=SAFE),
+                "size": change["size"],
+                "partition_values": dict(change["partitionValues"]),
             }
-            for one in changes
+            for change in changes
         ]
 
     @staticmethod
     def metrics(written: pa.Table) -> dict[str, int]:
         """The metrics of the write."""
         added = written.to_pylist()
-        rows = sum(json.loads(one["stats"])["numRecords"] for one in added)
+        rows = sum(json.loads(file["stats"])["numRecords"] for file in added)
         return {
             "numFiles": written.num_rows,
             "numOutputRows": rows,
-            "numOutputBytes": sum(one["size"] for one in added),
+            "numOutputBytes": sum(file["size"] for file in added),
         }
 
     def discard(self) -> None:

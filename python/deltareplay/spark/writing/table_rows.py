@@ -56,7 +56,7 @@ class Outgoing:
         """
         identity_columns.refuse_given(df, target)
         rows = table_rows(df, target, replace_where=replace_where)
-        return cls.as_stored(rows, target, given=df.columns)
+        return cls.as_stored(rows, target, source=df.columns)
 
     @classmethod
     def as_stored(
@@ -64,7 +64,7 @@ class Outgoing:
         rows: DataFrame,
         target: TargetTable,
         beside: Mapping[str, str] | None = None,
-        given: Collection[str] = (),
+        source: Collection[str] = (),
     ) -> Outgoing:
         """Rows with the table's columns and types, checked, under the names of the data files.
 
@@ -72,27 +72,27 @@ class Outgoing:
             rows: The rows; with ``names.CHANGE`` if some belong to the change data feed.
             target: The table.
             beside: More columns of the files, and their names in the rows.
-            given: The columns whose values do not come from the table.
+            source: The columns whose values do not come from the table.
         """
         from pyspark.sql import functions as sf
 
         mode = target.properties.get("delta.columnMapping.mode", "none").lower()
-        partitions = {one.lower() for one in target.partition_columns}
+        partitions = {column.lower() for column in target.partition_columns}
         columns, texts, counted = [], {}, {}
-        known = {name.lower() for name in given}
-        for one in target.written_fields:
-            name = _physical(one, mode)
-            column = sf.col(names.quoted(one["name"]))
-            if identity_columns.is_identity(one) and one["name"].lower() not in known:
-                counted[name] = one
-            if one["name"].lower() in partitions:
-                texts[one["name"].lower()] = name
-                columns.append(_text(column, one).alias(name))
+        known = {name.lower() for name in source}
+        for field in target.written_fields:
+            name = _physical(field, mode)
+            column = sf.col(names.quoted(field["name"]))
+            if identity_columns.is_identity(field) and field["name"].lower() not in known:
+                counted[name] = field
+            if field["name"].lower() in partitions:
+                texts[field["name"].lower()] = name
+                columns.append(_text(column, field).alias(name))
             else:
-                if mode != "none" and not isinstance(one["type"], str):
-                    column = column.cast(spark_type(_in_files(one["type"], mode)))
-                columns.append(column.alias(name, metadata=_ids(one, mode)))
-        ordered = tuple(texts[one.lower()] for one in target.partition_columns)
+                if mode != "none" and not isinstance(field["type"], str):
+                    column = column.cast(spark_type(_in_files(field["type"], mode)))
+                columns.append(column.alias(name, metadata=_ids(field, mode)))
+        ordered = tuple(texts[column.lower()] for column in target.partition_columns)
         if len(ordered) == len(columns):
             raise InvalidArgumentError(
                 "all columns of the table are partition columns: Spark writes no such files",
@@ -137,12 +137,12 @@ def _without_void(df: DataFrame, target: TargetTable) -> DataFrame:
     void = set(map(str.lower, target.void_columns))
     if not void:
         return df
-    dropped = [one for one in fields_of(df.schema) if one["name"].lower() in void]
-    for one in dropped:
-        if one["type"] != "void":
-            type_ = spark_type(one["type"]).simpleString()
-            raise untyped(one["name"], type_, WRITING, "write.columns")
-    return df.drop(*(one["name"] for one in dropped))
+    dropped = [field for field in fields_of(df.schema) if field["name"].lower() in void]
+    for field in dropped:
+        if field["type"] != "void":
+            type_ = spark_type(field["type"]).simpleString()
+            raise untyped(field["name"], type_, WRITING, "write.columns")
+    return df.drop(*(field["name"] for field in dropped))
 
 
 def _logical(
@@ -151,27 +151,27 @@ def _logical(
     """The rows with the table's columns and types, and which columns were generated here."""
     from pyspark.sql import functions as sf
 
-    given = _given(df.drop(*beside), fields)
+    source = _given(df.drop(*beside), fields)
     columns, generated = [], []
-    for one in fields:
-        name, metadata = one["name"], one.get("metadata") or {}
-        found = given.get(name.lower())
-        if found is not None:
-            value = _fitted(sf.col(names.quoted(found["name"])), found, one)
+    for field in fields:
+        name, metadata = field["name"], field.get("metadata") or {}
+        source_field = source.get(name.lower())
+        if source_field is not None:
+            value = _fitted(sf.col(names.quoted(source_field["name"])), source_field, field)
             columns.append(_padded(value, metadata).alias(name))
         elif "delta.generationExpression" in metadata:
-            generated.append(one)
+            generated.append(field)
         else:
-            columns.append(default(df.sparkSession, one).alias(name))
+            columns.append(default(df.sparkSession, field).alias(name))
     rows = df.select(*columns, *beside)
-    known = [one["name"] for one in fields]
-    for one in generated:
-        value = log_expressions.generated(df.sparkSession, one, known)
-        rows = rows.withColumn(one["name"], value)
-    return rows, [one["name"] for one in generated]
+    known = [field["name"] for field in fields]
+    for field in generated:
+        value = log_expressions.generated(df.sparkSession, field, known)
+        rows = rows.withColumn(field["name"], value)
+    return rows, [field["name"] for field in generated]
 
 
-def default(spark: SparkSession, one: Json) -> Column:
+def default(spark: SparkSession, field: Json) -> Column:
     """The value of a column that rows lack.
 
     Raises:
@@ -179,10 +179,10 @@ def default(spark: SparkSession, one: Json) -> Column:
     """
     from pyspark.sql import functions as sf
 
-    if identity_columns.is_identity(one):
-        return identity_columns.value(one)
-    value = sf.expr(log_expressions.default(spark, one))
-    return value.cast(spark_type(one["type"]))
+    if identity_columns.is_identity(field):
+        return identity_columns.value(field)
+    value = sf.expr(log_expressions.default(spark, field))
+    return value.cast(spark_type(field["type"]))
 
 
 def _padded(value: Column, metadata: Json) -> Column:
@@ -212,39 +212,39 @@ def check_types(schema: StructType, target: TargetTable) -> None:
 
 
 def _given(df: DataFrame, fields: list[Json]) -> dict[str, Json]:
-    given: dict[str, Json] = {}
-    for one in fields_of(df.schema):
-        if one["name"].lower() in given:
+    sources: dict[str, Json] = {}
+    for field in fields_of(df.schema):
+        if field["name"].lower() in sources:
             raise InvalidArgumentError(
-                f"the rows have two columns {one['name']}: give one of them another name",
+                f"the rows have two columns {field['name']}: give one of them another name",
                 code="write.columns",
             )
-        refuse_collation(one)
-        given[one["name"].lower()] = one
-    unknown = sorted(set(given) - {one["name"].lower() for one in fields})
+        refuse_collation(field)
+        sources[field["name"].lower()] = field
+    unknown = sorted(set(sources) - {field["name"].lower() for field in fields})
     if unknown:
         raise InvalidArgumentError(
             f"the table has no column {', '.join(unknown)}: leave it out, or add it by {WRITING}",
             code="write.columns",
         )
-    return given
+    return sources
 
 
-def _fitted(column: Column, found: Json, wanted: Json) -> Column:
-    own, other = nullable(wanted["type"]), nullable(found["type"])
+def _fitted(column: Column, source: Json, target: Json) -> Column:
+    own, other = nullable(target["type"]), nullable(source["type"])
     if own == other:
         return column
-    column = arranged(column, found, wanted, code="write.columns", partial=True, evolve=WRITING)
-    _check_fits(found, wanted)
+    column = arranged(column, source, target, code="write.columns", partial=True, evolve=WRITING)
+    _check_fits(source, target)
     return column.cast(spark_type(own))
 
 
-def _check_fits(found: Json, wanted: Json) -> None:
-    own = nullable(wanted["type"])
-    other = arranged_type(nullable(found["type"]), own)
+def _check_fits(source: Json, target: Json) -> None:
+    own = nullable(target["type"])
+    other = arranged_type(nullable(source["type"]), own)
     if not fits(other, own):
         raise InvalidArgumentError(
-            f"the column {wanted['name']} is {spark_type(own).simpleString()} in the table, and "
+            f"the column {target['name']} is {spark_type(own).simpleString()} in the table, and "
             f"{spark_type(other).simpleString()} in the rows: cast it",
             code="write.columns",
         )
@@ -253,8 +253,8 @@ def _check_fits(found: Json, wanted: Json) -> None:
 def assigned(
     spark: SparkSession,
     column: Column,
-    found: Json,
-    wanted: Json,
+    source: Json,
+    target: Json,
     *,
     partial: bool,
     evolve: str | None,
@@ -264,35 +264,35 @@ def assigned(
     Args:
         spark: The session.
         column: The value.
-        found: The field of the value.
-        wanted: The field of the table.
+        source: The field of the value.
+        target: The field of the table.
         partial: Whether fields of structs may be missing.
         evolve: How the statement lets the schema evolve; None if it has no such way.
 
     Raises:
         InvalidArgumentError: As by ``arranged`` and ``converted``.
     """
-    own, other = nullable(wanted["type"]), nullable(found["type"])
-    if is_collated(found):
+    own, other = nullable(target["type"]), nullable(source["type"])
+    if is_collated(source):
         column = column.cast(spark_type(other))
     if own == other:
         return column
     code = "statement.column"
-    column = arranged(column, found, wanted, code=code, partial=partial, evolve=evolve)
-    return converted(spark, column, arranged_type(other, own), own, wanted["name"], code=code)
+    column = arranged(column, source, target, code=code, partial=partial, evolve=evolve)
+    return converted(spark, column, arranged_type(other, own), own, target["name"], code=code)
 
 
-def _text(column: Column, one: Json) -> Column:
+def _text(column: Column, field: Json) -> Column:
     """A partition value as the log has it.
 
     Source: Delta protocol, "Partition Value Serialization".
     """
     from pyspark.sql import functions as sf
 
-    type_ = one["type"]
+    type_ = field["type"]
     if type_ == "binary" or not isinstance(type_, str):
         raise UnsupportedFeatureError(
-            f"the partition column {one['name']} has a type whose values cannot be written as "
+            f"the partition column {field['name']} has a type whose values cannot be written as "
             "text: write this table with Delta's own writer",
             code="write.feature",
         )
@@ -312,18 +312,18 @@ def _text(column: Column, one: Json) -> Column:
     return sf.concat(sf.translate(clock, " ", "T"), sf.lit("."), digits, sf.lit("Z"))
 
 
-def _physical(one: Json, mode: str) -> str:
-    name: str = one["name"]
-    metadata = one.get("metadata") or {}
+def _physical(field: Json, mode: str) -> str:
+    name: str = field["name"]
+    metadata = field.get("metadata") or {}
     if mode == "none":
         return name
     return str(metadata.get("delta.columnMapping.physicalName", name))
 
 
-def _ids(one: Json, mode: str) -> Json:
+def _ids(field: Json, mode: str) -> Json:
     """The metadata from which Spark's Parquet writer takes a field's id."""
-    found = (one.get("metadata") or {}).get("delta.columnMapping.id")
-    return {} if mode == "none" or found is None else {"parquet.field.id": found}
+    column_id = (field.get("metadata") or {}).get("delta.columnMapping.id")
+    return {} if mode == "none" or column_id is None else {"parquet.field.id": column_id}
 
 
 def _in_files(type_: Any, mode: str) -> Any:
@@ -333,12 +333,12 @@ def _in_files(type_: Any, mode: str) -> Any:
     if type_["type"] == "struct":
         fields = [
             {
-                "name": _physical(one, mode),
-                "type": _in_files(one["type"], mode),
+                "name": _physical(field, mode),
+                "type": _in_files(field["type"], mode),
                 "nullable": True,
-                "metadata": _ids(one, mode),
+                "metadata": _ids(field, mode),
             }
-            for one in type_["fields"]
+            for field in type_["fields"]
         ]
         return {"type": "struct", "fields": fields}
     inner = ("elementType",) if type_["type"] == "array" else ("keyType", "valueType")

@@ -50,7 +50,7 @@ class TargetTable:
     @classmethod
     def new(
         cls,
-        place: Place,
+        location: Place,
         schema: StructType,
         partition_by: Sequence[str],
         properties: Mapping[str, str],
@@ -65,29 +65,29 @@ class TargetTable:
         """
         partitions = partitions_among(schema.fieldNames(), partition_by)
         columns = struct([new_field(field) for field in fields_of(schema)])
-        wanted = place.properties(columns, partitions, properties)
-        metadata, facts = _native.new_table(columns, partitions, wanted)
-        made = cls(place.table, None, Metadata._of_json(metadata), Protocol(*facts))
-        made.refuse_void()
-        return made
+        requested = location.properties(columns, partitions, properties)
+        metadata, facts = _native.new_table(columns, partitions, requested)
+        created = cls(location.table, None, Metadata._of_json(metadata), Protocol(*facts))
+        created.refuse_void()
+        return created
 
     def with_columns(self, schema: StructType) -> TargetTable:
         """The table with the columns, and fields of structs, of some rows that it lacks.
 
         A table that widens types gets the wider ones of the rows.
         """
-        given = [new_field(field) for field in fields_of(schema)]
-        found = _native.with_columns(self.metadata._json(), struct(given))
-        if found is None:
+        new_fields = [new_field(field) for field in fields_of(schema)]
+        merged = _native.with_columns(self.metadata._json(), struct(new_fields))
+        if merged is None:
             return self
-        return self._with_metadata(found)
+        return self._with_metadata(merged)
 
     def _with_metadata(self, body: str) -> TargetTable:
         metadata = Metadata._of_json(body)
         protocol = self.protocol.upgrade_for(metadata)
-        made = replace(self, metadata=metadata, protocol=protocol, adds_columns=True)
-        made.refuse_void()
-        return made
+        changed = replace(self, metadata=metadata, protocol=protocol, adds_columns=True)
+        changed.refuse_void()
+        return changed
 
     def with_new_columns(
         self, schema: StructType, partition_by: Sequence[str] | None
@@ -122,9 +122,9 @@ class TargetTable:
     @property
     def fields(self) -> list[Json]:
         """The columns, as the JSON of Spark's fields."""
-        found: list[Json] = stored(json.loads(self.metadata.schema_string))["fields"]
-        column_metadata.check(found)
-        return found
+        fields: list[Json] = stored(json.loads(self.metadata.schema_string))["fields"]
+        column_metadata.check(fields)
+        return fields
 
     @property
     def written_fields(self) -> list[Json]:
@@ -134,12 +134,12 @@ class TargetTable:
     @property
     def void_columns(self) -> list[str]:
         """The names of the columns that hold nothing but nulls, and are in no file."""
-        return [one["name"] for one in self.fields if one["type"] == "void"]
+        return [field["name"] for field in self.fields if field["type"] == "void"]
 
     @property
     def written_names(self) -> list[str]:
         """Their names."""
-        return [one["name"] for one in self.written_fields]
+        return [field["name"] for field in self.written_fields]
 
     @property
     def partition_columns(self) -> list[str]:
@@ -200,11 +200,11 @@ class TargetTable:
             UnsupportedFeatureError: The table has such a feature.
         """
         own = list(self.partition_columns)
-        asked = own if partition_by is None else list(partition_by)
-        if [one.lower() for one in asked] != [one.lower() for one in own]:
+        requested = own if partition_by is None else list(partition_by)
+        if [column.lower() for column in requested] != [column.lower() for column in own]:
             raise InvalidArgumentError(
-                f"the table is partitioned by {own}, not by {asked}: leave partition_columns out, "
-                "or write another table",
+                f"the table is partitioned by {own}, not by {requested}: leave partition_columns "
+                "out, or write another table",
                 code="write.partitions",
             )
         self.check_features()
@@ -258,7 +258,9 @@ def check_writable(protocol: Protocol) -> None:
         UnsupportedFeatureError: ``write.feature``.
     """
     features = set(protocol.writer_features or ())
-    named = sorted(one for one in features if one.startswith(("iceberg", "materialize")))
+    named = sorted(
+        feature for feature in features if feature.startswith(("iceberg", "materialize"))
+    )
     if named:
         raise UnsupportedFeatureError(
             f"the table has {', '.join(named)}, which requires more in its files than "
@@ -276,15 +278,15 @@ def partitions_among(columns: Sequence[str], partition_by: Sequence[str]) -> lis
     >>> partitions_among(["id", "day"], ["DAY"])
     ['day']
     """
-    names = {one.lower(): one for one in columns}
-    lacking = [one for one in partition_by if one.lower() not in names]
+    names = {column.lower(): column for column in columns}
+    lacking = [name for name in partition_by if name.lower() not in names]
     if lacking:
         raise InvalidArgumentError(
             f"there is no column {', '.join(lacking)} to partition the table by: the columns are "
             f"{', '.join(names.values())}; name other partition columns, or none",
             code="transaction.partition_columns",
         )
-    return [names[one.lower()] for one in partition_by]
+    return [names[name.lower()] for name in partition_by]
 
 
 def _untyped(what: str, name: str) -> InvalidArgumentError:
@@ -332,7 +334,11 @@ _NOTES = (
 
 def _with_values(fields: list[Json]) -> list[Json]:
     """The fields that are not void, without those parts of structs that are."""
-    return [{**one, "type": _type_in_files(one["type"])} for one in fields if one["type"] != "void"]
+    return [
+        {**field, "type": _type_in_files(field["type"])}
+        for field in fields
+        if field["type"] != "void"
+    ]
 
 
 def _type_in_files(type_: Any) -> Any:
@@ -344,7 +350,7 @@ def _type_in_files(type_: Any) -> Any:
     return {**type_, **{key: _type_in_files(type_[key]) for key in inner}}
 
 
-def new_field(given: Json) -> Json:
+def new_field(source_field: Json) -> Json:
     """Return the column of a new table for a column of rows: nullable, with its metadata.
 
     Comments, lengths of strings and the keys of users stay, also inside of structs.
@@ -352,19 +358,19 @@ def new_field(given: Json) -> Json:
     Raises:
         UnsupportedFeatureError: ``spark.collation``: the column has a collation.
     """
-    metadata = given.get("metadata") or {}
-    refuse_collation(given)
+    metadata = source_field.get("metadata") or {}
+    refuse_collation(source_field)
     kept = {key: value for key, value in metadata.items() if not key.startswith(_NOTES)}
-    return field(given["name"], nullable(given["type"], new_field), kept)
+    return field(source_field["name"], nullable(source_field["type"], new_field), kept)
 
 
-def refuse_collation(given: Json) -> None:
+def refuse_collation(field: Json) -> None:
     """Refuse a column, or a part of one, whose strings have a collation.
 
     Raises:
         UnsupportedFeatureError: ``spark.collation``.
     """
-    name = _collated(given)
+    name = _collated(field)
     if name is not None:
         raise UnsupportedFeatureError(
             f"the column {name} has a collation, and Delta tables with collations are not written "
@@ -373,16 +379,16 @@ def refuse_collation(given: Json) -> None:
         )
 
 
-def is_collated(given: Json) -> bool:
+def is_collated(field: Json) -> bool:
     """Return whether a column, or a part of one, has a collation."""
-    return _collated(given) is not None
+    return _collated(field) is not None
 
 
-def _collated(given: Json) -> str | None:
+def _collated(data_type: Json) -> str | None:
     """The name of a field that has a collation; None if there is none."""
-    if "__COLLATIONS" in (given.get("metadata") or {}):
-        return str(given["name"])
-    type_ = given["type"]
+    if "__COLLATIONS" in (data_type.get("metadata") or {}):
+        return str(data_type["name"])
+    type_ = data_type["type"]
     if not isinstance(type_, dict):
         return None
     parts = type_.get("fields")
@@ -391,4 +397,4 @@ def _collated(given: Json) -> str | None:
         parts = [{"name": "", "type": type_[key]} for key in keys if key in type_]
     names = (_collated(part) for part in parts)
     inner = next((name for name in names if name is not None), None)
-    return None if inner is None else f"{given['name']}.{inner}".strip(".")
+    return None if inner is None else f"{data_type['name']}.{inner}".strip(".")

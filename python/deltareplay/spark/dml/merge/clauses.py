@@ -57,8 +57,10 @@ def check(clauses: Sequence[Clause]) -> None:
         raise InvalidArgumentError(
             "a merge needs a clause that says what becomes of the rows", code="rows.merge"
         )
-    for at, one in enumerate(clauses):
-        if one.condition is None and any(later.when == one.when for later in clauses[at + 1 :]):
+    for at, clause in enumerate(clauses):
+        if clause.condition is None and any(
+            later.when == clause.when for later in clauses[at + 1 :]
+        ):
             raise InvalidArgumentError(
                 "only the last of the clauses of a kind may have no condition", code="rows.merge"
             )
@@ -66,7 +68,7 @@ def check(clauses: Sequence[Clause]) -> None:
 
 def takes_several(clauses: Sequence[Clause]) -> bool:
     """Whether several rows of the source may match one of the table: nothing depends on which."""
-    matched = [one for one in clauses if one.when == "matched"]
+    matched = [clause for clause in clauses if clause.when == "matched"]
     if not matched:
         return True
     return (
@@ -100,18 +102,18 @@ class Sides:
         from pyspark.sql import functions as sf
 
         columns = {
-            copy: sf.col(change_data.of(self.target, one["name"])) for one, copy in self.known
+            copy: sf.col(change_data.of(self.target, field["name"])) for field, copy in self.known
         }
         return joined.withColumns(columns)
 
-    def old(self, one: Json) -> Column:
+    def old(self, field: Json) -> Column:
         """A column before the merge, with the fields and the type that it has after it."""
         from pyspark.sql import functions as sf
 
         for known, copy in self.known:
-            if known["name"] == one["name"]:
-                return widened(sf.col(copy), known, one)
-        return sf.lit(None).cast(spark_type(one["type"]))
+            if known["name"] == field["name"]:
+                return widened(sf.col(copy), known, field)
+        return sf.lit(None).cast(spark_type(field["type"]))
 
     def seen(self, rows: DataFrame, when: When) -> DataFrame:
         """Joined rows with the columns that clauses of a kind see, and those of this package.
@@ -124,15 +126,15 @@ class Sides:
         if when == "matched" or alias is None:
             return rows
         pairs = self.source if when == "not_matched" else self.known
-        shown = [sf.col(copy).alias(one["name"]) for one, copy in pairs]
+        columns = [sf.col(copy).alias(field["name"]) for field, copy in pairs]
         kept = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
-        return rows.select(*shown, *kept).alias(alias)
+        return rows.select(*columns, *kept).alias(alias)
 
     def _seen_names(self, when: When) -> list[str]:
         pairs = [] if when == "not_matched" else list(self.known)
         if when != "not_matched_by_source":
             pairs += self.source
-        return [one["name"] for one, _ in pairs]
+        return [field["name"] for field, _ in pairs]
 
     def assignments(self, spark: SparkSession, clause: Clause, *, evolves: bool) -> Assignments:
         """What a clause sets.
@@ -146,42 +148,42 @@ class Sides:
         if clause.values is not None:
             seen = self._seen_names(clause.when)
             return Assignments.of(spark, clause.values, self.fields, seen)
-        given = {other["name"].lower(): (other, copy) for other, copy in self.source}
+        sources = {other["name"].lower(): (other, copy) for other, copy in self.source}
         values: dict[tuple[str, ...], Column] = {}
-        for one in self.fields:
-            other, copy = given.get(one["name"].lower(), (None, ""))
+        for field in self.fields:
+            other, copy = sources.get(field["name"].lower(), (None, ""))
             if other is not None:
-                identity_columns.refuse(one)
+                identity_columns.refuse(field)
                 value = sf.col(copy)
                 if evolves and clause.then == change_data.UPDATE:
-                    value = _over(value, other["type"], self.old(one), one["type"])
-                values[(one["name"],)] = value
-            elif not evolves and not _computed(one):
+                    value = _over(value, other["type"], self.old(field), field["type"])
+                values[(field["name"],)] = value
+            elif not evolves and not _computed(field):
                 raise InvalidArgumentError(
-                    f"the source has no column {one['name']}, which a clause for all columns "
+                    f"the source has no column {field['name']}, which a clause for all columns "
                     f"sets: name the columns, or let the schema evolve, by {MERGING}",
                     code="statement.column",
                 )
         return Assignments(values)
 
 
-def _over(value: Column, found: Any, old: Column, wanted: Any) -> Column:
+def _over(value: Column, source: Any, old: Column, target: Any) -> Column:
     """A value of a struct with the fields that it lacks from the old one; other values as they are.
 
     Null where the value is, and nothing is left of the old one.
     """
     from pyspark.sql import functions as sf
 
-    if not (is_struct(found) and is_struct(wanted)):
+    if not (is_struct(source) and is_struct(target)):
         return value
-    given = {one["name"].lower(): one for one in found["fields"]}
+    by_name = {field["name"].lower(): field for field in source["fields"]}
     fields = []
-    for one in wanted["fields"]:
-        other, field = given.get(one["name"].lower()), old.getField(one["name"])
+    for inner in target["fields"]:
+        other, field = by_name.get(inner["name"].lower()), old.getField(inner["name"])
         if other is not None:
-            field = _over(value.getField(other["name"]), other["type"], field, one["type"])
-        fields.append(field.alias(one["name"]))
-    is_left = old.isNotNull() if any(lacking(found, wanted, "")) else sf.lit(False)
+            field = _over(value.getField(other["name"]), other["type"], field, inner["type"])
+        fields.append(field.alias(inner["name"]))
+    is_left = old.isNotNull() if any(lacking(source, target, "")) else sf.lit(False)
     return sf.when(value.isNotNull() | is_left, sf.struct(*fields))
 
 
@@ -193,15 +195,15 @@ def _number(clauses: Sequence[Clause], when: When, is_kind: Column) -> Column:
     """The number of the clause of a kind that applies to a row, -1 if none does."""
     from pyspark.sql import functions as sf
 
-    found: Any = None
+    number: Any = None
     for at, clause in enumerate(clauses):
         if clause.when != when:
             continue
         applies = is_kind
         if clause.condition is not None:
             applies = applies & sf.coalesce(as_column(clause.condition), sf.lit(False))
-        found = sf.when(applies, at) if found is None else found.when(applies, at)
-    return sf.lit(-1) if found is None else found.otherwise(-1)
+        number = sf.when(applies, at) if number is None else number.when(applies, at)
+    return sf.lit(-1) if number is None else number.otherwise(-1)
 
 
 def numbered(
@@ -216,7 +218,7 @@ def numbered(
         sides: The names.
     """
     rows = joined
-    for when in (one for one in KINDS if one in whens):
+    for when in (kind for kind in KINDS if kind in whens):
         rows = sides.seen(rows, when)
         rows = rows.withColumn(_own_number(when), _number(clauses, when, whens[when]))
     return rows.withColumn(hidden_columns.CLAUSE, _united(whens))
@@ -237,7 +239,7 @@ def changed(
     clauses: Sequence[Clause],
     whens: Mapping[When, Column],
     sides: Sides,
-    wanted: Collection[int],
+    kinds: Collection[int],
     *,
     evolves: bool,
 ) -> DataFrame:
@@ -250,32 +252,33 @@ def changed(
         clauses: The clauses.
         whens: For each kind of clause that is asked for the condition that rows are of this kind.
         sides: The names.
-        wanted: The clauses whose rows these are.
+        kinds: The clauses whose rows these are.
         evolves: Whether the schema evolves.
     """
     from pyspark.sql import functions as sf
 
     rows = joined
     set_by: dict[int, Assignments] = {}
-    for when in (one for one in KINDS if one in whens):
+    for when in (kind for kind in KINDS if kind in whens):
         rows = sides.seen(rows, when)
         number = sf.col(_own_number(when))
         rows = rows.withColumn(_own_number(when), _number(clauses, when, whens[when]))
-        rows = rows.where(~whens[when] | number.isin(list(wanted)))
+        rows = rows.where(~whens[when] | number.isin(list(kinds)))
         values = {}
         for at, clause in enumerate(clauses):
             if clause.when != when or clause.then == change_data.DELETE:
                 continue
-            given = sides.assignments(joined.sparkSession, clause, evolves=evolves)
-            given = given.typed(rows, sides.fields, partial=evolves, evolve=MERGING)
-            set_by[at] = given
-            for which, one in enumerate(sides.fields):
-                if given.sets(one["name"]):
+            assignments = sides.assignments(joined.sparkSession, clause, evolves=evolves)
+            assignments = assignments.typed(rows, sides.fields, partial=evolves, evolve=MERGING)
+            set_by[at] = assignments
+            for which, field in enumerate(sides.fields):
+                if assignments.sets(field["name"]):
                     new_part = (
-                        clause.then == change_data.INSERT and (one["name"],) not in given.values
+                        clause.then == change_data.INSERT
+                        and (field["name"],) not in assignments.values
                     )
-                    old = default(joined.sparkSession, one) if new_part else sides.old(one)
-                    value = given.value(one, old)
+                    old = default(joined.sparkSession, field) if new_part else sides.old(field)
+                    value = assignments.value(field, old)
                     values[_value(at, which)] = sf.when(number == at, value)
         rows = rows.withColumns(values) if values else rows
     rows = rows.withColumn(hidden_columns.CLAUSE, _united(whens))
@@ -295,38 +298,40 @@ def _set(
 
     number = sf.col(hidden_columns.CLAUSE)
     columns, partly = [], []
-    for which, one in enumerate(sides.fields):
-        setting = [at for at, each in set_by.items() if each.sets(one["name"])]
-        if _is_generated(one):
+    for which, field in enumerate(sides.fields):
+        setting = [at for at, each in set_by.items() if each.sets(field["name"])]
+        if _is_generated(field):
             if not setting:
                 continue
-            partly.append((one, setting))
-        value = sides.old(one)
+            partly.append((field, setting))
+        value = sides.old(field)
         for at in setting:
             value = sf.when(number == at, sf.col(_value(at, which))).otherwise(value)
         lacking = [
             at for at in set_by if at not in setting and clauses[at].then == change_data.INSERT
         ]
         if lacking:  # one expression, so that an identity counts the rows of all clauses together
-            filled = default(rows.sparkSession, one)
+            filled = default(rows.sparkSession, field)
             value = sf.when(number.isin(lacking), filled).otherwise(value)
-        columns.append(value.alias(one["name"]))
+        columns.append(value.alias(field["name"]))
     own = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
-    found = rows.select(*columns, *own)
-    known = [one["name"] for one in sides.fields]
-    for one, setting in partly:
-        computed = log_expressions.generated(rows.sparkSession, one, known)
-        own_value = sf.col(names.quoted(one["name"]))
+    result = rows.select(*columns, *own)
+    known = [field["name"] for field in sides.fields]
+    for field, setting in partly:
+        computed = log_expressions.generated(rows.sparkSession, field, known)
+        own_value = sf.col(names.quoted(field["name"]))
         is_deleted = [at for at, clause in enumerate(clauses) if clause.then == change_data.DELETE]
         keeps = number.isin([*setting, *is_deleted])
-        found = found.withColumn(one["name"], sf.when(keeps, own_value).otherwise(computed))
-    return found
+        result = result.withColumn(field["name"], sf.when(keeps, own_value).otherwise(computed))
+    return result
 
 
-def _is_generated(one: Json) -> bool:
-    return "delta.generationExpression" in (one.get("metadata") or {})
+def _is_generated(field: Json) -> bool:
+    return "delta.generationExpression" in (field.get("metadata") or {})
 
 
-def _computed(one: Json) -> bool:
-    metadata = one.get("metadata") or {}
-    return _is_generated(one) or identity_columns.is_identity(one) or "CURRENT_DEFAULT" in metadata
+def _computed(field: Json) -> bool:
+    metadata = field.get("metadata") or {}
+    return (
+        _is_generated(field) or identity_columns.is_identity(field) or "CURRENT_DEFAULT" in metadata
+    )

@@ -74,17 +74,17 @@ def at(
     "at < TIMESTAMP '2026-01-31T12:00:00.000000Z' AND now = 'now()'"
     """
     literal = f"TIMESTAMP '{moment.strftime('%Y-%m-%dT%H:%M:%S.%f')}Z'"
-    named = {one.upper() for one in columns}
-    found, place = "", 0
+    named = {column.upper() for column in columns}
+    result, position = "", 0
     every = tokens(text)
     for number, token in enumerate(every):
         end = _end_of_call(every, number, named)
         if end is not None:
             name = token.text.upper()
             time = _time_of_day(literal, spark) if name == "CURRENT_TIME" else None
-            found += text[place : token.start] + _CLOCK[name].format(literal, time=time)
-            place = end
-    return found + text[place:]
+            result += text[position : token.start] + _CLOCK[name].format(literal, time=time)
+            position = end
+    return result + text[position:]
 
 
 def _time_of_day(literal: str, spark: SparkSession) -> str:
@@ -98,7 +98,7 @@ def _end_of_call(every: list[Token], number: int, named: Collection[str]) -> int
     token = every[number]
     if not token.is_word(*_CLOCK) or (number and every[number - 1].text == "."):
         return None
-    following = [one.text for one in every[number + 1 : number + 4]]
+    following = [token.text for token in every[number + 1 : number + 4]]
     if following[:2] == ["(", ")"]:
         return every[number + 2].end
     if token.is_word("CURRENT_TIME") and following[0] == "(":

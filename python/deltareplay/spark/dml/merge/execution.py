@@ -59,7 +59,7 @@ class Merging:
         """Merges; see ``Merge.execute``."""
         merge_clauses.check(clauses)
         statement = Statement.of(self.spark, self.table, self.root)
-        if any(one.then != change_data.INSERT for one in clauses):
+        if any(clause.then != change_data.INSERT for clause in clauses):
             statement.refuse_append_only()
         source = self.source
         if self.options["evolves"]:
@@ -75,11 +75,11 @@ class Merging:
             merging = replace(self, on=known.opened(self.on))
             opened = [
                 replace(
-                    one,
-                    condition=known.opened(one.condition),
-                    values=None if one.values is None else known.values(one.values),
+                    clause,
+                    condition=known.opened(clause.condition),
+                    values=None if clause.values is None else known.values(clause.values),
                 )
-                for one in clauses
+                for clause in clauses
             ]
             return merging._run(statement, transaction, opened)
 
@@ -90,7 +90,7 @@ class Merging:
         sides = Sides(
             self.target_alias,
             statement.target.written_fields,
-            [(one, f"{_COLUMN}{at}") for at, one in enumerate(statement.known_fields)],
+            [(field, f"{_COLUMN}{at}") for at, field in enumerate(statement.known_fields)],
             source.alias,
             source.columns,
         )
@@ -99,7 +99,7 @@ class Merging:
         run = _Run(merging, clauses, statement, sides, source, transaction)
         pairs = run.check(none)
         filter = None
-        if not any(one.when == _ALONE for one in clauses):
+        if not any(clause.when == _ALONE for clause in clauses):
             filter = target_filter(
                 merging.on, statement.snapshot, self.target_alias, lambda: pairs, joined=True
             )
@@ -117,15 +117,18 @@ class Merging:
         moment = datetime.datetime.now(datetime.timezone.utc)
         pairs = analyzed(lambda: sides.with_copies(none.crossJoin(self.source.rows)))
         fixed = [
-            replace(one, condition=repeatable(one.condition, sides.seen(pairs, one.when), moment))
-            for one in clauses
+            replace(
+                clause,
+                condition=repeatable(clause.condition, sides.seen(pairs, clause.when), moment),
+            )
+            for clause in clauses
         ]
         return replace(self, on=repeatable(self.on, pairs, moment)), fixed
 
 
 def _parameters(on: str | Column, clauses: Sequence[Clause]) -> dict[str, Any]:
     def predicates(when: str) -> str:
-        return json.dumps([one.shown() for one in clauses if one.when == when])
+        return json.dumps([clause.shown() for clause in clauses if clause.when == when])
 
     return {
         "predicate": json.dumps([shown(on)]),
@@ -137,11 +140,13 @@ def _parameters(on: str | Column, clauses: Sequence[Clause]) -> dict[str, Any]:
 
 def _joining(fields: Sequence[Json], clauses: Sequence[Clause]) -> list[Json]:
     """The columns of the source that join the table."""
-    setting = [one for one in clauses if one.then != change_data.DELETE and one.when != _ALONE]
-    if any(one.values is None for one in setting):
+    setting = [
+        clause for clause in clauses if clause.then != change_data.DELETE and clause.when != _ALONE
+    ]
+    if any(clause.values is None for clause in setting):
         return list(fields)
-    whole = {one["name"].lower() for one in fields}
-    named = {name.lower() for one in setting for name in one.values or ()}
+    whole = {field["name"].lower() for field in fields}
+    named = {name.lower() for clause in setting for name in clause.values or ()}
     return _chosen(fields, [[name] if name in whole else assignments.parts(name) for name in named])
 
 
@@ -150,23 +155,26 @@ def _refuse_untyped(
 ) -> None:
     """Refuses clauses that would set columns without a type to values, which would get lost."""
     void = set(map(str.lower, void_columns))
-    given = [one for one in _joining(fields, clauses) if one["name"].lower() in void]
-    for one in given:
-        if one["type"] != "void":
-            type_ = spark_type(one["type"]).simpleString()
-            raise untyped(one["name"], type_, MERGING, "statement.column")
+    void_fields = [field for field in _joining(fields, clauses) if field["name"].lower() in void]
+    for field in void_fields:
+        if field["type"] != "void":
+            type_ = spark_type(field["type"]).simpleString()
+            raise untyped(field["name"], type_, MERGING, "statement.column")
 
 
 def _chosen(fields: Sequence[Json], paths: Sequence[list[str]]) -> list[Json]:
     """The fields that paths name, whole, and of those that paths lead into what these name."""
     chosen = []
-    for one in fields:
-        inner, type_ = [path[1:] for path in paths if path[0] == one["name"].lower()], one["type"]
+    for field in fields:
+        inner, type_ = (
+            [path[1:] for path in paths if path[0] == field["name"].lower()],
+            field["type"],
+        )
         if not all(inner):
-            chosen.append(one)
+            chosen.append(field)
         elif inner and is_struct(type_):
             kept = {**type_, "fields": _chosen(type_["fields"], inner)}
-            chosen.append({**one, "type": kept})
+            chosen.append({**field, "type": kept})
     return chosen
 
 
@@ -182,7 +190,7 @@ class _Run:
     transaction: Transaction
 
     def _has(self, when: str, *kinds: str) -> bool:
-        return any(one.when == when and one.then in kinds for one in self.clauses)
+        return any(clause.when == when and clause.then in kinds for clause in self.clauses)
 
     def check(self, none: DataFrame) -> DataFrame:
         """Lets Spark analyze everything before the first job; gives a frame that is the join.
@@ -201,19 +209,19 @@ class _Run:
 
     def merge(self, source: DataFrame, candidates: Candidates) -> Written:
         """Finds the rows, writes what becomes of them, and commits."""
-        given = () if self._has(_INSERTED, change_data.INSERT) else None
-        rewrite = Rewrite(candidates, self.statement.target, self.transaction, given)
+        inserted = () if self._has(_INSERTED, change_data.INSERT) else None
+        rewrite = Rewrite(candidates, self.statement.target, self.transaction, inserted)
         try:
-            found = self._found(source, candidates)
-            rows = self._rows(source, candidates, found)
-            rewrite.stage(found.modified, rows)
-            metrics = _metrics(rewrite, found)
+            marks = self._found(source, candidates)
+            rows = self._rows(source, candidates, marks)
+            rewrite.stage(marks.modified, rows)
+            metrics = _metrics(rewrite, marks)
             self._check_counts(metrics)
             self.transaction.set_metrics(metrics)
         except BaseException:
             rewrite.discard()
             raise
-        idle = not found.modified and not rewrite.metrics["output_rows"]
+        idle = not marks.modified and not rewrite.metrics["output_rows"]
         if idle and not self.statement.target.adds_columns and self.merging.options["txn"] is None:
             rewrite.discard()
             self.transaction.abort()
@@ -251,30 +259,34 @@ class _Run:
         bits = {"matched": _bits(matched)}
         for when, kind in _CHANGES:
             which = [
-                at for at, one in enumerate(self.clauses) if (one.when, one.then) == (when, kind)
+                at
+                for at, clause in enumerate(self.clauses)
+                if (clause.when, clause.then) == (when, kind)
             ]
             bits[f"{when} {kind}"] = _bits(sf.col(hidden_columns.CLAUSE).isin(which))
         pairs = sf.count_if(matched).alias(_PAIRS)
         marks = words(numbered, bits, pairs, beside=source.agg(sf.count(sf.lit(1)).alias(_PAIRS)))
-        found = _Found.of(spark, marks)
-        several = found.pairs > len(found.matched or ())
+        result = _Found.of(spark, marks)
+        several = result.pairs > len(result.matched or ())
         if several and not merge_clauses.takes_several(self.clauses):
             self._refuse_several(joined)
-        return found
+        return result
 
     def _refuse_several(self, joined: DataFrame) -> None:
         from pyspark.sql import functions as sf
 
         keys = [hidden_columns.FILE, hidden_columns.ROW_NUMBER]
         row = sf.struct(
-            *[self.sides.old(one).alias(one["name"]) for one in self.statement.known_fields]
+            *[self.sides.old(field).alias(field["name"]) for field in self.statement.known_fields]
         )
         pairs = joined.where(sf.col(hidden_columns.FROM_SOURCE)).groupBy(*keys)
         several = pairs.agg(
             sf.count(sf.lit(1)).alias("n"), sf.first(row.cast("string")).alias("row")
         )
-        one = several.where("n > 1").head()
-        example = "" if one is None else f", such as {one['n']} the row {one['row']}"
+        duplicate = several.where("n > 1").head()
+        example = (
+            "" if duplicate is None else f", such as {duplicate['n']} the row {duplicate['row']}"
+        )
         raise InvalidArgumentError(
             f"several rows of the source match one row of the table{example}: which of them "
             "counts is not known, whatever conditions clauses have; make the source's keys "
@@ -282,31 +294,31 @@ class _Run:
             code="rows.ambiguous",
         )
 
-    def _rows(self, source: DataFrame, candidates: Candidates, found: _Found) -> DataFrame | None:
+    def _rows(self, source: DataFrame, candidates: Candidates, marks: _Found) -> DataFrame | None:
         """The rows to write; None if there are none."""
         has_feed = self.statement.target.has_feed
         kinds = (change_data.UPDATE, change_data.DELETE) if has_feed else (change_data.UPDATE,)
         inserts = self._has(_INSERTED, change_data.INSERT)
         several = merge_clauses.takes_several(self.clauses)
         parts = []
-        if inserts or any(found.changed[_MATCHED, kind] for kind in kinds):
+        if inserts or any(marks.changed[_MATCHED, kind] for kind in kinds):
             target = candidates.rows()
-            if found.matched is not None:
-                target = found.matched.only(candidates.rows(found.matched.counts))
+            if marks.matched is not None:
+                target = marks.matched.only(candidates.rows(marks.matched.counts))
             target = target.alias(self.merging.target_alias)
             joined = self._joined(target, source, "right" if inserts else "inner")
             # several pairs of a deleted row are one change
             which = (_INSERTED,) if several else (_MATCHED, _INSERTED)
             parts.append(self._changed(joined, which))
-        if several and has_feed and (deleted := found.changed[_MATCHED, change_data.DELETE]):
+        if several and has_feed and (deleted := marks.changed[_MATCHED, change_data.DELETE]):
             parts.append(self._of_target(deleted, candidates, source, _MATCHED))
-        alone = [found.changed[_ALONE, kind] for kind in kinds]
+        alone = [marks.changed[_ALONE, kind] for kind in kinds]
         if any(alone):
             parts += [self._of_target(rows, candidates, source, _ALONE) for rows in alone if rows]
         if not parts:
             return None
-        changed = functools.reduce(lambda one, other: one.unionByName(other), parts)
-        kept = [one for one in _BESIDE if one in changed.columns]
+        changed = functools.reduce(lambda left, other: left.unionByName(other), parts)
+        kept = [column for column in _BESIDE if column in changed.columns]
         rows = table_rows(changed, self.statement.target, kept)
         if has_feed:
             return change_data.with_images(rows, self.sides.fields)
@@ -348,8 +360,8 @@ class _Run:
             _ALONE: ~from_source,
         }
         feed_too = self.statement.target.has_feed
-        kinds = {at: one.then for at, one in enumerate(self.clauses)}
-        found = merge_clauses.changed(
+        kinds = {at: clause.then for at, clause in enumerate(self.clauses)}
+        changed = merge_clauses.changed(
             joined,
             self.clauses,
             known or {when: whens[when] for when in which},
@@ -358,19 +370,19 @@ class _Run:
             evolves=self.merging.options["evolves"],
         )
         kind = None
-        for at, one in kinds.items():
+        for at, then in kinds.items():
             is_this = sf.col(hidden_columns.CLAUSE) == at
-            kind = sf.when(is_this, one) if kind is None else kind.when(is_this, one)
+            kind = sf.when(is_this, then) if kind is None else kind.when(is_this, then)
         assert kind is not None  # a merge has clauses
         beside = [kind.alias(hidden_columns.KIND)]
-        if hidden_columns.OLD_ROW_ID in found.columns:
+        if hidden_columns.OLD_ROW_ID in changed.columns:
             beside.append(sf.col(hidden_columns.OLD_ROW_ID))
             beside.append(sf.lit(None).cast("bigint").alias(hidden_columns.OLD_VERSION))
         if feed_too:
-            before = [self.sides.old(one).alias(one["name"]) for one in self.sides.fields]
+            before = [self.sides.old(field).alias(field["name"]) for field in self.sides.fields]
             beside.append(sf.struct(*before).alias(hidden_columns.BEFORE))
-        own = [one for one in found.columns if not one.startswith(hidden_columns.OWN)]
-        return found.select(*[sf.col(names.quoted(one)) for one in own], *beside)
+        own = [column for column in changed.columns if not column.startswith(hidden_columns.OWN)]
+        return changed.select(*[sf.col(names.quoted(column)) for column in own], *beside)
 
 
 @dataclass(frozen=True)
@@ -398,16 +410,16 @@ class _Found:
         return cls(None, dict.fromkeys(_CHANGES, nothing), nothing, source_rows, 0)
 
     @classmethod
-    def of(cls, spark: SparkSession, found: pa.Table) -> _Found:
+    def of(cls, spark: SparkSession, words: pa.Table) -> _Found:
         """What the first query has found."""
-        beside = pc.equal(found["file"], pa.scalar(BESIDE))
-        source_rows = pc.sum(found.filter(beside)[_PAIRS]).as_py()
-        found = found.filter(pc.invert(beside))
-        pairs = pc.sum(found[_PAIRS]).as_py() or 0
-        columns = {one: f"{one[0]} {one[1]}" for one in _CHANGES}
-        changed = {one: Marked.of_words(spark, found, name) for one, name in columns.items()}
-        every = Marked.of_words(spark, found, *columns.values())
-        matched = Marked.of_words(spark, found, "matched")
+        beside = pc.equal(words["file"], pa.scalar(BESIDE))
+        source_rows = pc.sum(words.filter(beside)[_PAIRS]).as_py()
+        words = words.filter(pc.invert(beside))
+        pairs = pc.sum(words[_PAIRS]).as_py() or 0
+        columns = {change: f"{change[0]} {change[1]}" for change in _CHANGES}
+        changed = {change: Marked.of_words(spark, words, name) for change, name in columns.items()}
+        every = Marked.of_words(spark, words, *columns.values())
+        matched = Marked.of_words(spark, words, "matched")
         return cls(matched, changed, every, source_rows, pairs)
 
     def count(self, kind: str, *whens: When) -> int:
@@ -437,19 +449,19 @@ _BESIDE = (
 )
 
 
-def _metrics(rewrite: Rewrite, found: _Found) -> dict[str, int]:
+def _metrics(rewrite: Rewrite, marks: _Found) -> dict[str, int]:
     """The metrics of MERGE, by delta-spark's names."""
     files = rewrite.metrics
-    updated, deleted = found.count(change_data.UPDATE), found.count(change_data.DELETE)
+    updated, deleted = marks.count(change_data.UPDATE), marks.count(change_data.DELETE)
     return {
-        "numSourceRows": found.source_rows,
+        "numSourceRows": marks.source_rows,
         "numTargetRowsInserted": files["output_rows"] - files["copied"] - updated,
         "numTargetRowsUpdated": updated,
-        "numTargetRowsMatchedUpdated": found.count(change_data.UPDATE, _MATCHED),
-        "numTargetRowsNotMatchedBySourceUpdated": found.count(change_data.UPDATE, _ALONE),
+        "numTargetRowsMatchedUpdated": marks.count(change_data.UPDATE, _MATCHED),
+        "numTargetRowsNotMatchedBySourceUpdated": marks.count(change_data.UPDATE, _ALONE),
         "numTargetRowsDeleted": deleted,
-        "numTargetRowsMatchedDeleted": found.count(change_data.DELETE, _MATCHED),
-        "numTargetRowsNotMatchedBySourceDeleted": found.count(change_data.DELETE, _ALONE),
+        "numTargetRowsMatchedDeleted": marks.count(change_data.DELETE, _MATCHED),
+        "numTargetRowsNotMatchedBySourceDeleted": marks.count(change_data.DELETE, _ALONE),
         "numTargetRowsCopied": files["copied"],
         "numOutputRows": files["output_rows"],
         "numTargetFilesAdded": files["added"],

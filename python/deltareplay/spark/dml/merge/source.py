@@ -68,13 +68,13 @@ class MergeSource:
         """
         fields = fields_of(frame.schema)
         seen: set[str] = set()
-        for one in fields:
-            if one["name"].lower() in seen:
+        for field in fields:
+            if field["name"].lower() in seen:
                 raise InvalidArgumentError(
-                    f"the source has two columns {one['name']}: give one of them another name",
+                    f"the source has two columns {field['name']}: give one of them another name",
                     code="write.columns",
                 )
-            seen.add(one["name"].lower())
+            seen.add(field["name"].lower())
         if alias is None:
             own = _aliases(frame)
             alias = next(iter(own)) if len(own) == 1 else None
@@ -86,7 +86,7 @@ class MergeSource:
     @property
     def columns(self) -> list[tuple[Json, str]]:
         """Each column, and the name under which the joined rows have it, too."""
-        return [(one, f"{_COLUMN}{at}") for at, one in enumerate(self.fields)]
+        return [(field, f"{_COLUMN}{at}") for at, field in enumerate(self.fields)]
 
     @property
     def rows(self) -> DataFrame:
@@ -96,7 +96,7 @@ class MergeSource:
     def _marked(self, frame: DataFrame) -> DataFrame:
         from pyspark.sql import functions as sf
 
-        copies = {copy: sf.col(names.quoted(one["name"])) for one, copy in self.columns}
+        copies = {copy: sf.col(names.quoted(field["name"])) for field, copy in self.columns}
         return frame.withColumns({**copies, hidden_columns.FROM_SOURCE: sf.lit(True)})
 
     @contextmanager
@@ -161,7 +161,7 @@ def _is_stable(frame: DataFrame) -> bool:
     plan: Any = frame._jdf.queryExecution().analyzed()
     trees: Any = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.trees
     # the current time is that of each query; UDFs are what their authors say they are
-    unstable = [getattr(trees.TreePattern, one)() for one in _UNSTABLE]
+    unstable = [getattr(trees.TreePattern, pattern)() for pattern in _UNSTABLE]
     return not any(map(plan.containsPattern, unstable)) and _gives_the_same(plan)
 
 
