@@ -118,19 +118,17 @@ def _changes(schema: Json, statement: alter_forms.ChangeColumn) -> list[Change]:
 
 def _type(schema: Json, path: Name, data_type: str) -> list[Change]:
     """Another type, or nothing if it is the same."""
-    definition = definition.column(
+    declared = definition.column(
         path[-1], data_type, nullable=True, computed=None, identity=None, comment=None
     )
     field = _field(schema, path) or {}
-    says_more = any(word in json.dumps(definition) for word in (_NOT_NULL, _METADATA))
+    says_more = any(word in json.dumps(declared) for word in (_NOT_NULL, _METADATA))
     if says_more or "__CHAR_VARCHAR_TYPE_STRING" in field.get("metadata", {}):
         raise unsupported(
             f"ALTER COLUMN ... TYPE {data_type}", "add a column of that type, then UPDATE"
         )
-    is_same = bool(field) and without_metadata(field["type"]) == without_metadata(
-        definition["type"]
-    )
-    return [] if is_same else [("type", struct([definition]))]
+    is_same = bool(field) and without_metadata(field["type"]) == without_metadata(declared["type"])
+    return [] if is_same else [("type", struct([declared]))]
 
 
 def _move(to: alter_forms.Position) -> Change:
