@@ -28,6 +28,7 @@ pub(crate) fn file_in((path, size, modification_time): PyFile) -> FileMeta {
         path,
         size,
         modification_time,
+        tag: 0,
     }
 }
 

@@ -152,6 +152,7 @@ fn meta(path: &str, bytes: &Bytes) -> FileMeta {
         path: path.to_owned(),
         size: bytes.len() as u64,
         modification_time: 0,
+        tag: 0,
     }
 }
 

@@ -474,6 +474,7 @@ fn meta(path: &str, metadata: &fs::Metadata) -> FileMeta {
         path: path.to_owned(),
         size: metadata.len(),
         modification_time: platform::modification_time(metadata),
+        tag: 0,
     }
 }
 

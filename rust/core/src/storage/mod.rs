@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
+mod beside;
 mod clock;
 mod confined;
 mod failures;
@@ -27,6 +28,7 @@ mod per_process;
 mod platform;
 pub mod pool;
 pub mod progress;
+mod remembered;
 mod resolve;
 mod runtime;
 mod scratch;
@@ -34,6 +36,7 @@ mod temporary;
 pub mod transfer;
 mod vended;
 
+pub(crate) use beside::{Beside, beside};
 pub(crate) use clock::now;
 use confined::Confinement;
 pub(crate) use failures::{check_size, check_whole};
@@ -41,14 +44,17 @@ pub use local::LocalStorage;
 pub(crate) use location::URI_PATH;
 pub use location::{Location, StoreKind};
 pub use object::ObjectStorage;
+#[cfg(test)]
+pub(crate) use object::far;
 pub(crate) use parquet::{Footer, fetch, read_footer};
+pub use remembered::Remembered;
 pub use resolve::PathResolver;
 pub use scratch::Scratch;
 pub use temporary::TemporaryFile;
 pub use vended::{Access, Credentials, VendedStorage, Vending};
 
 /// A file as a listing shows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FileMeta {
     /// Path relative to the table root, e.g. `_delta_log/00000000000000000000.json`.
     pub path: String,
@@ -56,7 +62,23 @@ pub struct FileMeta {
     pub size: u64,
     /// Modification time in milliseconds since the Unix epoch.
     pub modification_time: i64,
+    /// Another number for other content, as far as the store tells: by its ETag. 0 where none is known.
+    #[serde(skip)]
+    pub tag: u64,
 }
+
+/// A tag that is not known is no difference.
+impl PartialEq for FileMeta {
+    fn eq(&self, other: &Self) -> bool {
+        let known = self.tag != 0 && other.tag != 0;
+        self.path == other.path
+            && self.size == other.size
+            && self.modification_time == other.modification_time
+            && (self.tag == other.tag || !known)
+    }
+}
+
+impl Eq for FileMeta {}
 
 /// Storage below one table root.
 ///
@@ -88,6 +110,11 @@ pub trait Storage: Debug + Send + Sync {
 
     /// Many whole files, fetched side by side; results in the order asked.
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>>;
+
+    /// What this process remembers of the log, where it is far away and something may be kept.
+    fn memory(&self) -> Option<&Remembered> {
+        None
+    }
 
     /// Size and modification time of one file.
     fn head(&self, path: &str) -> Result<FileMeta>;
@@ -248,7 +275,7 @@ pub fn open_location(
                 Some(named) => local.confined(Confinement::new(location, named)),
             })
         }
-        _ => Arc::new(ObjectStorage::new(location, options)?),
+        _ => Arc::new(Remembered::new(location, options)?),
     })
 }
 

@@ -5,10 +5,14 @@
 
 mod config;
 mod connector;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(crate) mod far;
 mod hdfs;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,7 +21,9 @@ use futures::{StreamExt, TryStreamExt, stream};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
+use object_store::{
+    GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload,
+};
 
 use self::config::Settings;
 use super::failures::{beyond_the_end, check_size, check_whole};
@@ -82,6 +88,144 @@ impl ObjectStorage {
         client.cloned()
     }
 
+    /// As [`Storage::list`]; the parts between these names, which are in order, are asked for side by side where the
+    /// store can begin a listing at a name.
+    pub(super) fn list_divided(
+        &self,
+        directory: &str,
+        from: &str,
+        names: &[String],
+    ) -> Result<Vec<FileMeta>> {
+        let directory = directory.trim_end_matches('/');
+        let prefix = self.object(directory)?;
+        let client = self.client()?;
+        // S3 Express cannot begin a listing at a name, nor sort it.
+        let express = self.location.authority().ends_with("--x-s3");
+        let start = before(from).filter(|_| !express).map(ToOwned::to_owned);
+        let divides = matches!(self.location.kind(), StoreKind::S3 | StoreKind::Gcs) && !express;
+        let inner = if divides { names } else { &[] };
+        let base = if prefix.as_ref().is_empty() {
+            String::new()
+        } else {
+            format!("{prefix}/")
+        };
+        let from_key = format!("{base}{from}");
+        let listed = {
+            let (base, prefix) = (base.clone(), prefix.clone());
+            // part of a listing that begins after a name, and ends with the next of these
+            let after = |name: &str| format!("{base}{name}");
+            let mut ends: Vec<Option<String>> =
+                inner.iter().map(|name| Some(after(name))).collect();
+            let mut parts = vec![start.as_deref().map(after)];
+            parts.extend(ends.iter().cloned());
+            ends.push(None);
+            let parts: Vec<_> = parts.into_iter().zip(ends).collect();
+            runtime::block_on(async move {
+                let Some(pages) = client.pages else {
+                    let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
+                    return match client.store.list_with_delimiter(prefix.as_ref()).await {
+                        Ok(listing) => {
+                            progress::listed(listing.objects.len());
+                            Ok(vec![listing.objects])
+                        }
+                        // Such a store knows directories; this one is not there.
+                        Err(object_store::Error::NotFound { .. }) => Ok(Vec::new()),
+                        Err(cause) => Err(cause),
+                    };
+                };
+                stream::iter(parts)
+                    .map(|(after, end)| listed_part(Arc::clone(&pages), base.clone(), after, end))
+                    .buffered(RANGES_AT_ONCE)
+                    .try_collect()
+                    .await
+            })?
+        };
+        let listed = listed.map_err(|cause| self.failed("list", directory, cause))?;
+        // The store is asked for no more than this; not every store listens.
+        let wanted = |object: &&ObjectMeta| {
+            let key = object.location.as_ref();
+            let name = key.strip_prefix(&*base);
+            key >= from_key.as_str() && name.is_some_and(|name| !name.contains('/'))
+        };
+        let found = listed.iter().flatten().filter(wanted);
+        let mut files: Vec<FileMeta> = found
+            .map(|object| {
+                let name = object.location.filename().unwrap_or_default();
+                let path = match directory {
+                    "" => name.to_owned(),
+                    directory => format!("{directory}/{name}"),
+                };
+                meta(path, object)
+            })
+            .collect();
+        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        files.dedup_by(|one, other| one.path == other.path);
+        Ok(files)
+    }
+
+    /// As [`Storage::put_if_absent`]; gives the tag of the file that was made, 0 where the store tells none.
+    pub(super) fn create(&self, path: &str, bytes: &[u8]) -> Result<Option<u64>> {
+        let (object, store) = (self.object(path)?, self.client()?.store);
+        let payload = PutPayload::from(Bytes::copy_from_slice(bytes));
+        let outcome = runtime::block_on(async move {
+            match store
+                .put_opts(&object, payload, PutMode::Create.into())
+                .await
+            {
+                Ok(made) => Ok(Some(Some(made.e_tag.as_deref().map_or(0, tag)))),
+                // Some stores say the same while another writer is at it, and nothing may come of it.
+                Err(object_store::Error::AlreadyExists { .. }) => match store.head(&object).await {
+                    Ok(_) => Ok(Some(None)),
+                    Err(object_store::Error::NotFound { .. }) => Ok(None),
+                    Err(cause) => Err(cause),
+                },
+                Err(cause) => Err(cause),
+            }
+        })?
+        .map_err(|cause| self.failed("write", path, cause))?;
+        outcome.ok_or_else(|| {
+            Error::storage(
+                "storage.contended",
+                "another writer is at this file: try again",
+            )
+            .at_path(path)
+        })
+    }
+
+    /// Begins to fetch ranges of files; each goes to `keep` with the file's tag once it is there.
+    pub(super) fn fetch_ahead<P: Send + 'static>(
+        &self,
+        wanted: Vec<(P, String, Range<u64>)>,
+        keep: impl Fn(P, Bytes, u64) + Send + Sync + 'static,
+    ) -> Result<()> {
+        let store = self.client()?.store;
+        let mut requests = Vec::with_capacity(wanted.len());
+        for (promise, path, range) in wanted {
+            requests.push((promise, self.object(&path)?, range));
+        }
+        let keep = Arc::new(keep);
+        runtime::spawn(stream::iter(requests).for_each_concurrent(
+            READS_AT_ONCE,
+            move |(promise, object, range)| {
+                let (store, keep) = (Arc::clone(&store), Arc::clone(&keep));
+                async move {
+                    let options = GetOptions {
+                        range: (range.start > 0 || range.end < u64::MAX)
+                            .then(|| GetRange::Bounded(range)),
+                        ..GetOptions::default()
+                    };
+                    if let Ok(answer) = store.get_opts(&object, options).await {
+                        let tag = meta(String::new(), &answer.meta).tag;
+                        if let Ok(bytes) = counted(answer.bytes().await) {
+                            keep(promise, bytes, tag);
+                        }
+                    }
+                }
+            },
+        ))
+        .map(drop)
+    }
+
     fn key(&self, path: &str) -> Result<String> {
         refuse_climbing(path)?;
         let key = match (path.strip_prefix('/'), self.location.key()) {
@@ -143,74 +287,7 @@ impl Storage for ObjectStorage {
     }
 
     fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
-        let directory = directory.trim_end_matches('/');
-        let prefix = self.object(directory)?;
-        let client = self.client()?;
-        // S3 Express cannot begin a listing at a name, nor sort it.
-        let express = self.location.authority().ends_with("--x-s3");
-        let start = before(from).filter(|_| !express).map(ToOwned::to_owned);
-        let base = if prefix.as_ref().is_empty() {
-            String::new()
-        } else {
-            format!("{prefix}/")
-        };
-        let from_key = format!("{base}{from}");
-        let wanted = base.clone();
-        let found = runtime::block_on(async move {
-            let mut found = Vec::new();
-            let mut keep = |objects: Vec<ObjectMeta>| {
-                progress::listed(objects.len());
-                found.extend(objects.into_iter().filter(|object| {
-                    // The store is asked for no more than this; not every store listens.
-                    let key = object.location.as_ref();
-                    key >= from_key.as_str()
-                        && key
-                            .strip_prefix(&*wanted)
-                            .is_some_and(|name| !name.contains('/'))
-                }));
-            };
-            let Some(pages) = client.pages else {
-                let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
-                match client.store.list_with_delimiter(prefix.as_ref()).await {
-                    Ok(listing) => keep(listing.objects),
-                    // Such a store knows directories; this one is not there.
-                    Err(object_store::Error::NotFound { .. }) => {}
-                    Err(cause) => return Err(cause),
-                }
-                return Ok(found);
-            };
-            let mut page_token = None;
-            loop {
-                let options = PaginatedListOptions {
-                    offset: start.as_ref().map(|start| format!("{base}{start}")),
-                    delimiter: Some("/".into()),
-                    page_token,
-                    ..Default::default()
-                };
-                let prefix = (!base.is_empty()).then_some(base.as_str());
-                let page = pages.list_paginated(prefix, options).await?;
-                keep(page.result.objects);
-                page_token = page.page_token;
-                if page_token.is_none() {
-                    return Ok(found);
-                }
-            }
-        })?
-        .map_err(|cause| self.failed("list", directory, cause))?;
-        let mut files: Vec<FileMeta> = found
-            .iter()
-            .map(|object| {
-                let name = object.location.filename().unwrap_or_default();
-                let path = match directory {
-                    "" => name.to_owned(),
-                    directory => format!("{directory}/{name}"),
-                };
-                meta(path, object)
-            })
-            .collect();
-        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        files.dedup_by(|one, other| one.path == other.path);
-        Ok(files)
+        self.list_divided(directory, from, &[])
     }
 
     fn read(&self, path: &str) -> Result<Bytes> {
@@ -319,31 +396,7 @@ impl Storage for ObjectStorage {
     }
 
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
-        let (object, store) = (self.object(path)?, self.client()?.store);
-        let payload = PutPayload::from(Bytes::copy_from_slice(bytes));
-        let outcome = runtime::block_on(async move {
-            match store
-                .put_opts(&object, payload, PutMode::Create.into())
-                .await
-            {
-                Ok(_) => Ok(Some(true)),
-                // Some stores say the same while another writer is at it, and nothing may come of it.
-                Err(object_store::Error::AlreadyExists { .. }) => match store.head(&object).await {
-                    Ok(_) => Ok(Some(false)),
-                    Err(object_store::Error::NotFound { .. }) => Ok(None),
-                    Err(cause) => Err(cause),
-                },
-                Err(cause) => Err(cause),
-            }
-        })?
-        .map_err(|cause| self.failed("write", path, cause))?;
-        outcome.ok_or_else(|| {
-            Error::storage(
-                "storage.contended",
-                "another writer is at this file: try again",
-            )
-            .at_path(path)
-        })
+        self.create(path, bytes).map(|made| made.is_some())
     }
 
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
@@ -490,6 +543,37 @@ impl Storage for ObjectStorage {
     }
 }
 
+/// The objects of a listing after a key, up to another one.
+async fn listed_part(
+    pages: Arc<dyn PaginatedListStore>,
+    base: String,
+    after: Option<String>,
+    end: Option<String>,
+) -> object_store::Result<Vec<ObjectMeta>> {
+    let mut found: Vec<ObjectMeta> = Vec::new();
+    let mut page_token = None;
+    loop {
+        let options = PaginatedListOptions {
+            offset: after.clone(),
+            delimiter: Some("/".into()),
+            page_token,
+            ..Default::default()
+        };
+        let prefix = (!base.is_empty()).then_some(base.as_str());
+        let page = pages.list_paginated(prefix, options).await?;
+        progress::listed(page.result.objects.len());
+        found.extend(page.result.objects);
+        page_token = page.page_token;
+        let reached = |object: &ObjectMeta| {
+            let key = object.location.as_ref();
+            end.as_deref().is_some_and(|end| key >= end)
+        };
+        if page_token.is_none() || found.last().is_some_and(reached) {
+            return Ok(found);
+        }
+    }
+}
+
 /// One store for each name, for as long as the process lives.
 fn memory(name: &str) -> Client {
     static STORES: Mutex<Option<HashMap<String, Arc<InMemory>>>> = Mutex::new(None);
@@ -498,8 +582,16 @@ fn memory(name: &str) -> Client {
         .get_or_insert_default()
         .entry(name.to_owned())
         .or_default();
+    let store = Arc::clone(store);
     Client {
-        store: Arc::clone(store) as _,
+        #[cfg(test)]
+        store: if name.starts_with("far-") {
+            far::far(name, store)
+        } else {
+            store
+        },
+        #[cfg(not(test))]
+        store,
         pages: None,
     }
 }
@@ -518,7 +610,22 @@ fn meta(path: String, object: &ObjectMeta) -> FileMeta {
         path,
         size: object.size,
         modification_time,
+        tag: match &object.e_tag {
+            Some(e_tag) => tag(e_tag),
+            None => hashed(&(object.size, modification_time)),
+        },
     }
+}
+
+/// The tag of an object; some answers quote the ETag, others do not.
+fn tag(e_tag: &str) -> u64 {
+    hashed(&e_tag.trim_matches('"'))
+}
+
+fn hashed(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish().max(1)
 }
 
 /// A name that comes before `from` and after most of what comes before that: stores begin a listing
@@ -529,7 +636,7 @@ fn before(from: &str) -> Option<&str> {
 }
 
 /// The ranges to fetch, near ones as one, in order and without overlap; empty ones left out.
-fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+pub(super) fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut sorted: Vec<&Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).collect();
     sorted.sort_unstable_by_key(|range| range.start);
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
@@ -545,7 +652,7 @@ fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
 }
 
 /// One range out of those fetched; None where the store sent less than asked for.
-fn cut(range: &Range<u64>, fetches: &[Range<u64>], fetched: &[Bytes]) -> Option<Bytes> {
+pub(super) fn cut(range: &Range<u64>, fetches: &[Range<u64>], fetched: &[Bytes]) -> Option<Bytes> {
     if range.is_empty() {
         return Some(Bytes::new());
     }

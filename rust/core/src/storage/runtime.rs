@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::AbortHandle;
 
 use super::interrupt;
 use super::per_process::PerProcess;
@@ -25,11 +26,7 @@ impl Drop for Background {
     }
 }
 
-/// Runs `work` to its end while this thread waits, and asks [`interrupt::check`] meanwhile. An
-/// interrupt abandons the work.
-pub(super) fn block_on<T: Send + 'static>(
-    work: impl Future<Output = T> + Send + 'static,
-) -> Result<T> {
+fn runtime() -> Result<&'static Runtime> {
     let background = RUNTIME.get_or_try_init(|| {
         Builder::new_multi_thread()
             .worker_threads(WORKERS)
@@ -45,12 +42,23 @@ pub(super) fn block_on<T: Send + 'static>(
                 .because(cause)
             })
     })?;
-    let Some(runtime) = &background.0 else {
-        return Err(Error::storage(
-            "storage.threads",
-            "the process is about to end",
-        ));
-    };
+    background
+        .0
+        .as_ref()
+        .ok_or_else(|| Error::storage("storage.threads", "the process is about to end"))
+}
+
+/// Begins `work`, which goes on beside the caller's own.
+pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Result<AbortHandle> {
+    Ok(runtime()?.spawn(work).abort_handle())
+}
+
+/// Runs `work` to its end while this thread waits, and asks [`interrupt::check`] meanwhile. An
+/// interrupt abandons the work.
+pub(super) fn block_on<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T> {
+    let runtime = runtime()?;
     let (sender, receiver) = sync_channel(1);
     let task = runtime.spawn(async move {
         // Nobody listens any more after an interrupt: fine.

@@ -5,6 +5,7 @@ fn file(name: &str, size: u64) -> FileMeta {
         path: format!("{LOG_DIRECTORY}/{name}"),
         size,
         modification_time: 0,
+        tag: 0,
     }
 }
 

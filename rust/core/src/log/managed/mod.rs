@@ -214,6 +214,7 @@ impl ManagedLog {
                     path,
                     size,
                     modification_time: 0,
+                    tag: 0,
                 })
             }
             Content::File {
@@ -238,6 +239,7 @@ impl ManagedLog {
                         path,
                         size,
                         modification_time,
+                        tag: 0,
                     }),
                     _ => self.head_of(&path),
                 }
@@ -317,6 +319,7 @@ impl ManagedLog {
                         path: place,
                         size: staged.size,
                         modification_time: staged.modification_time,
+                        tag: 0,
                     };
                     self.note(|known| {
                         let bytes = Bytes::copy_from_slice(bytes);

@@ -83,6 +83,7 @@ fn a_listing_has_the_modification_time_in_milliseconds() {
         path: "log/1.json".into(),
         size: 2,
         modification_time: 1_234_567_890,
+        tag: 0,
     };
     assert_eq!(
         storage.list("log", "").unwrap(),

@@ -336,6 +336,7 @@ fn meta(path: &str, file: &(Bytes, i64)) -> FileMeta {
         path: path.to_owned(),
         size: file.0.len() as u64,
         modification_time: file.1,
+        tag: 0,
     }
 }
 

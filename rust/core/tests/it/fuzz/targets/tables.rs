@@ -80,6 +80,7 @@ impl Storage for Files {
                 path: path.clone(),
                 size: bytes.len() as u64,
                 modification_time: 1,
+                tag: 0,
             })
         });
         Ok(inside.collect())
@@ -103,6 +104,7 @@ impl Storage for Files {
             path: path.to_owned(),
             size: self.found(path)?.len() as u64,
             modification_time: 1,
+            tag: 0,
         })
     }
 }

@@ -1,0 +1,494 @@
+//! What a process remembers of the logs of tables far away: files as listings showed them, and their bytes.
+//!
+//! Files of a log never change, so bytes count for as long as listings show a file with the same tag. A table
+//! is known by its place, its options and the credentials of the environment: nothing is shared across those.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use crate::error::Result;
+use crate::storage::per_process::PerProcess;
+use crate::storage::{FileMeta, interrupt};
+
+/// MiB of log files that a process keeps; 0 for none.
+const VARIABLE: &str = "DELTAREPLAY_LOG_CACHE";
+const DEFAULT_MIB: usize = 64;
+
+/// A file, or a part of one, is kept if it has at most this fraction of all that may be.
+const LARGEST: usize = 4;
+
+/// About what one entry takes beside the texts and bytes in it.
+const ENTRY: usize = 160;
+
+/// Tables of which something is known.
+const MOST_TABLES: usize = 1_000;
+
+/// Variables with which stores are reached begin like this.
+const ENVIRONMENT: [&str; 6] = ["AWS_", "AZURE_", "GOOGLE_", "HADOOP_", "KRB5", "MSI_"];
+
+static MEMORY: PerProcess<Mutex<Memory>> = PerProcess::new();
+
+/// How many bytes a process may keep.
+pub(super) fn budget() -> usize {
+    let set = std::env::var(VARIABLE).ok();
+    let mib = set.and_then(|text| text.trim().parse::<usize>().ok());
+    mib.unwrap_or(DEFAULT_MIB).saturating_mul(1 << 20)
+}
+
+/// Which table, and as whom. Not to be printed: options are secret.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct TableKey {
+    root: String,
+    options: Vec<(String, String)>,
+    environment: Vec<(String, String)>,
+}
+
+impl TableKey {
+    pub(super) fn new(root: &str, options: &[(String, String)]) -> Self {
+        let mut options = options.to_vec();
+        options.sort_unstable();
+        let mut environment: Vec<(String, String)> = std::env::vars_os()
+            .filter_map(|(key, value)| Some((key.into_string().ok()?, value)))
+            .filter(|(key, _)| ENVIRONMENT.iter().any(|start| key.starts_with(start)))
+            .map(|(key, value)| (key, value.to_string_lossy().into_owned()))
+            .collect();
+        environment.sort_unstable();
+        Self {
+            root: root.to_owned(),
+            options,
+            environment,
+        }
+    }
+}
+
+/// A file as a listing showed it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Listed {
+    pub(super) tag: u64,
+    pub(super) size: u64,
+    /// Not a matter of identity: of a file that was made here it is not known exactly.
+    pub(super) modification_time: i64,
+}
+
+impl PartialEq for Listed {
+    fn eq(&self, other: &Self) -> bool {
+        (self.tag, self.size) == (other.tag, other.size)
+    }
+}
+
+/// Bytes that are on their way.
+#[derive(Debug, Default)]
+pub(super) struct Coming {
+    /// `Some(None)`: they did not come.
+    answer: Mutex<Option<Option<Bytes>>>,
+    changed: Condvar,
+}
+
+impl Coming {
+    fn set(&self, answer: Option<Bytes>) {
+        let mut known = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get_or_insert(answer);
+        self.changed.notify_all();
+    }
+
+    /// The bytes; `None` where the caller has to ask for them.
+    ///
+    /// # Errors
+    ///
+    /// `interrupted`.
+    pub(super) fn wait(&self) -> Result<Option<Bytes>> {
+        let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(answer) = &*answer {
+                return Ok(answer.clone());
+            }
+            let waited = self.changed.wait_timeout(answer, interrupt::INTERVAL);
+            answer = waited.unwrap_or_else(PoisonError::into_inner).0;
+            interrupt::check()?;
+        }
+    }
+}
+
+/// The promise that bytes come: whoever waits is told, even if this is dropped.
+pub(super) struct Promise {
+    coming: Arc<Coming>,
+    table: Arc<TableKey>,
+    path: String,
+    listed: Listed,
+    range: Range<u64>,
+}
+
+impl Promise {
+    pub(super) fn range(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The bytes came, of a file with this tag.
+    pub(super) fn keep(self, bytes: Bytes, tag: u64) {
+        let whole = bytes.len() as u64 == self.range.end - self.range.start;
+        if !whole || tag != self.listed.tag {
+            return; // another file is there now: whoever reads it finds out
+        }
+        if let Some(mut memory) = memory() {
+            memory.keep(&self.table, &self.path, self.listed, &self.range, &bytes);
+        }
+        self.coming.set(Some(bytes));
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        self.coming.set(None);
+        if let Some(mut memory) = memory() {
+            memory.forget_coming(&self.table, &self.path, &self.coming);
+        }
+    }
+}
+
+/// What is known of a range.
+pub(super) enum Known {
+    Here(Bytes),
+    /// The bytes within what comes.
+    Coming(Arc<Coming>, Range<usize>),
+    Unknown,
+}
+
+enum Piece {
+    Here(Bytes),
+    Coming(Arc<Coming>),
+}
+
+struct KeptFile {
+    listed: Listed,
+    pieces: Vec<(Range<u64>, Piece)>,
+    last_use: u64,
+}
+
+impl KeptFile {
+    fn new(listed: Listed) -> Self {
+        Self {
+            listed,
+            pieces: Vec::new(),
+            last_use: 0,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let here = |(_, piece): &(Range<u64>, Piece)| match piece {
+            Piece::Here(bytes) => bytes.len() + ENTRY,
+            Piece::Coming(_) => ENTRY,
+        };
+        self.pieces.iter().map(here).sum::<usize>() + ENTRY
+    }
+}
+
+#[derive(Default)]
+struct TableFiles {
+    listed: HashMap<String, Listed>,
+    kept: HashMap<String, KeptFile>,
+    begin: Option<u64>,
+    last_use: u64,
+}
+
+impl TableFiles {
+    fn listing_bytes(&self) -> usize {
+        self.listed.keys().map(|path| path.len() + ENTRY).sum()
+    }
+}
+
+/// All tables of a process.
+#[derive(Default)]
+pub(super) struct Memory {
+    tables: HashMap<Arc<TableKey>, TableFiles>,
+    /// About the bytes of all.
+    used: usize,
+    clock: u64,
+}
+
+/// This process's memory; `None` where nothing is to be kept.
+pub(super) fn memory() -> Option<MutexGuard<'static, Memory>> {
+    if budget() == 0 {
+        return None;
+    }
+    let memory = MEMORY.get_or_try_init(|| Ok(Mutex::default())).ok()?;
+    Some(memory.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Memory {
+    fn table(&mut self, key: &Arc<TableKey>) -> &mut TableFiles {
+        self.clock += 1;
+        if self.tables.len() >= MOST_TABLES && !self.tables.contains_key(key) {
+            self.forget_oldest();
+        }
+        let table = self.tables.entry(Arc::clone(key)).or_default();
+        table.last_use = self.clock;
+        table
+    }
+
+    /// Lets go of the table that was not used for longest; false if there is none.
+    fn forget_oldest(&mut self) -> bool {
+        let oldest = self.tables.iter().min_by_key(|(_, table)| table.last_use);
+        let Some(key) = oldest.map(|(key, _)| Arc::clone(key)) else {
+            return false;
+        };
+        if let Some(table) = self.tables.remove(&key) {
+            let kept: usize = table.kept.values().map(KeptFile::bytes).sum();
+            self.used = self.used.saturating_sub(kept + table.listing_bytes());
+        }
+        true
+    }
+
+    /// A listing of a directory from a name on: what it does not show as it was is forgotten.
+    pub(super) fn listed(
+        &mut self,
+        key: &Arc<TableKey>,
+        (directory, from): (&str, &str),
+        files: &[FileMeta],
+    ) {
+        let table = self.table(key);
+        let before = table.listing_bytes();
+        let shown = |path: &str| is_within(path, directory, from);
+        table.listed.retain(|path, _| !shown(path));
+        for file in files.iter().filter(|file| file.tag != 0) {
+            let shown = Listed {
+                tag: file.tag,
+                size: file.size,
+                modification_time: file.modification_time,
+            };
+            table.listed.insert(file.path.clone(), shown);
+        }
+        let mut freed = 0;
+        let listed = &table.listed;
+        table.kept.retain(|path, kept| {
+            let same = !shown(path) || listed.get(path) == Some(&kept.listed);
+            freed += if same { 0 } else { kept.bytes() };
+            same
+        });
+        let now = table.listing_bytes();
+        self.used = (self.used + now).saturating_sub(before + freed);
+        self.make_room();
+    }
+
+    /// A file that was just made here.
+    pub(super) fn made(&mut self, key: &Arc<TableKey>, path: &str, listed: Listed, bytes: &Bytes) {
+        self.forget(key, path);
+        let table = self.table(key);
+        if table.listed.insert(path.to_owned(), listed).is_none() {
+            self.used += path.len() + ENTRY;
+        }
+        self.keep(key, path, listed, &(0..listed.size), bytes);
+    }
+
+    /// A file that was changed or deleted here.
+    pub(super) fn forget(&mut self, key: &Arc<TableKey>, path: &str) {
+        let table = self.table(key);
+        let kept = table.kept.remove(path).map_or(0, |kept| kept.bytes());
+        let listed = table.listed.remove(path).map_or(0, |_| path.len() + ENTRY);
+        self.used = self.used.saturating_sub(kept + listed);
+    }
+
+    /// How the last listing showed a file.
+    pub(super) fn file(&mut self, key: &Arc<TableKey>, path: &str) -> Option<Listed> {
+        self.table(key).listed.get(path).copied()
+    }
+
+    /// The files of a directory from a name on.
+    pub(super) fn files(
+        &mut self,
+        key: &Arc<TableKey>,
+        (directory, from): (&str, &str),
+    ) -> Vec<FileMeta> {
+        let listed = self.table(key).listed.iter();
+        let within = listed.filter(|(path, _)| is_within(path, directory, from));
+        let file = |(path, listed): (&String, &Listed)| FileMeta {
+            path: path.clone(),
+            size: listed.size,
+            modification_time: listed.modification_time,
+            tag: listed.tag,
+        };
+        within.map(file).collect()
+    }
+
+    /// What there is of a range of a file.
+    pub(super) fn find(
+        &mut self,
+        key: &Arc<TableKey>,
+        path: &str,
+        listed: Listed,
+        range: &Range<u64>,
+    ) -> Known {
+        let clock = self.clock;
+        let Some(kept) = self.table(key).kept.get_mut(path) else {
+            return Known::Unknown;
+        };
+        if kept.listed != listed {
+            return Known::Unknown;
+        }
+        kept.last_use = clock + 1;
+        let covers =
+            |piece: &&(Range<u64>, Piece)| piece.0.start <= range.start && range.end <= piece.0.end;
+        let mut known = Known::Unknown;
+        for (there, piece) in kept.pieces.iter().filter(covers) {
+            let offset = |at: u64| usize::try_from(at - there.start).ok();
+            let (Some(start), Some(end)) = (offset(range.start), offset(range.end)) else {
+                continue;
+            };
+            match piece {
+                Piece::Here(bytes) if end <= bytes.len() => {
+                    return Known::Here(bytes.slice(start..end));
+                }
+                Piece::Here(_) => {}
+                Piece::Coming(coming) => known = Known::Coming(Arc::clone(coming), start..end),
+            }
+        }
+        known
+    }
+
+    /// Keeps bytes of a file, where they are not too many.
+    pub(super) fn keep(
+        &mut self,
+        key: &Arc<TableKey>,
+        path: &str,
+        listed: Listed,
+        range: &Range<u64>,
+        bytes: &Bytes,
+    ) {
+        if bytes.len() > budget() / LARGEST {
+            return;
+        }
+        let clock = self.clock + 1;
+        let kept = self.kept_file(key, path, listed);
+        let before = kept.bytes();
+        kept.last_use = clock;
+        kept.pieces
+            .retain(|(there, _)| !(range.start <= there.start && there.end <= range.end));
+        kept.pieces
+            .push((range.clone(), Piece::Here(bytes.clone())));
+        let now = kept.bytes();
+        self.used = (self.used + now).saturating_sub(before);
+        self.make_room();
+    }
+
+    fn kept_file(&mut self, key: &Arc<TableKey>, path: &str, listed: Listed) -> &mut KeptFile {
+        self.clock += 1;
+        let table = self.tables.entry(Arc::clone(key)).or_default();
+        let kept = table.kept.entry(path.to_owned()).or_insert_with(|| {
+            self.used += ENTRY;
+            KeptFile::new(listed)
+        });
+        if kept.listed != listed {
+            self.used = self.used.saturating_sub(kept.bytes()) + ENTRY;
+            *kept = KeptFile::new(listed);
+        }
+        kept
+    }
+
+    /// Promises for ranges of which nothing is known, as many as may be kept.
+    pub(super) fn promise(
+        &mut self,
+        key: &Arc<TableKey>,
+        wanted: &[(String, Option<Range<u64>>)],
+    ) -> Vec<Promise> {
+        let mut promised = Vec::with_capacity(wanted.len());
+        let mut total = 0;
+        for (path, range) in wanted {
+            let Some(listed) = self.file(key, path) else {
+                continue;
+            };
+            let range = range.clone().unwrap_or(0..listed.size);
+            if range.is_empty() || range.end > listed.size {
+                continue;
+            }
+            if matches!(self.find(key, path, listed, &range), Known::Unknown) {
+                total += usize::try_from(range.end - range.start).unwrap_or(usize::MAX / 4);
+                if total > budget() / LARGEST {
+                    break; // what comes would drive out what came
+                }
+                promised.push((path.clone(), listed, range));
+            }
+        }
+        let promise = |(path, listed, range): (String, Listed, Range<u64>)| {
+            let coming = Arc::new(Coming::default());
+            let clock = self.clock + 1;
+            let kept = self.kept_file(key, &path, listed);
+            kept.last_use = clock;
+            kept.pieces
+                .push((range.clone(), Piece::Coming(Arc::clone(&coming))));
+            self.used += ENTRY;
+            Promise {
+                coming,
+                table: Arc::clone(key),
+                path,
+                listed,
+                range,
+            }
+        };
+        promised.into_iter().map(promise).collect()
+    }
+
+    fn forget_coming(&mut self, key: &Arc<TableKey>, path: &str, coming: &Arc<Coming>) {
+        let Some(kept) = self.table(key).kept.get_mut(path) else {
+            return;
+        };
+        let before = kept.pieces.len();
+        kept.pieces.retain(
+            |(_, piece)| !matches!(piece, Piece::Coming(there) if Arc::ptr_eq(there, coming)),
+        );
+        let gone = before - kept.pieces.len();
+        self.used = self.used.saturating_sub(gone * ENTRY);
+    }
+
+    /// With which version the last listing for the newest version began.
+    pub(super) fn begin(&mut self, key: &Arc<TableKey>) -> Option<u64> {
+        self.table(key).begin
+    }
+
+    pub(super) fn set_begin(&mut self, key: &Arc<TableKey>, begin: u64) {
+        self.table(key).begin = Some(begin);
+    }
+
+    /// Lets go of what was not used for longest, down to three quarters of what may be.
+    fn make_room(&mut self) {
+        let budget = budget();
+        if self.used <= budget {
+            return;
+        }
+        let target = budget - budget / 4;
+        let mut oldest: Vec<(u64, Arc<TableKey>, String)> = Vec::new();
+        for (key, table) in &self.tables {
+            let entry =
+                |(path, kept): (&String, &KeptFile)| (kept.last_use, Arc::clone(key), path.clone());
+            oldest.extend(table.kept.iter().map(entry));
+        }
+        oldest.sort_unstable_by_key(|(last_use, ..)| *last_use);
+        for (_, key, path) in oldest {
+            if self.used <= target {
+                return;
+            }
+            if let Some(table) = self.tables.get_mut(&key)
+                && let Some(kept) = table.kept.remove(&path)
+            {
+                self.used = self.used.saturating_sub(kept.bytes());
+            }
+        }
+        while self.used > target && self.forget_oldest() {}
+    }
+}
+
+/// Whether a listing of a directory from a name on shows this path, if it is there.
+fn is_within(path: &str, directory: &str, from: &str) -> bool {
+    let rest = path.strip_prefix(directory);
+    let name = rest.and_then(|rest| rest.strip_prefix('/'));
+    name.is_some_and(|name| !name.contains('/') && name >= from)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

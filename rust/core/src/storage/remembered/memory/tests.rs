@@ -1,0 +1,123 @@
+use super::*;
+
+fn key(name: &str) -> Arc<TableKey> {
+    Arc::new(TableKey::new(name, &[]))
+}
+
+fn file(name: &str, size: u64, tag: u64) -> FileMeta {
+    FileMeta {
+        path: format!("_delta_log/{name}"),
+        size,
+        modification_time: 1,
+        tag,
+    }
+}
+
+fn found(memory: &mut Memory, key: &Arc<TableKey>, path: &str) -> Option<usize> {
+    let listed = memory.file(key, path)?;
+    match memory.find(key, path, listed, &(0..listed.size)) {
+        Known::Here(bytes) => Some(bytes.len()),
+        _ => None,
+    }
+}
+
+#[test]
+fn bytes_count_for_as_long_as_a_listing_shows_the_same_file() {
+    let (mut memory, key) = (Memory::default(), key("t"));
+    let log = ("_delta_log", "");
+    let path = "_delta_log/1.json";
+    memory.listed(&key, log, &[file("1.json", 3, 7)]);
+    let listed = memory.file(&key, path).unwrap();
+    memory.keep(&key, path, listed, &(0..3), &Bytes::from_static(b"abc"));
+    assert_eq!(found(&mut memory, &key, path), Some(3));
+
+    memory.listed(&key, log, &[file("1.json", 3, 7), file("2.json", 3, 8)]);
+    assert_eq!(found(&mut memory, &key, path), Some(3));
+    // a listing that begins later says nothing of it
+    memory.listed(&key, ("_delta_log", "2"), &[file("2.json", 3, 8)]);
+    assert_eq!(found(&mut memory, &key, path), Some(3));
+    memory.listed(&key, log, &[file("1.json", 3, 9), file("2.json", 3, 8)]);
+    assert_eq!(found(&mut memory, &key, path), None);
+    memory.listed(&key, log, &[]);
+    assert!(memory.file(&key, path).is_none());
+}
+
+#[test]
+fn tables_do_not_share() {
+    let mut memory = Memory::default();
+    let (one, other) = (key("a"), key("b"));
+    let log = ("_delta_log", "");
+    memory.listed(&one, log, &[file("1.json", 3, 7)]);
+    memory.listed(&other, log, &[file("1.json", 3, 7)]);
+    let listed = memory.file(&one, "_delta_log/1.json").unwrap();
+    let bytes = Bytes::from_static(b"abc");
+    memory.keep(&one, "_delta_log/1.json", listed, &(0..3), &bytes);
+    assert_eq!(found(&mut memory, &other, "_delta_log/1.json"), None);
+}
+
+#[test]
+fn what_is_kept_stays_within_its_bound() {
+    let (mut memory, key) = (Memory::default(), key("t"));
+    let files: Vec<FileMeta> = (1..200)
+        .map(|number| file(&format!("{number}.json"), 1 << 20, number))
+        .collect();
+    memory.listed(&key, ("_delta_log", ""), &files);
+    let bytes = Bytes::from(vec![0; 1 << 20]);
+    for file in &files {
+        let listed = memory.file(&key, &file.path).unwrap();
+        memory.keep(&key, &file.path, listed, &(0..file.size), &bytes);
+        assert!(memory.used <= budget());
+    }
+    let last = &files.last().unwrap().path;
+    assert_eq!(found(&mut memory, &key, last), Some(1 << 20));
+    assert_eq!(found(&mut memory, &key, &files[0].path), None);
+    let all = |table: &TableFiles| -> usize {
+        let kept = table.kept.values().map(KeptFile::bytes);
+        kept.sum::<usize>() + table.listing_bytes()
+    };
+    assert_eq!(memory.tables.values().map(all).sum::<usize>(), memory.used);
+}
+
+#[test]
+fn a_range_is_found_in_a_longer_one() {
+    let (mut memory, key) = (Memory::default(), key("t"));
+    memory.listed(&key, ("_delta_log", ""), &[file("1.json", 9, 7)]);
+    let path = "_delta_log/1.json";
+    let listed = memory.file(&key, path).unwrap();
+    memory.keep(&key, path, listed, &(2..7), &Bytes::from_static(b"cdefg"));
+    let mut part = |range| match memory.find(&key, path, listed, &range) {
+        Known::Here(bytes) => Some(bytes),
+        _ => None,
+    };
+    assert_eq!(part(3..5), Some(Bytes::from_static(b"de")));
+    assert_eq!(part(0..3), None);
+}
+
+#[test]
+fn a_promise_that_is_dropped_sends_readers_to_the_store() {
+    let key = key("memory-tests-promise");
+    let wanted = [("_delta_log/1.json".to_owned(), None)];
+    let mut memory_of = super::memory().unwrap();
+    memory_of.listed(&key, ("_delta_log", ""), &[file("1.json", 3, 7)]);
+    let mut promised = memory_of.promise(&key, &wanted);
+    assert!(memory_of.promise(&key, &wanted).is_empty());
+    let listed = memory_of.file(&key, "_delta_log/1.json").unwrap();
+    let Known::Coming(coming, part) = memory_of.find(&key, "_delta_log/1.json", listed, &(1..3))
+    else {
+        unreachable!("it was promised");
+    };
+    assert_eq!(part, 1..3);
+    drop(memory_of);
+    drop(promised.pop());
+    assert_eq!(coming.wait().unwrap(), None);
+
+    let mut memory_of = super::memory().unwrap();
+    let mut promised = memory_of.promise(&key, &wanted);
+    drop(memory_of);
+    let promise = promised.pop().unwrap();
+    promise.keep(Bytes::from_static(b"abc"), 8); // another file by now
+    assert_eq!(
+        found(&mut super::memory().unwrap(), &key, "_delta_log/1.json"),
+        None
+    );
+}

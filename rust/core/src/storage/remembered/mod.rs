@@ -1,0 +1,393 @@
+//! An object store with what this process remembers of the table's log: commits, checksums and checkpoints
+//! that were read or written here are not asked for again while listings show the same files, and may be asked
+//! for before somebody reads them.
+//!
+//! Data files are not its matter, nor are files of the log that change: the hint is read each time.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::failures::check_size;
+use super::object::{cut, merged};
+use super::{FileMeta, Location, ObjectStorage, Storage, now};
+use crate::error::Result;
+
+mod memory;
+
+use memory::{Known, Listed, Promise, TableKey, memory};
+
+const LOG: &str = "_delta_log";
+const SIDECARS: &str = "_delta_log/_sidecars";
+
+/// A file of at most this many bytes is fetched whole, whatever is asked of it.
+const WHOLE: u64 = 1 << 20;
+
+/// Ranges with less between them are fetched ahead as one, which has at most so many bytes unless a single one has.
+const NEAR: u64 = 256 << 10;
+const LONGEST: u64 = 4 << 20;
+
+/// Stores list a thousand files at a time; some may have come since.
+const PAGE: usize = 950;
+
+/// An object store that remembers.
+pub struct Remembered {
+    files: Arc<ObjectStorage>,
+    table: Arc<TableKey>,
+}
+
+impl fmt::Debug for Remembered {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.files.fmt(formatter)
+    }
+}
+
+impl Remembered {
+    /// The store at `location`; as [`ObjectStorage::new`].
+    pub(super) fn new(location: &Location, options: &[(String, String)]) -> Result<Self> {
+        Ok(Self {
+            files: Arc::new(ObjectStorage::new(location, options)?),
+            table: Arc::new(TableKey::new(location.root(), options)),
+        })
+    }
+
+    /// Begins to fetch files of the log that somebody will read, or ranges of them: whoever reads them waits for
+    /// the same answer. Files that no listing has shown are left out, and so is what would not be kept.
+    pub fn prefetch(&self, wanted: &[(String, Option<Range<u64>>)]) {
+        let lasting = joined(wanted.iter().filter(|(path, _)| is_lasting(path)));
+        let promises = match memory() {
+            Some(mut memory) if !lasting.is_empty() => memory.promise(&self.table, &lasting),
+            _ => return,
+        };
+        if promises.is_empty() {
+            return;
+        }
+        let requests = promises.into_iter().map(|promise| {
+            let (path, range) = (promise.path().to_owned(), promise.range());
+            (promise, path, range)
+        });
+        let keep = |promise: Promise, bytes, tag| promise.keep(bytes, tag);
+        // what cannot be begun is asked for by whoever reads it
+        let _unbegun = self.files.fetch_ahead(requests.collect(), keep);
+    }
+
+    /// With which version the last listing for the newest version began, if this process has seen the table.
+    pub fn begin(&self) -> Option<u64> {
+        memory()?.begin(&self.table)
+    }
+
+    /// Notes the same.
+    pub fn set_begin(&self, version: u64) {
+        if let Some(mut memory) = memory() {
+            memory.set_begin(&self.table, version);
+        }
+    }
+
+    /// The files of `_delta_log` from a name on, as listings and writes have shown them so far.
+    pub fn files(&self, from: &str) -> Vec<FileMeta> {
+        memory().map_or_else(Vec::new, |mut memory| {
+            memory.files(&self.table, (LOG, from))
+        })
+    }
+
+    /// Whether a whole file is kept.
+    pub fn has(&self, path: &str) -> bool {
+        let Some(listed) = self.listed(path) else {
+            return false;
+        };
+        let known =
+            memory().map(|mut memory| memory.find(&self.table, path, listed, &(0..listed.size)));
+        matches!(known, Some(Known::Here(_)))
+    }
+
+    /// How the last listing showed a file that never changes.
+    fn listed(&self, path: &str) -> Option<Listed> {
+        if !is_lasting(path) {
+            return None;
+        }
+        memory()?.file(&self.table, path)
+    }
+
+    /// Bytes of a range that are there, or that come.
+    fn known(&self, path: &str, listed: Listed, range: &Range<u64>) -> Result<Option<Bytes>> {
+        let known = match memory() {
+            Some(mut memory) => memory.find(&self.table, path, listed, range),
+            None => Known::Unknown,
+        };
+        match known {
+            Known::Here(bytes) => Ok(Some(bytes)),
+            Known::Coming(coming, part) => {
+                let bytes = coming.wait()?;
+                Ok(bytes
+                    .filter(|bytes| part.end <= bytes.len())
+                    .map(|bytes| bytes.slice(part)))
+            }
+            Known::Unknown => Ok(None),
+        }
+    }
+
+    fn keep(&self, path: &str, listed: Listed, range: &Range<u64>, bytes: &Bytes) {
+        if bytes.len() as u64 == range.end - range.start
+            && let Some(mut memory) = memory()
+        {
+            memory.keep(&self.table, path, listed, range, bytes);
+        }
+    }
+
+    fn forget(&self, path: &str) {
+        if let Some(mut memory) = memory() {
+            memory.forget(&self.table, path);
+        }
+    }
+
+    /// Names of the log at which a listing is divided, so that each part is about a page.
+    fn page_ends(&self, directory: &str, from: &str) -> Vec<String> {
+        if directory != LOG {
+            return Vec::new();
+        }
+        let known = memory().map(|mut memory| memory.files(&self.table, (LOG, from)));
+        let known = known.unwrap_or_default();
+        if known.len() <= PAGE {
+            return Vec::new();
+        }
+        let names = known.iter().filter_map(|file| file.path.strip_prefix(LOG));
+        let mut names: Vec<&str> = names.map(|name| name.trim_start_matches('/')).collect();
+        names.sort_unstable();
+        let ends = names.chunks_exact(PAGE).filter_map(<[&str]>::last);
+        ends.map(|name| (*name).to_owned()).collect()
+    }
+
+    /// Puts a file that is not there, and remembers it.
+    fn put_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        let made = self.files.create(path, bytes)?;
+        let Some(tag) = made else {
+            return Ok(false);
+        };
+        if tag != 0
+            && is_lasting(path)
+            && let Some(mut memory) = memory()
+        {
+            let size = bytes.len() as u64;
+            let bytes = Bytes::copy_from_slice(bytes);
+            let modification_time = now();
+            let listed = Listed {
+                tag,
+                size,
+                modification_time,
+            };
+            memory.made(&self.table, path, listed, &bytes);
+        }
+        Ok(true)
+    }
+}
+
+/// Files and ranges, of which those that lie near each other are one.
+fn joined<'a>(
+    wanted: impl Iterator<Item = &'a (String, Option<Range<u64>>)>,
+) -> Vec<(String, Option<Range<u64>>)> {
+    let mut all: Vec<(String, Option<Range<u64>>)> = wanted.cloned().collect();
+    all.sort_unstable_by(|(one, range), (other, next)| {
+        let start = |range: &Option<Range<u64>>| range.as_ref().map(|range| range.start);
+        (one, start(range)).cmp(&(other, start(next)))
+    });
+    let mut joined: Vec<(String, Option<Range<u64>>)> = Vec::with_capacity(all.len());
+    for (path, range) in all {
+        if let Some((last, None)) = joined.last()
+            && *last == path
+        {
+            continue; // all of it comes
+        }
+        if let (Some((last, Some(before))), Some(range)) = (joined.last_mut(), &range)
+            && *last == path
+            && (range.start < before.end
+                || (range.start <= before.end.saturating_add(NEAR)
+                    && range.end - before.start <= LONGEST))
+        {
+            before.end = before.end.max(range.end);
+            continue;
+        }
+        joined.push((path, range));
+    }
+    joined
+}
+
+/// Whether a path is that of a file which never changes: a version of the log, or a sidecar.
+fn is_lasting(path: &str) -> bool {
+    let Some(name) = path
+        .strip_prefix(LOG)
+        .and_then(|rest| rest.strip_prefix('/'))
+    else {
+        return false;
+    };
+    name.starts_with(|first: char| first.is_ascii_digit()) || path.starts_with(SIDECARS)
+}
+
+impl Storage for Remembered {
+    fn root(&self) -> &str {
+        self.files.root()
+    }
+
+    fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
+        let directory = directory.trim_end_matches('/');
+        let ends = self.page_ends(directory, from);
+        let files = self.files.list_divided(directory, from, &ends)?;
+        if (directory == LOG || directory == SIDECARS)
+            && let Some(mut memory) = memory()
+        {
+            memory.listed(&self.table, (directory, from), &files);
+        }
+        Ok(files)
+    }
+
+    fn read(&self, path: &str) -> Result<Bytes> {
+        self.read_at_most(path, u64::MAX)
+    }
+
+    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
+        let listed = self.listed(path);
+        if let Some(listed) = listed
+            && let Some(bytes) = self.known(path, listed, &(0..listed.size))?
+        {
+            check_size(path, listed.size, most)?;
+            return Ok(bytes);
+        }
+        let bytes = self.files.read_at_most(path, most)?;
+        if let Some(listed) = listed {
+            self.keep(path, listed, &(0..listed.size), &bytes);
+        }
+        Ok(bytes)
+    }
+
+    fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let Some(listed) = self.listed(path) else {
+            return self.files.read_ranges(path, ranges);
+        };
+        if ranges
+            .iter()
+            .any(|range| range.start > range.end || range.end > listed.size)
+        {
+            return self.files.read_ranges(path, ranges);
+        }
+        if listed.size <= WHOLE.min(memory::budget() as u64 / 4) {
+            let bytes = self.read(path)?;
+            let part = |range: &Range<u64>| {
+                let start = usize::try_from(range.start).ok()?;
+                let end = usize::try_from(range.end).ok()?;
+                (end <= bytes.len()).then(|| bytes.slice(start..end))
+            };
+            return match ranges.iter().map(part).collect() {
+                Some(parts) => Ok(parts),
+                None => self.files.read_ranges(path, ranges),
+            };
+        }
+        let mut parts = Vec::with_capacity(ranges.len());
+        let mut missing = Vec::new();
+        for range in ranges {
+            let known = match range.is_empty() {
+                true => Some(Bytes::new()),
+                false => self.known(path, listed, range)?,
+            };
+            if known.is_none() {
+                missing.push(range.clone());
+            }
+            parts.push(known);
+        }
+        if missing.is_empty() {
+            return Ok(parts.into_iter().flatten().collect());
+        }
+        let fetches = merged(&missing);
+        let fetched = self.files.read_ranges(path, &fetches)?;
+        for (range, bytes) in fetches.iter().zip(&fetched) {
+            self.keep(path, listed, range, bytes);
+        }
+        let parts = parts
+            .into_iter()
+            .zip(ranges)
+            .map(|(part, range)| part.or_else(|| cut(range, &fetches, &fetched)));
+        match parts.collect() {
+            Some(parts) => Ok(parts),
+            None => self.files.read_ranges(path, ranges),
+        }
+    }
+
+    fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
+        let mut unknown = Vec::new();
+        let known: Vec<Option<Result<Bytes>>> = paths
+            .iter()
+            .map(|path| {
+                let listed = self.listed(path);
+                let known = match listed {
+                    Some(listed) => self.known(path, listed, &(0..listed.size)),
+                    None => Ok(None),
+                };
+                if matches!(known, Ok(None)) {
+                    unknown.push((*path, listed));
+                }
+                known.transpose()
+            })
+            .collect();
+        let missing: Vec<&str> = unknown.iter().map(|(path, _)| *path).collect();
+        let read = match missing.is_empty() {
+            true => Vec::new(),
+            false => self.files.read_many(&missing),
+        };
+        for ((path, listed), bytes) in unknown.iter().zip(&read) {
+            if let (Some(listed), Ok(bytes)) = (listed, bytes) {
+                self.keep(path, *listed, &(0..listed.size), bytes);
+            }
+        }
+        let mut read = read.into_iter();
+        let all = known.into_iter().map(|known| known.or_else(|| read.next()));
+        all.flatten().collect()
+    }
+
+    fn memory(&self) -> Option<&Remembered> {
+        (memory::budget() > 0).then_some(self)
+    }
+
+    fn head(&self, path: &str) -> Result<FileMeta> {
+        self.files.head(path)
+    }
+
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        self.put_new(path, bytes)
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.forget(path);
+        self.files.put(path, bytes)
+    }
+
+    fn list_below(
+        &self,
+        directory: &str,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Vec<FileMeta>> {
+        self.files.list_below(directory, enter)
+    }
+
+    fn directories_in(&self, directory: &str) -> Result<Vec<String>> {
+        self.files.directories_in(directory)
+    }
+
+    fn copy(&self, from: &str, to: &str) -> Result<bool> {
+        self.forget(to);
+        self.files.copy(from, to)
+    }
+
+    fn put_pieces(
+        &self,
+        path: &str,
+        pieces: &mut dyn FnMut() -> Result<Option<Bytes>>,
+    ) -> Result<bool> {
+        self.forget(path);
+        self.files.put_pieces(path, pieces)
+    }
+
+    fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
+        paths.iter().for_each(|path| self.forget(path));
+        self.files.delete(paths)
+    }
+}
