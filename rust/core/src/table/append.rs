@@ -1,15 +1,32 @@
 //! APPEND: rows of a stream join those of the table.
 
+use std::iter::empty;
 use std::sync::Arc;
 
+use arrow_array::{RecordBatch, RecordBatchIterator};
+use arrow_schema::{ArrowError, SchemaRef};
 use serde_json::json;
 
-use super::Table;
 use super::write::{
-    RowSource, RowsOptions, RowsWritten, set_marks, set_schema, set_txn, texts, write_options,
+    RowSource, RowsOptions, RowsWritten, SchemaMode, set_marks, set_schema, set_txn, texts,
+    write_options,
 };
+use super::{At, Table};
 use crate::error::Result;
+use crate::snapshot::Snapshot;
+use crate::snapshot::load::remembered;
+use crate::storage::{beside, interrupt};
+use crate::transaction::Transaction;
 use crate::write::{Intake, Layout, Purpose, RowWriter, WrittenFiles, each_step};
+
+/// Rows of at most this many bytes are written while the newest version is looked up.
+const AHEAD_BYTES: usize = 32 << 20;
+
+/// Rows in files, and what was taken in with them.
+struct Appended {
+    written: WrittenFiles,
+    intake: Intake,
+}
 
 impl Table {
     /// Appends rows to the newest version.
@@ -19,28 +36,123 @@ impl Table {
     /// Invalid argument and Unsupported: as [`Intake::new`] and [`Intake::take`]; as [`Table::commit`].
     /// Files that were written go away again.
     pub fn append(&self, rows: RowSource, options: RowsOptions) -> Result<RowsWritten> {
-        let snapshot = self.snapshot_for(&options)?;
+        let plain = options.schema_mode == SchemaMode::Fixed
+            && options.partition_columns.is_none()
+            && options.txn.is_none()
+            && options.snapshot.is_none();
+        match remembered(&self.source).filter(|_| plain) {
+            Some(known) => self.append_ahead(&known, rows, &options),
+            None => {
+                let snapshot = self.snapshot_for(&options)?;
+                self.append_to(&snapshot, rows, &options)
+            }
+        }
+    }
+
+    fn append_to(
+        &self,
+        snapshot: &Snapshot,
+        rows: RowSource,
+        options: &RowsOptions,
+    ) -> Result<RowsWritten> {
+        let mut transaction = self.begin_append(snapshot, options)?;
+        if set_txn(&mut transaction, options)? {
+            return self.settle(transaction, WrittenFiles::new(&self.source));
+        }
+        set_schema(&mut transaction, &rows, options, false)?;
+        let appended = self.append_rows(&transaction, rows, options)?;
+        self.settle_append(transaction, appended)
+    }
+
+    /// Writes the rows for a version that is known, while the newest one is looked up. Where that has other
+    /// metadata, they are written once more.
+    fn append_ahead(
+        &self,
+        known: &Snapshot,
+        mut rows: RowSource,
+        options: &RowsOptions,
+    ) -> Result<RowsWritten> {
+        let newest = beside(&self.source.storage, {
+            let table = self.clone();
+            move |_| table.snapshot(At::Latest, None)
+        });
+        let schema = rows.schema();
+        let (mut batches, mut bytes, mut failure) = (Vec::new(), 0, None);
+        let whole = loop {
+            interrupt::check()?;
+            match rows.next() {
+                None => break true,
+                Some(Ok(batch)) => {
+                    bytes += batch.get_array_memory_size();
+                    batches.push(batch);
+                }
+                Some(Err(error)) => failure = Some(Err(error)),
+            }
+            if failure.is_some() || bytes > AHEAD_BYTES {
+                break false;
+            }
+        };
+        let again = |rest: Rest| source_of(&schema, batches.clone(), rest);
+        if !whole {
+            let rest = again(Box::new(failure.into_iter().chain(rows)));
+            return self.append_to(&newest.wait()?, rest, options);
+        }
+        let appended = self
+            .begin_append(known, options)
+            .and_then(|begun| self.append_rows(&begun, again(Box::new(empty())), options));
+        let newest = newest.wait()?;
+        if newest.metadata() == known.metadata() && newest.protocol() == known.protocol() {
+            return self.settle_append(self.begin_append(&newest, options)?, appended?);
+        }
+        drop(appended);
+        self.append_to(&newest, again(Box::new(empty())), options)
+    }
+
+    fn begin_append(&self, snapshot: &Snapshot, options: &RowsOptions) -> Result<Transaction> {
         let columns = json!(snapshot.metadata().partition_columns).to_string();
         let parameters = [("mode", json!("Append")), ("partitionBy", json!(columns))];
-        let mut transaction = self.begin(&snapshot, "WRITE", parameters, &options)?;
+        self.begin(snapshot, "WRITE", parameters, options)
+    }
+
+    fn append_rows(
+        &self,
+        transaction: &Transaction,
+        rows: RowSource,
+        options: &RowsOptions,
+    ) -> Result<Appended> {
         let mut written = WrittenFiles::new(&self.source);
-        if !set_txn(&mut transaction, &options)? {
-            set_schema(&mut transaction, &rows, &options, false)?;
-            let (metadata, protocol) = transaction.effective()?;
-            let layout = Layout::new(metadata, protocol, Purpose::Data, &[])?;
-            let mut intake = Intake::new(metadata, protocol, &rows.schema())?;
-            let mut writer = RowWriter::new(Arc::new(layout), write_options(&options));
-            each_step(rows, &mut |step| {
-                writer.write(&intake.take(&step)?, &mut written)
-            })?;
-            writer.finish(&mut written)?;
-            set_marks(&mut transaction, &intake)?;
-            transaction.description().metrics = texts([
-                ("numFiles", written.adds.len() as u64),
-                ("numOutputRows", written.rows),
-                ("numOutputBytes", written.bytes),
-            ]);
-        }
+        let (metadata, protocol) = transaction.effective()?;
+        let layout = Layout::new(metadata, protocol, Purpose::Data, &[])?;
+        let mut intake = Intake::new(metadata, protocol, &rows.schema())?;
+        let mut writer = RowWriter::new(Arc::new(layout), write_options(options));
+        each_step(rows, &mut |step| {
+            writer.write(&intake.take(&step)?, &mut written)
+        })?;
+        writer.finish(&mut written)?;
+        Ok(Appended { written, intake })
+    }
+
+    fn settle_append(
+        &self,
+        mut transaction: Transaction,
+        appended: Appended,
+    ) -> Result<RowsWritten> {
+        let Appended { written, intake } = appended;
+        set_marks(&mut transaction, &intake)?;
+        transaction.description().metrics = texts([
+            ("numFiles", written.adds.len() as u64),
+            ("numOutputRows", written.rows),
+            ("numOutputBytes", written.bytes),
+        ]);
         self.settle(transaction, written)
     }
+}
+
+/// What comes after the rows that were taken already.
+type Rest = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+
+/// These rows, and then the rest.
+fn source_of(schema: &SchemaRef, batches: Vec<RecordBatch>, rest: Rest) -> RowSource {
+    let all = batches.into_iter().map(Ok).chain(rest);
+    Box::new(RecordBatchIterator::new(all, Arc::clone(schema)))
 }

@@ -17,8 +17,7 @@ use super::paths::encoded;
 use super::statistics::Statistics;
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::storage::now;
-use crate::storage::{interrupt, pool};
+use crate::storage::{Storage, interrupt, now, pool};
 use crate::write::StagedFile;
 use crate::write::actions::{AddFile, CdcFile, Texts};
 
@@ -78,29 +77,45 @@ impl WrittenFiles {
 
     /// Puts one file of any kind, which goes the way of the others.
     pub(crate) fn put(&mut self, path: String, bytes: &[u8], durable: bool) -> Result<()> {
-        let storage = &self.source.storage;
-        // an error may come too late for the file: it is known before it is tried
+        self.expect(&path, bytes);
+        if put(&*self.source.storage, &path, bytes, durable)? {
+            return Ok(());
+        }
+        Err(self.disown(path))
+    }
+
+    /// Puts several side by side.
+    fn put_all(&mut self, files: Vec<(String, Vec<u8>)>, durable: bool) -> Result<()> {
+        files
+            .iter()
+            .for_each(|(path, bytes)| self.expect(path, bytes));
+        let storage = Arc::clone(&self.source.storage);
+        // all are waited for, so that all can go away again
+        let made = pool::on_all(files, move |(path, bytes)| {
+            Ok((path.clone(), put(&*storage, path, bytes, durable)))
+        })?;
+        let mut outcome = Ok(());
+        for (path, made) in made {
+            let made = made.and_then(|made| if made { Ok(()) } else { Err(self.disown(path)) });
+            outcome = outcome.and(made);
+        }
+        outcome
+    }
+
+    /// An error may come too late for the file: it is known before it is tried.
+    fn expect(&mut self, path: &str, bytes: &[u8]) {
         self.files.push(StagedFile {
-            path: path.clone(),
+            path: path.to_owned(),
             size: Some(bytes.len() as u64),
             written: now(),
         });
-        let made = if durable {
-            storage.put_if_absent(&path, bytes)?
-        } else {
-            storage.put_if_absent_unsynced(&path, bytes)?
-        };
-        // the name is random: what is there and equal is what an answer that was lost has made
-        let same = || {
-            let there = storage.read_at_most(&path, bytes.len() as u64);
-            there.is_ok_and(|there| there == bytes)
-        };
-        if made || same() {
-            return Ok(());
-        }
-        self.files.pop(); // somebody else's
+    }
+
+    /// Somebody else's file stays.
+    fn disown(&mut self, path: String) -> Error {
+        self.files.retain(|file| file.path != path);
         let message = "there is a file of this name already, although the name is random";
-        Err(Error::storage("rows.file_exists", message).at_path(path))
+        Error::storage("rows.file_exists", message).at_path(path)
     }
 
     /// Files that another process wrote, and that no commit names yet.
@@ -146,6 +161,21 @@ impl Drop for WrittenFiles {
             let _first_error_counts = self.source.storage.delete(&[&file.path]);
         }
     }
+}
+
+/// Puts a file of a random name: false where somebody else's is there.
+fn put(storage: &dyn Storage, path: &str, bytes: &[u8], durable: bool) -> Result<bool> {
+    let made = if durable {
+        storage.put_if_absent(path, bytes)?
+    } else {
+        storage.put_if_absent_unsynced(path, bytes)?
+    };
+    // what is there and equal is what an answer that was lost has made
+    let same = || {
+        let there = storage.read_at_most(path, bytes.len() as u64);
+        there.is_ok_and(|there| there == bytes)
+    };
+    Ok(made || same())
 }
 
 /// Writes rows of one layout.
@@ -260,17 +290,21 @@ impl RowWriter {
 
     fn close(&mut self, values: &Values, written: &mut WrittenFiles) -> Result<()> {
         match self.open.remove(values) {
-            Some(file) => self.finish_one(values, file, written),
+            Some(file) => {
+                let (path, bytes) = self.finish_one(values, file, written)?;
+                written.put(path, &bytes, self.options.durable)
+            }
             None => Ok(()),
         }
     }
 
+    /// Closes one file, and stages it; gives its path and its bytes.
     fn finish_one(
         &self,
         values: &Values,
         file: OpenFile,
         written: &mut WrittenFiles,
-    ) -> Result<()> {
+    ) -> Result<(String, Vec<u8>)> {
         let layout = &*self.layout;
         let bytes = file.file.finish()?;
         let texts: Vec<Option<&str>> = values.iter().map(Option::as_deref).collect();
@@ -282,8 +316,8 @@ impl RowWriter {
             .zip(values)
             .map(|((.., name), value)| (name.clone(), value.clone()))
             .collect();
-        written.put(path.clone(), &bytes, self.options.durable)?;
-        let (path, length) = (encoded(&path), i64::try_from(size).unwrap_or(i64::MAX));
+        let (stored, length) = (path, i64::try_from(size).unwrap_or(i64::MAX));
+        let path = encoded(&stored);
         match layout.purpose {
             Purpose::Data => {
                 written.rows += file.rows;
@@ -308,7 +342,7 @@ impl RowWriter {
                 });
             }
         }
-        Ok(())
+        Ok((stored, bytes))
     }
 
     /// Closes what is open.
@@ -317,10 +351,18 @@ impl RowWriter {
     ///
     /// As [`RowWriter::write`].
     pub fn finish(&mut self, written: &mut WrittenFiles) -> Result<()> {
+        let durable = self.options.durable;
+        // a file far away takes as long as many at once
+        let far = self.open.len() > 1 && written.source.storage.memory().is_some();
+        let mut files = Vec::new();
         for (values, file) in take(&mut self.open) {
             interrupt::check()?;
-            self.finish_one(&values, file, written)?;
+            let (path, bytes) = self.finish_one(&values, file, written)?;
+            match far {
+                true => files.push((path, bytes)),
+                false => written.put(path, &bytes, durable)?,
+            }
         }
-        Ok(())
+        written.put_all(files, durable)
     }
 }
