@@ -26,6 +26,7 @@ mod convert;
 mod create;
 mod delete;
 mod drop_feature;
+mod far;
 mod maintenance;
 mod optimize;
 mod overwrite;

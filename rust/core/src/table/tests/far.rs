@@ -1,0 +1,314 @@
+//! How many requests wait for one another on a store that is far away, and what is asked for twice.
+//!
+//! Figures are the steps that depend on each other: see "Tables far away" in docs/concepts/performance.md.
+
+use super::*;
+use crate::maintenance::vacuum::VacuumOptions;
+use crate::storage::far::{Request, rounds, taken};
+
+/// A place far away, and the name of its store.
+fn place() -> (String, String) {
+    let name = format!("far-{}", Uuid::new_v4());
+    (format!("memory://{name}/t"), name)
+}
+
+fn at(uri: &str) -> Table {
+    Table::new(uri, TableOptions::default()).unwrap()
+}
+
+/// A table far away with a commit for each of these, of which this process knows.
+fn far_table(commits: &[&[Row]]) -> (Table, String) {
+    let (uri, name) = place();
+    let table = at(&uri);
+    let options = TransactionOptions::default();
+    table
+        .create(definition(), CreateMode::New, options)
+        .unwrap();
+    let table = filled(table, commits);
+    taken(&name);
+    (table, name)
+}
+
+fn names(requests: &[Request]) -> Vec<&str> {
+    let mut names: Vec<&str> = requests
+        .iter()
+        .map(|request| request.what.as_str())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+#[track_caller]
+fn assert_rounds(name: &str, most: usize, most_requests: usize) {
+    let requests = taken(name);
+    let waited = rounds(&requests);
+    assert!(
+        waited <= most && requests.len() <= most_requests,
+        "{waited} rounds, {} requests: {requests:#?}",
+        requests.len()
+    );
+    let mut reads = names(&requests);
+    reads.retain(|what| what.starts_with("GET"));
+    let all = reads.len();
+    reads.dedup();
+    assert_eq!(
+        reads.len(),
+        all,
+        "something is asked for twice: {requests:#?}"
+    );
+}
+
+#[test]
+fn a_new_table_is_a_listing_a_commit_and_a_checksum() {
+    let (uri, name) = place();
+    let options = TransactionOptions::default();
+    at(&uri)
+        .create(definition(), CreateMode::New, options)
+        .unwrap();
+    assert_rounds(&name, 3, 3);
+}
+
+#[test]
+fn an_append_waits_for_a_listing_the_commit_and_the_checksum() {
+    let (table, name) = far_table(&[&[(1, "a")]]);
+    append(&table, &[(2, "b")]);
+    // hint and listing beside the data file
+    assert_rounds(&name, 3, 5);
+
+    append(&at(table.uri()), &[(3, "c")]);
+    assert_rounds(&name, 3, 5);
+    assert_rows(&table, &[(1, "a"), (2, "b"), (3, "c")]);
+}
+
+#[test]
+fn what_was_committed_here_is_not_read_back() {
+    let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")]]);
+    assert_eq!(num_files(&at(table.uri())), 2);
+    let snapshot = newest(&table);
+    table.files(&snapshot, None, None).unwrap();
+    let requests = taken(&name);
+    let asked = ["GET t/_delta_log/_last_checkpoint", "LIST t/_delta_log"];
+    assert_eq!(names(&requests), [asked[0], asked[0], asked[1], asked[1]]);
+    assert_eq!(rounds(&requests), 2);
+}
+
+#[test]
+fn history_reads_commits_while_the_newest_version_is_opened() {
+    let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")]]);
+    table.history(Some(2)).unwrap();
+    assert_rounds(&name, 2, 3);
+}
+
+#[test]
+fn a_checkpoint_is_a_listing_a_file_and_a_hint() {
+    let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")]]);
+    let snapshot = newest(&table);
+    taken(&name);
+    table.checkpoint(&snapshot, None).unwrap();
+    assert_rounds(&name, 2, 3);
+}
+
+#[test]
+fn vacuum_lists_while_it_looks_for_what_stays() {
+    let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")]]);
+    let snapshot = newest(&table);
+    table.checkpoint(&snapshot, None).unwrap();
+    taken(&name);
+    let options = VacuumOptions {
+        retention: None,
+        lite: false,
+        dry_run: true,
+        force: false,
+    };
+    table.vacuum(options, false).unwrap();
+    assert_rounds(&name, 4, 6);
+}
+
+#[test]
+fn verify_reads_the_log_at_once() {
+    let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")], &[(3, "c")]]);
+    let found = table.verify(true, false).unwrap();
+    assert!(found.findings.is_empty(), "{found:?}");
+    assert_rounds(&name, 4, 8);
+}
+
+/// Puts the files of a table's log into the place of another's.
+fn replace_log(of: &Table, with: &Table) {
+    let (old, new) = (&of.source().storage, &with.source().storage);
+    let paths = old.list("_delta_log", "").unwrap();
+    let paths: Vec<&str> = paths.iter().map(|file| file.path.as_str()).collect();
+    // by a store that remembers nothing of this, as another process does it
+    let other = Table::new(of.uri(), another_process()).unwrap();
+    for gone in other.source().storage.delete(&paths) {
+        gone.unwrap();
+    }
+    for file in new.list("_delta_log", "").unwrap() {
+        let bytes = new.read(&file.path).unwrap();
+        other.source().storage.put(&file.path, &bytes).unwrap();
+    }
+}
+
+/// Options that change nothing but that it is not the same caller.
+fn another_process() -> TableOptions {
+    let retries = ("max_retries".to_owned(), "7".to_owned());
+    TableOptions {
+        storage_options: vec![retries],
+        ..TableOptions::default()
+    }
+}
+
+#[test]
+fn a_table_that_was_made_anew_is_seen_as_it_is() {
+    let (table, _) = far_table(&[&[(1, "a")], &[(2, "b")]]);
+    let before = newest(&table);
+    assert_eq!(num_files(&table), 2);
+    // as many versions, of the same sizes
+    let (other, _) = far_table(&[&[(1, "a")], &[(2, "b")]]);
+    replace_log(&table, &other);
+
+    let after = newest(&at(table.uri()));
+
+    assert_eq!(after.version(), before.version());
+    assert_eq!(after.metadata().id, newest(&other).metadata().id);
+    assert_ne!(after.metadata().id, before.metadata().id);
+    let advanced = table.update(&before).unwrap();
+    assert_eq!(advanced.metadata().id, after.metadata().id);
+}
+
+#[test]
+fn an_older_backup_is_seen_as_it_is() {
+    let (table, _) = far_table(&[&[(1, "a")], &[(2, "b")], &[(3, "c")]]);
+    assert_eq!(newest(&table).version(), 3);
+    let (other, _) = far_table(&[&[(1, "a")]]);
+    replace_log(&table, &other);
+
+    assert_eq!(newest(&at(table.uri())).version(), 1);
+    assert_eq!(newest(&table).version(), 1);
+}
+
+#[test]
+fn a_table_that_is_gone_is_gone() {
+    let (table, _) = far_table(&[&[(1, "a")]]);
+    newest(&table);
+    let other = Table::new(table.uri(), another_process()).unwrap();
+    let files = other.source().storage.list("_delta_log", "").unwrap();
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    other.source().storage.delete(&paths);
+    let error = at(table.uri()).snapshot(At::Latest, None).unwrap_err();
+    assert_eq!(error.code(), "table.not_found");
+    let rows = stream(batch(&[(2, "b")]));
+    let error = table.append(rows, RowsOptions::default()).unwrap_err();
+    assert_eq!(error.code(), "table.not_found");
+    let left = other.source().storage.list_below("", &|_| true).unwrap();
+    let data = left
+        .iter()
+        .filter(|file| !file.path.starts_with("_delta_log"));
+    assert_eq!(
+        data.count(),
+        1,
+        "what was written for nothing stays: {left:?}"
+    );
+}
+
+#[test]
+fn rows_are_written_anew_where_another_process_has_changed_the_columns() {
+    let (table, _) = far_table(&[&[(1, "a")]]);
+    newest(&table);
+    let other = Table::new(table.uri(), another_process()).unwrap();
+    let number = |number: i64| Arc::new(Int64Array::from(vec![number])) as ArrayRef;
+    let rows = RecordBatch::try_from_iter([("id", number(2)), ("size", number(20))]);
+    let options = RowsOptions {
+        schema_mode: crate::table::SchemaMode::Merge,
+        ..RowsOptions::default()
+    };
+    other.append(stream(rows.unwrap()), options).unwrap();
+
+    let done = append(&table, &[(3, "c")]);
+
+    assert_eq!((done.version, num_files(&table)), (Some(3), 3));
+    let files = table
+        .source()
+        .storage
+        .list_below("", &|path| path != "_delta_log");
+    assert_eq!(files.unwrap().len(), 3, "those for the old columns go away");
+}
+
+#[test]
+fn a_damaged_commit_is_as_damaged_as_before() {
+    let (table, _) = far_table(&[&[(1, "a")], &[(2, "b")]]);
+    num_files(&table);
+    let other = Table::new(table.uri(), another_process()).unwrap();
+    let path = format!("_delta_log/{:020}.json", 1);
+    let mut bytes = other.source().storage.read(&path).unwrap().to_vec();
+    bytes[0] = b'!';
+    other.source().storage.put(&path, &bytes).unwrap();
+    let checksums = [1, 2].map(|version| format!("_delta_log/{version:020}.crc"));
+    other
+        .source()
+        .storage
+        .delete(&checksums.each_ref().map(String::as_str));
+
+    let cold = Table::new(table.uri(), another_process()).unwrap();
+    let cold = cold.snapshot(At::Latest, None).unwrap_err();
+    let warm = table.snapshot(At::Latest, None).unwrap_err();
+    assert_eq!((warm.code(), warm.path()), (cold.code(), cold.path()));
+    assert_eq!(warm.path(), Some(&*path));
+}
+
+#[test]
+fn a_changed_hint_is_read() {
+    let (table, _) = far_table(&[&[(1, "a")], &[(2, "b")]]);
+    let snapshot = newest(&table);
+    table.checkpoint(&snapshot, None).unwrap();
+    newest(&table);
+    let other = Table::new(table.uri(), another_process()).unwrap();
+    for (text, code) in [
+        ("{", "hint.corrupt"),
+        (r#"{"version":9,"size":1}"#, "hint.wrong"),
+        (r#"{"version":1,"size":1}"#, "hint.stale"),
+    ] {
+        let storage = &other.source().storage;
+        storage
+            .put("_delta_log/_last_checkpoint", text.as_bytes())
+            .unwrap();
+        let found = newest(&at(table.uri()));
+        assert_eq!(found.version(), 2);
+        let codes: Vec<&str> = found
+            .warnings()
+            .iter()
+            .map(|warning| warning.code)
+            .collect();
+        assert_eq!(codes, [code]);
+    }
+}
+
+#[test]
+fn a_log_that_was_cleaned_is_seen_as_it_is() {
+    let (table, _) = far_table(&[&[(1, "a")], &[(2, "b")]]);
+    let snapshot = newest(&table);
+    table.checkpoint(&snapshot, None).unwrap();
+    append(&table, &[(3, "c")]);
+    let other = Table::new(table.uri(), another_process()).unwrap();
+    let old = [0, 1].map(|version| format!("_delta_log/{version:020}.json"));
+    other
+        .source()
+        .storage
+        .delete(&old.each_ref().map(String::as_str));
+
+    assert_rows(&at(table.uri()), &[(1, "a"), (2, "b"), (3, "c")]);
+    let error = table.snapshot(At::Version(1), None).unwrap_err();
+    assert_eq!(error.code(), "version.not_found");
+    assert_eq!(table.history(None).unwrap().num_rows(), 2);
+}
+
+#[test]
+fn nothing_is_shared_with_other_credentials() {
+    let (table, name) = far_table(&[&[(1, "a")]]);
+    newest(&table);
+    taken(&name);
+    let other = Table::new(table.uri(), another_process()).unwrap();
+    newest(&other);
+    let asked = taken(&name);
+    let commit = "GET t/_delta_log/00000000000000000001.json";
+    assert!(names(&asked).contains(&commit), "{asked:?}");
+}
