@@ -8,7 +8,7 @@ use crate::changes::{ChangeOptions, Changes, Edge};
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
-use crate::log::history::{history_batch, read_history, version_at};
+use crate::log::history::{history_batch, prefetch_history, read_history, version_at};
 use crate::log::{Catalog, LogListing};
 use crate::replay::{FileFilter, Source};
 use crate::scan::min_max::min_max;
@@ -16,6 +16,7 @@ use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::load::load;
 use crate::snapshot::pieces::PieceOptions;
 use crate::spec::{DomainMetadata, SetTransaction};
+use crate::storage::{Remembered, beside};
 use arrow_array::RecordBatch;
 
 mod alter;
@@ -119,9 +120,10 @@ impl Table {
 
     /// Whether there is a log with at least one version.
     pub fn exists(&self) -> Result<bool> {
-        Ok(LogListing::read(&*self.source.storage, 0)?
-            .latest()
-            .is_some())
+        let storage = &*self.source.storage;
+        let begin = storage.memory().and_then(Remembered::begin).unwrap_or(0);
+        let found = |begin| LogListing::read(storage, begin).map(|found| found.latest().is_some());
+        Ok(found(begin)? || (begin > 0 && found(0)?))
     }
 
     /// A version of the table; `strict` overrides the table's own setting.
@@ -158,8 +160,13 @@ impl Table {
 
     /// What each version's commit says of itself, newest first.
     pub fn history(&self, limit: Option<usize>) -> Result<RecordBatch> {
+        let listing = beside(&self.source.storage, move |storage| {
+            let listing = LogListing::read(&**storage, 0)?;
+            prefetch_history(&**storage, &listing, limit);
+            Ok(listing)
+        });
         let newest = self.snapshot(At::Latest, None)?;
-        let listing = LogListing::read(&*self.source.storage, 0)?;
+        let listing = listing.wait()?;
         let entries = read_history(
             &*self.source.storage,
             &listing,

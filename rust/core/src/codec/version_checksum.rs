@@ -81,6 +81,25 @@ pub struct AllFiles {
     pub json: String,
 }
 
+impl VersionChecksum {
+    /// Of a table before its first version: it has no protocol and no metadata, and no files.
+    pub fn of_nothing() -> Self {
+        Self {
+            table_size_bytes: Some(0),
+            num_files: Some(0),
+            set_transactions: Some(Vec::new()),
+            domain_metadata: Some(Vec::new()),
+            num_deleted_records: Some(0),
+            num_deletion_vectors: Some(0),
+            all_files: Some(AllFiles {
+                count: 0,
+                json: "[]".to_owned(),
+            }),
+            ..Self::default()
+        }
+    }
+}
+
 impl FileSizeHistogram {
     /// One more file of this size; sums of numbers that a log may choose freely saturate.
     pub fn add(&mut self, size: u64) {

@@ -201,6 +201,22 @@ pub struct HistoryEntry {
     info: Map<String, Value>,
 }
 
+/// Begins to fetch what [`read_history`] reads first.
+pub fn prefetch_history(storage: &dyn Storage, listing: &LogListing, limit: Option<usize>) {
+    let Some(memory) = storage.memory() else {
+        return;
+    };
+    let newest = listing.commits.iter().rev();
+    let newest = newest.take(limit.unwrap_or(usize::MAX).min(AHEAD));
+    let newest: Vec<_> = newest
+        .map(|commit| (commit.file.path.clone(), None))
+        .collect();
+    memory.prefetch(&newest);
+}
+
+/// Commits that are fetched before anybody reads them.
+const AHEAD: usize = 64;
+
 /// Reads the history, newest first, at most `limit` versions.
 pub fn read_history(
     storage: &dyn Storage,

@@ -78,12 +78,20 @@ pub struct LogListing {
 impl LogListing {
     /// Lists `_delta_log` from version `from` on.
     pub fn read(storage: &dyn Storage, from: u64) -> Result<Self> {
+        Self::files(storage, from).map(|files| Self::of(files, from))
+    }
+
+    /// The files of `_delta_log` from version `from` on, also those that are no part of a version.
+    ///
+    /// # Errors
+    ///
+    /// Storage.
+    pub fn files(storage: &dyn Storage, from: u64) -> Result<Vec<FileMeta>> {
         let first = format!("{from:020}.");
         match storage.list(LOG_DIRECTORY, if from == 0 { "" } else { &first }) {
-            Ok(files) => Ok(Self::of(files, from)),
             // some stores have no empty directories
-            Err(error) if error.code() == "storage.not_found" => Ok(Self::of(Vec::new(), from)),
-            Err(error) => Err(error),
+            Err(error) if error.code() == "storage.not_found" => Ok(Vec::new()),
+            listed => listed,
         }
     }
 

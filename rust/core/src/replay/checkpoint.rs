@@ -23,6 +23,7 @@ use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::codec::filter_concat::SelectedRows;
+use crate::codec::parquet_file::FooterDecoder;
 use crate::error::{Error, Result};
 use crate::log::CheckpointInstance;
 use crate::log::path::{CheckpointName, SIDECAR_DIRECTORY};
@@ -85,6 +86,52 @@ pub struct Selection {
     pub threads: Option<usize>,
 }
 
+/// Which rows of a checkpoint will be read first.
+#[derive(Clone, Debug)]
+pub struct RowsAhead {
+    /// `add` or `remove`.
+    pub action: FileAction,
+    /// The columns of each row, or those of a filter that comes before them.
+    pub columns: FileColumns,
+    /// Whether these are the columns of a filter.
+    pub filters: bool,
+    /// In what pieces.
+    pub grain: Grain,
+}
+
+impl RowsAhead {
+    fn ranges(&self, file: &CheckpointFile) -> Vec<Range<u64>> {
+        let fetched = file.unfetched();
+        let mut ranges = Vec::new();
+        for unit in file.units(self.action, &self.columns, self.grain.unit_bytes) {
+            let request = match self.filters {
+                true => file.request_parsed(&unit, &self.columns),
+                false => file.request(&unit, self.action, &self.columns, None),
+            };
+            ranges.extend(request.missing(&fetched));
+        }
+        ranges
+    }
+}
+
+/// The ranges with which the files of a checkpoint are opened.
+pub fn heads(instance: &CheckpointInstance) -> Vec<(String, Option<Range<u64>>)> {
+    let mut heads = Vec::with_capacity(instance.files.len());
+    for file in &instance.files {
+        let json = instance.name == (CheckpointName::Uuid { json: true });
+        if json || file.size <= SMALL {
+            heads.push((file.path.clone(), None));
+        } else if let Ok(decoder) = FooterDecoder::new(file.size, CheckpointFile::FOOTER) {
+            let ranges = decoder.missing().iter();
+            heads.extend(ranges.map(|range| (file.path.clone(), Some(range.clone()))));
+        }
+    }
+    heads
+}
+
+/// A checkpoint file of at most this many bytes is fetched whole before it is opened.
+const SMALL: u64 = 1 << 20;
+
 /// How finely the rows of a checkpoint are cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Grain {
@@ -120,8 +167,21 @@ impl Checkpoint {
     /// The file that is missing or does not decode is named; `path.*` when a sidecar's path leads out
     /// of the table.
     pub fn open(source: &Source, instance: &CheckpointInstance) -> Result<Self> {
+        Self::open_for(source, instance, None)
+    }
+
+    /// The same, where it is known which rows will be read: these are fetched with the control actions.
+    ///
+    /// # Errors
+    ///
+    /// As [`Checkpoint::open`].
+    pub fn open_for(
+        source: &Source,
+        instance: &CheckpointInstance,
+        rows: Option<RowsAhead>,
+    ) -> Result<Self> {
         let located = |error: Error| error.at_version(instance.version);
-        Self::open_all(source, instance).map_err(located)
+        Self::open_all(source, instance, rows).map_err(located)
     }
 
     /// Reads the control actions alone: nothing of the sidecars, and no footer is kept.
@@ -131,16 +191,21 @@ impl Checkpoint {
     /// As [`Checkpoint::open`].
     pub fn read_control(source: &Source, instance: &CheckpointInstance) -> Result<Control> {
         let located = |error: Error| error.at_version(instance.version);
-        head(source, instance, &mut |_| ())
+        head(source, instance, None, &mut |_| ())
             .map(|(control, _)| control)
             .map_err(located)
     }
 
-    fn open_all(source: &Source, instance: &CheckpointInstance) -> Result<Self> {
+    fn open_all(
+        source: &Source,
+        instance: &CheckpointInstance,
+        rows: Option<RowsAhead>,
+    ) -> Result<Self> {
         let mut files = Vec::new();
-        let (control, manifest) = head(source, instance, &mut |file| files.push(file))?;
+        let (control, manifest) =
+            head(source, instance, rows.clone(), &mut |file| files.push(file))?;
         let sidecars = sidecar_paths(source, &control.sidecars, instance.path())?;
-        for opened in open_files(source, sidecars, false) {
+        for opened in open_files(source, sidecars, false, rows) {
             files.push(opened?.0);
         }
         Ok(Self {
@@ -345,6 +410,7 @@ impl PendingBatch {
 fn head(
     source: &Source,
     instance: &CheckpointInstance,
+    rows: Option<RowsAhead>,
     opened: &mut dyn FnMut(OpenFile),
 ) -> Result<(Control, Option<(String, Bytes)>)> {
     if instance.name == (CheckpointName::Uuid { json: true }) {
@@ -361,7 +427,7 @@ fn head(
         .iter()
         .map(|file| (file.path.clone(), Some(file.size)))
         .collect();
-    for file in open_files(source, parts, true) {
+    for file in open_files(source, parts, true, rows) {
         let (file, part) = file?;
         opened(file);
         merge(&mut control, part);
@@ -445,6 +511,7 @@ fn open_files(
     source: &Source,
     files: Vec<(String, Option<u64>)>,
     with_control: bool,
+    rows: Option<RowsAhead>,
 ) -> impl Iterator<Item = Result<(OpenFile, Control)>> {
     let storage = Arc::clone(&source.storage);
     let look_ahead = files.len().clamp(1, 64);
@@ -452,7 +519,7 @@ fn open_files(
         files,
         look_ahead,
         move |(path, size): (String, Option<u64>)| {
-            open_file(&*storage, &path, size, with_control)
+            open_file(&*storage, &path, size, with_control, rows.as_ref())
                 .map_err(|error| error.at_path(path.clone()))
         },
     )
@@ -463,6 +530,7 @@ fn open_file(
     path: &str,
     size: Option<u64>,
     with_control: bool,
+    rows: Option<&RowsAhead>,
 ) -> Result<(OpenFile, Control)> {
     let open = |length| {
         let footer = read_footer(storage, path, length, CheckpointFile::FOOTER)?;
@@ -478,8 +546,25 @@ fn open_file(
         None => open(storage.head(path)?.size)?,
     };
     let mut control = Control::default();
+    let requests = match with_control {
+        true => file.request_control(),
+        false => Vec::new(),
+    };
+    if rows.is_some()
+        && let Some(memory) = storage.memory()
+    {
+        let nothing = file.unfetched();
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for (_, request) in &requests {
+            ranges.extend(request.missing(&nothing));
+        }
+        ranges.extend(rows.into_iter().flat_map(|rows| rows.ranges(&file)));
+        let ranges = ranges.into_iter();
+        let ranges: Vec<_> = ranges.map(|range| (path.to_owned(), Some(range))).collect();
+        memory.prefetch(&ranges);
+    }
     if with_control {
-        for (unit, request) in file.request_control() {
+        for (unit, request) in requests {
             let mut fetched = file.unfetched();
             fetch(storage, path, &request, &mut fetched)?;
             file.read_control(&unit, request, &fetched, &mut control)?;

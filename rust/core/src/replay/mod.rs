@@ -10,7 +10,7 @@ pub mod state;
 pub mod tail;
 
 pub use active_files::ActiveFiles;
-pub use checkpoint::{Checkpoint, CheckpointPart, Grain, KeyedRows, Selection};
+pub use checkpoint::{Checkpoint, CheckpointPart, Grain, KeyedRows, RowsAhead, Selection, heads};
 pub use file_filter::FileFilter;
 pub use key::{FileActionKey, Folded, KeySet, Keys};
 pub use reconciler::{LiveActions, Reconciler};

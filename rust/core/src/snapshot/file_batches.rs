@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
-use super::replayed::{Live, Replay, settled, total_size};
+use super::replayed::{Live, Replay, grain_of, settled, total_size};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
@@ -50,7 +50,7 @@ impl Snapshot {
             return Ok(batches);
         }
         let (replay, inline, stream) = self.recovering(source, |segment| {
-            let replay = Replay::new(self, source, segment, &wanted, &[])?;
+            let replay = Replay::new(self, source, segment, &wanted, &[], grain_of(false))?;
             self.verify_state(&replay.state)?;
             let selection = replay.selection(FileAction::Add, &wanted, false);
             let inline = replay

@@ -9,7 +9,7 @@ use arrow_array::{BooleanArray, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
-use super::replayed::{Live, Replay, add_totals, chosen, total_size};
+use super::replayed::{Live, Replay, add_totals, chosen, grain_of, total_size};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::{TypedColumns, filter_rows};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
@@ -58,7 +58,7 @@ impl Snapshot {
         let batches = match self.kept_and_filtered(source, &wanted)? {
             Some(batches) => made(batches, columns)?,
             None => self.recovering(source, |segment| {
-                let replay = Replay::new(self, source, segment, &wanted, &[])?;
+                let replay = Replay::new(self, source, segment, &wanted, &[], grain_of(false))?;
                 self.verify_state(&replay.state)?;
                 let rows = replay.rows(&wanted, false)?;
                 self.0.cache.keep_state(replay.state);
@@ -127,7 +127,7 @@ impl Snapshot {
         columns: &FileColumns,
     ) -> Result<ActiveFiles> {
         let wanted = Live::all(columns.clone());
-        let replay = Replay::new(self, source, segment, &wanted, &[])?;
+        let replay = Replay::new(self, source, segment, &wanted, &[], grain_of(true))?;
         self.verify_state(&replay.state)?;
         let mut files = ActiveFiles::new(columns.clone());
         for (rows, keys) in replay.rows(&wanted, true)? {
@@ -208,7 +208,9 @@ impl Snapshot {
     /// them: a checkpoint has those that the retention period protected when it was written.
     pub fn tombstones_since(&self, source: &Source, cutoff: i64) -> Result<FileTable> {
         let batches = self.recovering(source, |segment| {
-            let replay = Replay::new(self, source, segment, &Live::default(), &REMOVE_FIELDS)?;
+            let fields = &REMOVE_FIELDS;
+            let live = Live::default();
+            let replay = Replay::new(self, source, segment, &live, fields, grain_of(false))?;
             let mut batches = Vec::new();
             if let Some(checkpoint) = &replay.checkpoint {
                 let wanted = Live::all(FileColumns::fields_only(&REMOVE_FIELDS));

@@ -19,8 +19,8 @@ use crate::log::commit::{WHOLE_FILE, decode_file};
 use crate::log::hint::Hint;
 use crate::log::history::required_in_commit_timestamp;
 use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
-use crate::replay::{Source, decode_tail};
-use crate::storage::{FileMeta, check_size, check_whole};
+use crate::replay::{Source, decode_tail, heads};
+use crate::storage::{FileMeta, Remembered, beside, check_size, check_whole};
 
 /// A listing begins this many versions before the hint's, so that modification times are made
 /// ascending as the reference does it.
@@ -33,6 +33,18 @@ const LOOK_BACK: u64 = 100;
 /// `table.not_found`, `version.not_found`; Unsupported with all missing features; Corrupt with the
 /// file when no way to the version is left.
 pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapshot> {
+    // a table that was opened before is listed from where it was then, while the hint is read
+    let begin = source.storage.memory().and_then(Remembered::begin);
+    let begin = begin.filter(|begin| {
+        let most = begin.saturating_add(LOOK_BACK);
+        target.is_none_or(|target| *begin == 0 || most <= target)
+    });
+    let ahead = begin.map(|begin| {
+        let listing = beside(&source.storage, move |storage| {
+            LogListing::read(&**storage, begin)
+        });
+        (begin, listing)
+    });
     let hint = Hint::read(&*source.storage)?;
     let from = match hint {
         Hint::Version(version) if target.is_none_or(|target| version <= target) => {
@@ -40,7 +52,15 @@ pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapsh
         }
         _ => 0,
     };
-    let mut listing = LogListing::read(&*source.storage, from)?;
+    let mut listing = match ahead {
+        Some((begin, listing)) if begin == from => listing.wait()?,
+        _ => LogListing::read(&*source.storage, from)?,
+    };
+    if target.is_none()
+        && let Some(memory) = source.storage.memory()
+    {
+        memory.set_begin(from);
+    }
     let mut avoid = Avoid::default();
     let mut passed_over = Vec::new();
     let mut first: Option<Error> = None;
@@ -70,6 +90,25 @@ pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapsh
     }
 }
 
+/// The newest version that this process knows, if it can be opened without asking the store: a later one may be
+/// there.
+pub fn remembered(source: &Source) -> Option<Snapshot> {
+    let memory = source.storage.memory()?;
+    let begin = memory.begin()?;
+    let first = format!("{begin:020}.");
+    let files = memory.files(if begin == 0 { "" } else { &first });
+    let listing = LogListing::of(files, begin);
+    let segment = LogSegment::choose(&listing, None, &Avoid::default()).ok()?;
+    let (commit, checksum) = segment
+        .last_commit
+        .as_ref()
+        .zip(segment.checksum.as_ref())?;
+    if !memory.has(&commit.path) || !memory.has(&checksum.path) {
+        return None;
+    }
+    open(source, segment, Vec::new(), false).ok()
+}
+
 fn open(
     source: &Source,
     segment: LogSegment,
@@ -79,6 +118,11 @@ fn open(
     let version = segment.version;
     let located = |error: Error| error.at_version(version);
     warnings.extend(empty_commits(&segment));
+    if let Some(checkpoint) = &segment.checkpoint
+        && let Some(memory) = source.storage.memory()
+    {
+        memory.prefetch(&heads(checkpoint));
+    }
     let (commit, summary) = read_newest(source, &segment);
     let newest = newest_commit(source, &segment, commit).map_err(located)?;
     let mut checksum = parsed_checksum(&segment, summary, &mut warnings)?;

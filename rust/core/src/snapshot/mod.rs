@@ -33,6 +33,8 @@ mod state;
 pub(crate) mod verified;
 mod verify;
 
+pub(crate) use replayed::prefetch;
+
 /// One version of a table. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Snapshot(Arc<Inner>);

@@ -14,10 +14,11 @@ use crate::codec::commit::Wanted;
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
 use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
-use crate::log::LogSegment;
+use crate::log::commit::WHOLE_FILE;
+use crate::log::{LogSegment, TailFile};
 use crate::replay::{
     Checkpoint, FileActionKey, FileFilter, Grain, KeySet, KeyedRows, LogState, Reconciler,
-    Selection, Source, decode_tail,
+    RowsAhead, Selection, Source, decode_tail, heads,
 };
 
 /// Fields with what a key needs.
@@ -67,6 +68,21 @@ impl Live {
         }
     }
 
+    /// What is read first of a checkpoint.
+    fn ahead(&self, removes: &[FileField], grain: Grain) -> RowsAhead {
+        let (action, columns, filters) = match &self.filter {
+            Some(filter) => (FileAction::Add, filter.columns().clone(), true),
+            None if removes.is_empty() => (FileAction::Add, self.columns.clone(), false),
+            None => (FileAction::Remove, FileColumns::fields_only(removes), false),
+        };
+        RowsAhead {
+            action,
+            columns,
+            filters,
+            grain,
+        }
+    }
+
     /// The wanted ones of the tail's live rows.
     fn of_tail(
         &self,
@@ -89,6 +105,20 @@ pub(super) fn chosen(rows: &RecordBatch, bits: BooleanBuffer) -> Result<RecordBa
     filter_rows(rows, &BooleanArray::new(bits, None))
 }
 
+/// Begins to fetch the files of a tail, and what its checkpoint is opened with.
+pub(crate) fn prefetch(source: &Source, segment: &LogSegment) {
+    let Some(memory) = source.storage.memory() else {
+        return;
+    };
+    let small = |file: &&TailFile| file.file.size <= WHOLE_FILE;
+    let tail = segment.tail.iter().filter(small);
+    let mut wanted: Vec<_> = tail.map(|file| (file.file.path.clone(), None)).collect();
+    if let Some(checkpoint) = &segment.checkpoint {
+        wanted.extend(heads(checkpoint));
+    }
+    memory.prefetch(&wanted);
+}
+
 /// A segment replayed down to its checkpoint, whose rows are still to come.
 pub(super) struct Replay {
     /// Live adds of the tail, newest batch first.
@@ -108,11 +138,14 @@ impl Replay {
         segment: &LogSegment,
         wanted: &Live,
         removes: &[FileField],
+        grain: Grain,
     ) -> Result<Self> {
+        prefetch(source, segment);
+        let ahead = wanted.ahead(removes, grain);
         let checkpoint = segment
             .checkpoint
             .as_ref()
-            .map(|checkpoint| Checkpoint::open(source, checkpoint))
+            .map(|checkpoint| Checkpoint::open_for(source, checkpoint, Some(ahead)))
             .transpose()?;
         Self::upon(checkpoint, snapshot, source, segment, wanted, removes)
     }
@@ -180,7 +213,7 @@ impl Replay {
             with_keys: kept,
             stats_shape: self.stats_shape.clone(),
             filter: wanted.filter.clone(),
-            grain: if kept { Grain::KEPT } else { Grain::STREAMED },
+            grain: grain_of(kept),
             threads: None,
         }
     }
@@ -209,6 +242,11 @@ impl Replay {
         all.extend(self.adds.iter().rev().cloned());
         Ok(all)
     }
+}
+
+/// Rows that stay in memory come in few large batches.
+pub(super) fn grain_of(kept: bool) -> Grain {
+    if kept { Grain::KEPT } else { Grain::STREAMED }
 }
 
 /// Adds files and bytes of a batch to those of others.

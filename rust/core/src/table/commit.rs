@@ -49,12 +49,21 @@ impl Table {
         if commit.hands_over {
             self.source.hand_over(version)?;
         }
+        if version == 0
+            && let Some(memory) = self.source.storage.memory()
+        {
+            memory.set_begin(0);
+        }
         let publishing = self.source.publish_aside(version)?;
         let carried = match commit.checkpoint_due {
             true => Ok(false),
             false => {
                 let before = read.filter(|read| read.version().checked_add(1) == Some(version));
-                let known = before.and_then(Snapshot::checksum);
+                let first = version == 0 && commit.adds.len() as u64 <= SMALL_TABLE;
+                let known = match first {
+                    true => Some(VersionChecksum::of_nothing()),
+                    false => before.and_then(Snapshot::checksum),
+                };
                 carry_checksum(&self.source, version, known, commit.text.as_bytes())
             }
         };

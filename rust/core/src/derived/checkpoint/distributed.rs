@@ -71,7 +71,7 @@ pub struct WrittenSidecar {
 /// far as it is read.
 pub fn plan(source: &Source, snapshot: &Snapshot, target_size: u64) -> Result<Planned> {
     check_v2(snapshot)?;
-    if let Some(there) = existing(source, snapshot, true)? {
+    if let Some(there) = existing(&*source.storage, snapshot.version(), true)? {
         let control = ControlActions::of(source, snapshot)?;
         return described(source, snapshot, &control, &there).map(Planned::There);
     }

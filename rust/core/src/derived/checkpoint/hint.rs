@@ -9,6 +9,7 @@ use crate::codec::canonical_json::CanonicalJson;
 use crate::error::Result;
 use crate::log::hint::{Hint, hint_path};
 use crate::replay::Source;
+use crate::storage::{Beside, beside};
 
 /// Longer lists are left out: the hint is read by everyone who opens the table.
 const MOST_ENTRIES: usize = 30;
@@ -26,14 +27,20 @@ pub(super) struct V2Details {
     pub(super) sidecars: Vec<Value>,
 }
 
-/// Writes the hint unless it names a newer version.
+/// Begins to read the hint.
+pub(super) fn read(source: &Source) -> Beside<Hint> {
+    beside(&source.storage, |storage| Hint::read(&**storage))
+}
+
+/// Writes the hint unless the one that was read names a newer version.
 pub(super) fn write(
     source: &Source,
+    known: Beside<Hint>,
     written: &WrittenCheckpoint,
     v2: Option<V2Details>,
 ) -> Result<()> {
     let version = written.version;
-    if matches!(Hint::read(&*source.storage)?, Hint::Version(known) if known > version) {
+    if matches!(known.wait()?, Hint::Version(known) if known > version) {
         return Ok(());
     }
     let mut hint = json!({

@@ -23,9 +23,9 @@ use crate::log::CheckpointInstance;
 use crate::log::LogListing;
 use crate::log::path::{CheckpointName, LOG_DIRECTORY};
 use crate::replay::{Checkpoint, Source};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, prefetch};
 use crate::spec::variant_name::variant_named;
-use crate::storage::interrupt;
+use crate::storage::{Storage, interrupt};
 
 pub mod distributed;
 mod hint;
@@ -111,8 +111,18 @@ pub fn write_checkpoint(
     if v2 {
         check_v2(snapshot)?;
     }
+    let version = snapshot.version();
+    let segment = snapshot.segment();
+    let had = segment.checkpoint.as_ref().map(|had| had.version) == Some(version);
+    // far away, the listing by which the version was opened has to do: one that came since stays, too
+    let absent = source.storage.memory().is_some() && !had;
     let control = ControlActions::of(source, snapshot)?;
-    if let Some(there) = existing(source, snapshot, v2)? {
+    prefetch(source, &segment);
+    let there = match absent {
+        true => None,
+        false => existing(&*source.storage, version, v2)?,
+    };
+    if let Some(there) = there {
         return described(source, snapshot, &control, &there);
     }
     if v2 {
@@ -124,8 +134,8 @@ pub fn write_checkpoint(
         );
     }
     let encoded = encode(source, snapshot, &control)?;
-    let version = snapshot.version();
     let path = format!("{LOG_DIRECTORY}/{version:020}.checkpoint.parquet");
+    let hint = hint::read(source);
     let made = source.storage.put_if_absent(&path, &encoded.bytes)?;
     let size_in_bytes = if made {
         encoded.bytes.len() as u64
@@ -140,7 +150,7 @@ pub fn write_checkpoint(
         size_in_bytes,
         num_sidecars: 0,
     };
-    hint::write(source, &written, None)?;
+    hint::write(source, hint, &written, None)?;
     Ok(written)
 }
 
@@ -166,9 +176,8 @@ pub fn has_checkpoint(source: &Source, version: u64) -> Result<bool> {
         .any(|checkpoint| checkpoint.version == version))
 }
 
-fn existing(source: &Source, snapshot: &Snapshot, v2: bool) -> Result<Option<CheckpointInstance>> {
-    let version = snapshot.version();
-    let listing = LogListing::read(&*source.storage, version)?;
+fn existing(storage: &dyn Storage, version: u64, v2: bool) -> Result<Option<CheckpointInstance>> {
+    let listing = LogListing::read(storage, version)?;
     let same = |checkpoint: &CheckpointInstance| {
         let named = matches!(checkpoint.name, CheckpointName::Uuid { .. });
         checkpoint.version == version && named == v2

@@ -255,6 +255,7 @@ pub(super) fn manifest(
         if json { "json" } else { "parquet" }
     );
     let path = format!("{LOG_DIRECTORY}/{name}");
+    let hint = hint::read(source);
     source.storage.put_if_absent(&path, &bytes)?;
     let written = WrittenCheckpoint {
         version,
@@ -271,7 +272,7 @@ pub(super) fn manifest(
         non_file_actions: actions,
         sidecars: named,
     };
-    hint::write(source, &written, Some(details))?;
+    hint::write(source, hint, &written, Some(details))?;
     Ok(written)
 }
 

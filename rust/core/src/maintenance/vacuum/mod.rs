@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::log::catalog::Permission;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
-use crate::storage::FileMeta;
+use crate::storage::{FileMeta, beside};
 
 mod lite;
 
@@ -106,6 +106,14 @@ pub fn plan(
     options: &VacuumOptions,
 ) -> Result<Vacuum> {
     let (retention, cutoff) = period(source, snapshot, now, options)?;
+    let visible = Visible::of(snapshot)?;
+    let listing = (!options.lite).then(|| {
+        let (own, visible) = (source.clone(), visible.clone());
+        beside(&source.storage, move |_| {
+            let directories = old_directories(&own, &visible, cutoff)?;
+            Ok((directories, old_files(&own, &visible, "", cutoff)?))
+        })
+    });
     let protected = protected(source, snapshot, cutoff)?;
     let mut report = Vacuum {
         dry_run: options.dry_run,
@@ -117,18 +125,17 @@ pub fn plan(
         directories: Vec::new(),
         searched: None,
     };
-    let visible = Visible::of(snapshot)?;
-    let files = if options.lite {
+    let files = if let Some(listing) = listing {
+        report.searched = lite::covered(source, snapshot, cutoff)?;
+        let (directories, mut files) = listing.wait()?;
+        report.directories = directories;
+        files.retain(|file| !protected.contains(&file.path));
+        files
+    } else {
         let (mut named, searched) = lite::candidates(source, snapshot, cutoff)?;
         report.searched = searched;
         named.retain(|path| !protected.contains(path));
         lite::stored(source, &visible, named, cutoff)?
-    } else {
-        report.searched = lite::covered(source, snapshot, cutoff)?;
-        report.directories = old_directories(source, &visible, cutoff)?;
-        let mut files = old_files(source, &visible, "", cutoff)?;
-        files.retain(|file| !protected.contains(&file.path));
-        files
     };
     for FileMeta { path, size, .. } in files {
         report.size_in_bytes = report.size_in_bytes.saturating_add(size);

@@ -24,7 +24,7 @@ use crate::replay::{
     Checkpoint, Grain, KeySet, KeyedRows, LogState, Reconciler, Selection, Source, decode_tail,
 };
 use crate::snapshot::verified::path_keys;
-use crate::storage::interrupt;
+use crate::storage::{FileMeta, interrupt};
 
 /// What a checkpoint says.
 pub(super) struct ReadCheckpoint {
@@ -295,9 +295,9 @@ fn reconciled(source: &Source, files: &[TailFile]) -> Result<(KeySet, KeySet)> {
 pub(super) fn orphans(
     source: &Source,
     listing: &LogListing,
+    files: Vec<FileMeta>,
     findings: &mut Findings,
 ) -> Result<()> {
-    let files = source.storage.list(SIDECAR_DIRECTORY, "")?;
     let Ok(named) = named_sidecars(source, listing.checkpoints.iter()) else {
         return Ok(()); // the checkpoint that cannot be read is named already
     };

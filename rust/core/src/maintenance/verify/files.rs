@@ -1,6 +1,7 @@
 //! Data files and deletion vectors of the newest version against what is there.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use arrow_array::{Array, Int64Array, RecordBatch, StringArray};
 
@@ -15,31 +16,35 @@ use crate::replay::Source;
 use crate::scan::deletion_vectors;
 use crate::snapshot::Snapshot;
 use crate::snapshot::verified::malformed_texts;
-use crate::storage::interrupt;
-use crate::storage::now;
+use crate::storage::{Beside, FileMeta, Storage, interrupt, now};
 
 /// A file that nobody knows may be about to be committed for so long.
 pub(super) const YOUNG: i64 = 60 * 60 * 1000;
+
+/// Size and modification time of the files that are there, by path.
+pub(super) type Stored = HashMap<String, (u64, i64)>;
+
+/// The files that are there.
+///
+/// # Errors
+///
+/// Storage.
+pub(super) fn stored(storage: &Arc<dyn Storage>) -> Result<Stored> {
+    let files = storage.list_below("", &|directory| directory != LOG_DIRECTORY)?;
+    let known = |file: FileMeta| (file.path, (file.size, file.modification_time));
+    Ok(files.into_iter().map(known).collect())
+}
 
 /// Looks at the live files; gives their number.
 pub(super) fn check(
     source: &Source,
     snapshot: &Snapshot,
-    data_files: bool,
+    stored: Option<Beside<Stored>>,
     named: &HashSet<String>,
     findings: &mut Findings,
 ) -> Result<u64> {
-    let mut there: HashMap<String, (u64, i64)> = HashMap::new();
-    if data_files {
-        let files = source
-            .storage
-            .list_below("", &|directory| directory != LOG_DIRECTORY)?;
-        there.extend(
-            files
-                .into_iter()
-                .map(|file| (file.path, (file.size, file.modification_time))),
-        );
-    }
+    let data_files = stored.is_some();
+    let there = stored.map_or_else(|| Ok(Stored::new()), Beside::wait)?;
     let names = [
         "path",
         "size",

@@ -12,9 +12,12 @@ use crate::log::CheckpointInstance;
 use crate::log::path::commit_path;
 use crate::log::{LogListing, VersionedFile};
 use crate::maintenance::vacuum::{inside, named_by};
-use crate::replay::Source;
+use crate::replay::{Source, heads};
 use crate::storage::interrupt;
 use crate::transaction::WholeCommit;
+
+/// How many versions are fetched before they are read.
+const AHEAD: usize = 64;
 
 /// A replay with its witnesses.
 pub(super) struct History<'a> {
@@ -66,8 +69,12 @@ impl<'a> History<'a> {
             );
         }
         let mut next = None;
-        for version in versions {
+        for (number, version) in versions.iter().copied().enumerate() {
             interrupt::check()?;
+            if number % AHEAD == 0 {
+                let run = versions.iter().skip(number).take(AHEAD);
+                self.prefetch(version, run.last().copied().unwrap_or(version));
+            }
             if next.is_some_and(|next| next < version) {
                 self.state = None;
             }
@@ -76,6 +83,22 @@ impl<'a> History<'a> {
         }
         self.gaps(findings);
         self.compacted(findings)
+    }
+
+    /// Begins to fetch what some versions have.
+    fn prefetch(&self, first: u64, last: u64) {
+        let Some(memory) = self.source.storage.memory() else {
+            return;
+        };
+        let listing = self.listing;
+        let within = |version: u64| (first..=last).contains(&version);
+        let files = listing.commits.iter().chain(&listing.checksums);
+        let files = files.filter(|file| within(file.version));
+        let mut wanted: Vec<_> = files.map(|file| (file.file.path.clone(), None)).collect();
+        let checkpoints = listing.checkpoints.iter();
+        let checkpoints = checkpoints.filter(|checkpoint| within(checkpoint.version));
+        wanted.extend(checkpoints.flat_map(heads));
+        memory.prefetch(&wanted);
     }
 
     /// Commits that are missing between others, or after the oldest checkpoint that needs them.

@@ -11,12 +11,11 @@ use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::LogListing;
-use crate::log::hint::Hint;
-use crate::log::path::LOG_DIRECTORY;
+use crate::log::path::SIDECAR_DIRECTORY;
 use crate::replay::Source;
 use crate::scan::Split;
 use crate::snapshot::load::load;
-use crate::storage::now;
+use crate::storage::{beside, now};
 
 mod checkpoints;
 mod commit;
@@ -118,7 +117,11 @@ fn verified(
     data_files: bool,
     rows: bool,
 ) -> Result<(Verification, HashSet<String>)> {
-    let listing = LogListing::read(&*source.storage, 0)?;
+    let storage = &source.storage;
+    let sidecars = beside(storage, |storage| storage.list(SIDECAR_DIRECTORY, ""));
+    let files = LogListing::files(&*source.storage, 0)?;
+    let links: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+    let listing = LogListing::of(files, 0);
     let mut findings = Findings::default();
     let Some(newest) = listing.latest() else {
         return Err(load(source, None, false).err().unwrap_or_else(|| {
@@ -132,25 +135,23 @@ fn verified(
     for warning in &listing.passed_over {
         findings.warning(warning);
     }
-    for file in source.storage.list(LOG_DIRECTORY, "")? {
-        files::link(source, &file.path, &mut findings);
+    for path in &links {
+        files::link(source, path, &mut findings);
     }
     let mut history = History::new(source, &listing);
     history.replay(&mut findings)?;
-    checkpoints::orphans(source, &listing, &mut findings)?;
+    checkpoints::orphans(source, &listing, sidecars.wait()?, &mut findings)?;
     let mut num_files = None;
+    let stored = data_files.then(|| beside(storage, files::stored));
     match load(source, None, false) {
         Ok(snapshot) => {
-            if let Some(warning) = Hint::read(&*source.storage)?.check(&snapshot.segment()) {
-                findings.warning(&warning);
-            }
             for warning in snapshot.warnings() {
                 // the others are known by their causes
-                if warning.code == "log.checkpoint_only" {
+                if warning.code == "log.checkpoint_only" || warning.code.starts_with("hint.") {
                     findings.warning(&warning);
                 }
             }
-            let looked = files::check(source, &snapshot, data_files, &history.named, &mut findings);
+            let looked = files::check(source, &snapshot, stored, &history.named, &mut findings);
             num_files = findings.unless_interrupted(looked)?;
             if rows {
                 let looked = rows::check(source, &snapshot, &mut findings);

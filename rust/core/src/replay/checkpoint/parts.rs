@@ -64,7 +64,7 @@ impl Checkpoint {
         let mut runs = Vec::new();
         let mut holds_files = false;
         let none = FileColumns::default();
-        let (control, manifest) = head(source, instance, &mut |open| {
+        let (control, manifest) = head(source, instance, None, &mut |open| {
             holds_files = [FileAction::Add, FileAction::Remove]
                 .into_iter()
                 .any(|action| !open.file.units(action, &none, u64::MAX).is_empty());
@@ -106,7 +106,7 @@ impl Checkpoint {
                 continue;
             }
             let (mut file, _) =
-                open_file(&*source.storage, &part.path, part.size, false).map_err(located)?;
+                open_file(&*source.storage, &part.path, part.size, false, None).map_err(located)?;
             file.bytes = part.bytes.clone();
             files.push(file);
         }
