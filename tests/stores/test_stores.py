@@ -279,12 +279,12 @@ def test_credentials_stay_hidden(store: Store) -> None:
 
 
 @pytest.mark.parametrize("store", ["gcs"], indirect=True)
-def test_a_cold_snapshot_is_one_hint_one_listing_and_reads(store: Store) -> None:
-    table = create(store, "counted")
-    for number in range(15):
-        with table.transaction() as transaction:
-            transaction.add(f"f{number}", size=number)
+def test_a_cold_snapshot_is_one_hint_one_listing_and_reads(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = many_commits(store, "counted")
     assert store.bucket is not None
+    monkeypatch.setenv("DELTAREPLAY_LOG_CACHE", "0")
     store.bucket.requests.clear()
     dr.Table(table.uri, store.options).snapshot()
     asked = [path for _, path in store.bucket.requests]
@@ -295,3 +295,30 @@ def test_a_cold_snapshot_is_one_hint_one_listing_and_reads(store: Store) -> None
         f"{15:020}%2Ejson",
     ]
     assert all(method == "GET" for method, _ in store.bucket.requests)
+
+
+@pytest.mark.parametrize("store", ["gcs"], indirect=True)
+def test_a_process_that_made_the_log_reads_none_of_it(store: Store) -> None:
+    table = many_commits(store, "known")
+    dr.Table(table.uri, store.options).snapshot()
+    assert store.bucket is not None
+    store.bucket.requests.clear()
+    snapshot = dr.Table(table.uri, store.options).snapshot()
+    assert (snapshot.version, snapshot.num_files) == (15, 15)
+    asked = sorted(path for _, path in store.bucket.requests)
+    assert len(asked) == 2, asked
+    assert "list-type=2" in asked[1]
+    # whoever cannot list the table learns nothing of it
+    other = {**store.options, "max_retries": "3"}
+    store.bucket.requests.clear()
+    assert dr.Table(table.uri, other).snapshot().version == 15
+    assert any(path.endswith(f"{15:020}%2Ejson") for _, path in store.bucket.requests)
+
+
+def many_commits(store: Store, name: str) -> dr.Table:
+    """A table of 16 versions, with a checkpoint of the tenth."""
+    table = create(store, name)
+    for number in range(15):
+        with table.transaction() as transaction:
+            transaction.add(f"f{number}", size=number)
+    return table
