@@ -6,6 +6,7 @@ second, and what makes ``read`` choose between them.
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -31,6 +32,13 @@ def by_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltareplay.spark.scan.relation.is_classic", lambda _: False)
 
 
+def types(rows: Any) -> str:
+    """Return the schema, all of whose values may be null."""
+    return re.sub(
+        r'"(nullable|containsNull|valueContainsNull)":false', r'"\1":true', rows.schema.json()
+    )
+
+
 @pytest.mark.usefixtures("by_paths")
 @pytest.mark.parametrize("rows", rows_cases.some_cases(), ids=str)
 def test_conformance(spark: Any, rows: rows_cases.Rows) -> None:
@@ -52,7 +60,8 @@ def test_rows_and_types(
         expected = lines(arrow(one))
         monkeypatch.setattr("deltareplay.spark.scan.relation.is_classic", lambda _: False)
         other = dr_spark.read(spark, path, version=version)
-        assert one.schema == other.schema
+        # Spark's own list of paths has only columns that may be null
+        assert types(one) == types(other)
         assert lines(arrow(other)) == expected
 
 
