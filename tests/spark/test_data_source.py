@@ -109,7 +109,7 @@ def test_pushed_filters_skip_files(tables: Any) -> None:
     schema: StructType = options.schema(given, 3)
 
     def files(pushed: list[Any]) -> int:
-        return sum(len(split.paths) for split in options.splits(given, 3, schema, pushdown))
+        return sum(len(split.paths) for split in options.splits(given, 3, schema, pushed))
 
     assert 0 < files([("`p`", "=", 1), ("`id`", ">", 3000)]) < files([])
 
