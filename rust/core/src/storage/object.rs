@@ -210,8 +210,7 @@ impl ObjectStorage {
                 let (store, keep) = (Arc::clone(&store), Arc::clone(&keep));
                 async move {
                     let options = GetOptions {
-                        range: (range.start > 0 || range.end < u64::MAX)
-                            .then(|| GetRange::Bounded(range)),
+                        range: Some(GetRange::Bounded(range)),
                         ..GetOptions::default()
                     };
                     if let Ok(answer) = store.get_opts(&object, options).await {

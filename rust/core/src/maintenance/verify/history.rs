@@ -72,8 +72,8 @@ impl<'a> History<'a> {
         for (number, version) in versions.iter().copied().enumerate() {
             interrupt::check()?;
             if number % AHEAD == 0 {
-                let run = versions.iter().skip(number).take(AHEAD);
-                self.prefetch(version, run.last().copied().unwrap_or(version));
+                let last = versions.get(number + AHEAD - 1).or(versions.last());
+                self.prefetch(version, last.copied().unwrap_or(version));
             }
             if next.is_some_and(|next| next < version) {
                 self.state = None;
