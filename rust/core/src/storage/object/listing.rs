@@ -1,0 +1,126 @@
+//! Lists a directory of a store, its parts side by side where names between them are known.
+
+use std::sync::Arc;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use object_store::list::{PaginatedListOptions, PaginatedListStore};
+use object_store::{ObjectMeta, ObjectStore};
+
+use super::{ObjectStorage, RANGES_AT_ONCE, meta};
+use crate::error::Result;
+use crate::storage::{FileMeta, StoreKind, progress, runtime};
+
+impl ObjectStorage {
+    /// As [`Storage::list`]; the parts between these names, which are in order, are asked for side by side where the
+    /// store can begin a listing at a name.
+    pub(in crate::storage) fn list_divided(
+        &self,
+        directory: &str,
+        from: &str,
+        names: &[String],
+    ) -> Result<Vec<FileMeta>> {
+        let directory = directory.trim_end_matches('/');
+        let prefix = self.object(directory)?;
+        let client = self.client()?;
+        // S3 Express cannot begin a listing at a name, nor sort it.
+        let express = self.location.authority().ends_with("--x-s3");
+        let start = before(from).filter(|_| !express).map(ToOwned::to_owned);
+        let divides = matches!(self.location.kind(), StoreKind::S3 | StoreKind::Gcs) && !express;
+        let inner = if divides { names } else { &[] };
+        let base = if prefix.as_ref().is_empty() {
+            String::new()
+        } else {
+            format!("{prefix}/")
+        };
+        let from_key = format!("{base}{from}");
+        let listed = {
+            let (base, prefix) = (base.clone(), prefix.clone());
+            // part of a listing that begins after a name, and ends with the next of these
+            let after = |name: &str| format!("{base}{name}");
+            let mut ends: Vec<Option<String>> =
+                inner.iter().map(|name| Some(after(name))).collect();
+            let mut parts = vec![start.as_deref().map(after)];
+            parts.extend(ends.iter().cloned());
+            ends.push(None);
+            let parts: Vec<_> = parts.into_iter().zip(ends).collect();
+            runtime::block_on(async move {
+                let Some(pages) = client.pages else {
+                    let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
+                    return match client.store.list_with_delimiter(prefix.as_ref()).await {
+                        Ok(listing) => {
+                            progress::listed(listing.objects.len());
+                            Ok(vec![listing.objects])
+                        }
+                        // Such a store knows directories; this one is not there.
+                        Err(object_store::Error::NotFound { .. }) => Ok(Vec::new()),
+                        Err(cause) => Err(cause),
+                    };
+                };
+                stream::iter(parts)
+                    .map(|(after, end)| listed_part(Arc::clone(&pages), base.clone(), after, end))
+                    .buffered(RANGES_AT_ONCE)
+                    .try_collect()
+                    .await
+            })?
+        };
+        let listed = listed.map_err(|cause| self.failed("list", directory, cause))?;
+        // The store is asked for no more than this; not every store listens.
+        let wanted = |object: &&ObjectMeta| {
+            let key = object.location.as_ref();
+            let name = key.strip_prefix(&*base);
+            key >= from_key.as_str() && name.is_some_and(|name| !name.contains('/'))
+        };
+        let found = listed.iter().flatten().filter(wanted);
+        let mut files: Vec<FileMeta> = found
+            .map(|object| {
+                let name = object.location.filename().unwrap_or_default();
+                let path = match directory {
+                    "" => name.to_owned(),
+                    directory => format!("{directory}/{name}"),
+                };
+                meta(path, object)
+            })
+            .collect();
+        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        files.dedup_by(|one, other| one.path == other.path);
+        Ok(files)
+    }
+}
+
+/// The objects of a listing after a key, up to another one.
+async fn listed_part(
+    pages: Arc<dyn PaginatedListStore>,
+    base: String,
+    after: Option<String>,
+    end: Option<String>,
+) -> object_store::Result<Vec<ObjectMeta>> {
+    let mut found: Vec<ObjectMeta> = Vec::new();
+    let mut page_token = None;
+    loop {
+        let options = PaginatedListOptions {
+            offset: after.clone(),
+            delimiter: Some("/".into()),
+            page_token,
+            ..Default::default()
+        };
+        let prefix = (!base.is_empty()).then_some(base.as_str());
+        let page = pages.list_paginated(prefix, options).await?;
+        progress::listed(page.result.objects.len());
+        found.extend(page.result.objects);
+        page_token = page.page_token;
+        let reached = |object: &ObjectMeta| {
+            let key = object.location.as_ref();
+            end.as_deref().is_some_and(|end| key >= end)
+        };
+        if page_token.is_none() || found.last().is_some_and(reached) {
+            return Ok(found);
+        }
+    }
+}
+
+/// A name that comes before `from` and after most of what comes before that: stores begin a listing
+/// after a name, never at it.
+fn before(from: &str) -> Option<&str> {
+    let (last, _) = from.char_indices().next_back()?;
+    from.get(..last).filter(|start| !start.is_empty())
+}
