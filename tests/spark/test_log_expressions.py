@@ -221,7 +221,7 @@ def test_older_spark_must_know_its_functions(
     """Before 4.2, a function of the session hides Spark's own of that name."""
     path = table(tmp_path / "t", field(), delta__constraints__c="length(upper(s)) < 9")
     rows = spark.range(1).selectExpr("id", "'a' AS s")
-    monkeypatch.setattr(log_expressions.session, "version", lambda _: (4, 1))
+    monkeypatch.setattr(log_expressions.capabilities, "version", lambda _: (4, 1))
     dr_spark.write(rows, path)
     other = SimpleNamespace(className="some.Function")
     monkeypatch.setattr(type(spark.catalog), "getFunction", lambda self, name: other)
