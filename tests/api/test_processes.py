@@ -153,7 +153,7 @@ def test_what_a_signal_handler_raises_at_the_end_of_a_call_comes_out(tmp_path: P
     code = """
         import os, signal, sys
         import deltareplay
-        from deltareplay import _log
+        from deltareplay._support import log as _log
 
         class TimeIsUp(Exception):
             pass

@@ -77,7 +77,7 @@ def test_columns_that_cannot_be_given(
 
 @pytest.mark.parametrize("columns", [[1], 5, {"id": 1}, b"id"])
 def test_columns_are_a_list_of_names(mixed: logs.LogBuilder, columns: Any) -> None:
-    with pytest.raises(dr.InvalidArgumentError, match="columns takes"):
+    with pytest.raises(dr.InvalidArgumentError, match="columns needs"):
         snapshot_of(mixed).scan(columns=columns)
 
 

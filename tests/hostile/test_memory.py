@@ -62,7 +62,7 @@ def run(table: Path, code: str, threads: int = 2) -> tuple[Any, int]:
     """What the code says of the table, and the MiB that it took at most."""
     environment = {**os.environ, "DELTAREPLAY_THREADS": str(threads), "DELTAREPLAY_PROGRESS": "0"}
     command = [sys.executable, "-c", CHILD, str(table), code]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-1000:]
     said, peak = json.loads(done.stdout)
     return said, peak
