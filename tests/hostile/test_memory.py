@@ -184,14 +184,15 @@ def test_a_nested_row_among_short_ones(tmp_path: Path) -> None:
 
 
 def test_rows_are_changed_in_little_memory(tmp_path: Path) -> None:
-    for code, left in (
+    statements = (
         ("table.delete('id = 3').version", 39_999),
         ("table.update('id < 10', {'id': '-id'}).version", 40_000),
         ("table.optimize(z_order_by=['id']).version", 40_000),
         ("table.optimize(z_order_by=['s']).version", 40_000),
         ("table.optimize(z_order_by=['s', 'id']).version", 40_000),
-    ):
-        table = tmp_path / f"t{left}{len(code)}"
+    )
+    for number, (code, left) in enumerate(statements):
+        table = tmp_path / f"t{number}"
         dictionary(table)
         said, peak = run(table, code)
         assert said == 2
