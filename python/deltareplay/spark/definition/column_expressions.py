@@ -34,43 +34,45 @@ def check(spark: SparkSession, columns: list[Json]) -> None:
                 _check(spark.createDataFrame([], struct_type(others)), column, key)
 
 
-def _check(rows: DataFrame, item: Json, key: str) -> None:
+def _check(rows: DataFrame, column: Json, key: str) -> None:
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as sf
 
-    text = item["metadata"][key]
+    text = column["metadata"][key]
     if any(token.is_word("SELECT") for token in tokens(text)):
-        raise _wrong(item, key, "contains a subquery")
+        raise _wrong(column, key, "contains a subquery")
     other = rows.sparkSession.range(1).select(sf.lit(1).alias(f"{names.OWN}other"))
     try:
-        [value] = fields_of(rows.select(sf.expr(text).alias("value")).schema)
+        [computed] = fields_of(rows.select(sf.expr(text).alias("value")).schema)
         # a join refuses it even where a query could have it
         _ = rows.join(other, sf.expr(f"({text}) IS NULL")).schema
     except PySparkException as error:
-        raise _wrong(item, key, "Spark cannot compute from one row, each time the same") from error
-    type_, own = nullable(value["type"]), nullable(item["type"])
+        raise _wrong(
+            column, key, "Spark cannot compute from one row, each time the same"
+        ) from error
+    type_, own = nullable(computed["type"]), nullable(column["type"])
     if key == _DEFAULT:
-        fitting = fits(type_, own) or _casts(rows.sparkSession, text, item)
+        fitting = fits(type_, own) or _casts(rows.sparkSession, text, column)
     else:
         fitting = type_ == own
         if at(text, datetime.datetime(2000, 1, 1), rows.sparkSession, rows.columns) != text:
-            raise _wrong(item, key, "asks for the current time")
+            raise _wrong(column, key, "asks for the current time")
     if not fitting:
         actual, declared = (spark_type(data_type).simpleString() for data_type in (type_, own))
-        raise _wrong(item, key, f"is {actual}, and the column {declared}")
+        raise _wrong(column, key, f"is {actual}, and the column {declared}")
     try:
-        log_expressions.sql(rows.sparkSession, text, item["name"], rows.columns)
+        log_expressions.sql(rows.sparkSession, text, column["name"], rows.columns)
     except UnsupportedFeatureError as error:
         raise _wrong(
-            item, key, "sees more than its arguments, so no write would compute it"
+            column, key, "sees more than its arguments, so no write would compute it"
         ) from error
 
 
-def _casts(spark: SparkSession, text: str, field: Json) -> bool:
+def _casts(spark: SparkSession, text: str, column: Json) -> bool:
     """Whether a value without columns becomes one of the column; Spark's optimizer computes it."""
     from pyspark.errors import PySparkException
 
-    declared = spark_type(field["type"]).simpleString()
+    declared = spark_type(column["type"]).simpleString()
     try:
         [row] = spark.sql(
             f"SELECT ({text}) IS NULL OR try_cast(({text}) AS {declared}) IS NOT NULL"
@@ -80,8 +82,8 @@ def _casts(spark: SparkSession, text: str, field: Json) -> bool:
     return bool(row[0])
 
 
-def _wrong(item: Json, key: str, why: str) -> InvalidArgumentError:
+def _wrong(column: Json, key: str, why: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"the column {item['name']} cannot get the value {item['metadata'][key]}, which {why}",
+        f"the column {column['name']} cannot get the value {column['metadata'][key]}, which {why}",
         code=_CODES[key],
     )

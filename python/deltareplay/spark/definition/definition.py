@@ -207,10 +207,11 @@ def _created(spark: SparkSession, location: Place, definition: Definition) -> Ta
     return location.registered()
 
 
-def _same(name: str | None, other: str) -> str:
-    if name is not None and name.rstrip("/") != other.rstrip("/"):
+def _same(location: str | None, other: str) -> str:
+    if location is not None and location.rstrip("/") != other.rstrip("/"):
         raise InvalidArgumentError(
-            f"the table has two paths, {name} and {other}: leave one out", code="definition.place"
+            f"the table has two paths, {location} and {other}: leave one out",
+            code="definition.place",
         )
     return other
 

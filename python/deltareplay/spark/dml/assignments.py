@@ -93,18 +93,18 @@ class Assignments:
         """
         paths = list(self.values)
         values = rows.select(*[self.values[path].alias(f"_{at}") for at, path in enumerate(paths)])
-        types = fields_of(values.schema)
+        sources = fields_of(values.schema)
         return Assignments(
             {
                 path: assigned(
                     rows.sparkSession,
                     self.values[path],
-                    data_type,
+                    source,
                     _field(path, fields),
                     partial=partial,
                     evolve=evolve,
                 )
-                for path, data_type in zip(paths, types, strict=True)
+                for path, source in zip(paths, sources, strict=True)
             }
         )
 
@@ -135,20 +135,20 @@ def parts(name: str) -> list[str]:
     >>> parts("a.`b.c`.d"), parts("`a``b`")
     (['a', 'b.c', 'd'], ['a`b'])
     """
-    parts, part, at, quoted = [], "", 0, False
+    steps, step, at, quoted = [], "", 0, False
     while at < len(name):
         letter = name[at]
         if letter == "`" and quoted and name[at + 1 : at + 2] == "`":
-            part, at = part + "`", at + 1
+            step, at = step + "`", at + 1
         elif letter == "`":
             quoted = not quoted
         elif letter == "." and not quoted:
-            parts.append(part)
-            part = ""
+            steps.append(step)
+            step = ""
         else:
-            part += letter
+            step += letter
         at += 1
-    return [*parts, part]
+    return [*steps, step]
 
 
 def is_default(value: Any) -> bool:

@@ -128,18 +128,16 @@ def metrics(removed: pa.Table | None) -> dict[str, int]:
     """The metrics of the replaced files; their rows, if they were counted and are all known."""
     if removed is None:
         return {}
-    metrics = {
+    counted = {
         "numRemovedFiles": removed.num_rows,
         "numRemovedBytes": pc.sum(removed["size"]).as_py() or 0,
     }
     if _ROWS in removed.column_names and removed[_ROWS].null_count == 0:
         deleted = pc.struct_field(removed["deletionVector"], "cardinality")
-        counts = [
-            pc.sum(counts_of_rows).as_py() or 0 for counts_of_rows in (removed[_ROWS], deleted)
-        ]
-        metrics |= {"numDeletedRows": counts[0] - counts[1], "numCopiedRows": 0}
-        metrics["numAddedChangeFiles"] = 0
-    return metrics
+        counts = [pc.sum(column).as_py() or 0 for column in (removed[_ROWS], deleted)]
+        counted |= {"numDeletedRows": counts[0] - counts[1], "numCopiedRows": 0}
+        counted["numAddedChangeFiles"] = 0
+    return counted
 
 
 def remove(transaction: Transaction, files: pa.Table, filter: Filter | None) -> None:

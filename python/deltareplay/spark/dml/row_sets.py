@@ -49,9 +49,9 @@ class Marked:
         return cls(rows.sparkSession, words(rows, {"bits": bit()}))
 
     @classmethod
-    def of_words(cls, spark: SparkSession, words: pa.Table, *bits: str) -> Marked:
+    def of_words(cls, spark: SparkSession, table: pa.Table, *columns: str) -> Marked:
         """The rows of one or several columns of ``words``."""
-        parts = [words.select(["file", "word", bit]) for bit in bits]
+        parts = [table.select(["file", "word", column]) for column in columns]
         named = [part.rename_columns(["file", "word", "bits"]) for part in parts]
         joined = pa.concat_tables(named)
         return cls(spark, joined.filter(pc.not_equal(joined["bits"], pa.scalar(0))))
@@ -138,11 +138,11 @@ def words(
     from pyspark.sql import functions as sf
 
     word = sf.shiftright(sf.col(hidden_columns.ROW_NUMBER), 6).alias("word")
-    united = [sf.bit_or(bit).alias(name) for name, bit in bits.items()]
+    united = [sf.bit_or(column).alias(name) for name, column in bits.items()]
     grouped = rows.groupBy(sf.col(hidden_columns.FILE).alias("file"), word)
     aggregated = grouped.agg(*united, *others)
     if beside is not None:
         beside = beside.withColumn("file", sf.lit(BESIDE))
         aggregated = aggregated.unionByName(beside, allowMissingColumns=True)
-    words: pa.Table = aggregated.toArrow()
-    return words
+    table: pa.Table = aggregated.toArrow()
+    return table

@@ -168,7 +168,7 @@ class Sink:
         metrics = {
             "numFiles": len(files),
             "numOutputRows": sum(message.rows for message in written),
-            "numOutputBytes": sum(field.size_in_bytes for field in written),
+            "numOutputBytes": sum(message.size_in_bytes for message in written),
         }
         transaction.set_metrics(metrics | replaced.metrics(removed))
         return None if transaction._native.is_empty() else transaction.commit()

@@ -84,7 +84,7 @@ def _live(spark: SparkSession, snapshot: Snapshot) -> list[Part]:
     return [json.loads(str(text)) for text in answers.column("answer").to_pylist()]
 
 
-def _rows(spark: SparkSession, snapshot: Snapshot, parts_of_log: list[Part]) -> Part:
+def _rows(spark: SparkSession, snapshot: Snapshot, earlier: list[Part]) -> Part:
     """What is wrong with rows of files of which nothing wrong is known yet."""
     splits = snapshot.scan(on_error="skip").splits()
     sent = (table_of(snapshot), snapshot.version, splits)
@@ -92,7 +92,7 @@ def _rows(spark: SparkSession, snapshot: Snapshot, parts_of_log: list[Part]) -> 
     parts = [json.loads(answer) for answer in answers]
     known = {
         finding["path"]
-        for part in parts_of_log
+        for part in earlier
         for finding in part["findings"]
         if finding["severity"] == "error"
     }

@@ -20,9 +20,9 @@ _SETS = ("UNION", "EXCEPT", "MINUS", "INTERSECT")
 _USES_ALL = ("NATURAL", "PIVOT", "UNPIVOT")
 
 
-def is_named(parsed: Sequence[Token]) -> bool:
+def is_named(tokens: Sequence[Token]) -> bool:
     """Whether a query names the column."""
-    return any(token.kind in ("word", "quoted") and token.name.lower() == NAME for token in parsed)
+    return any(token.kind in ("word", "quoted") and token.name.lower() == NAME for token in tokens)
 
 
 @dataclass
@@ -41,13 +41,13 @@ class _Select:
 
 
 def leaving_out(
-    text: str, parsed: Sequence[Token], tables: dict[int, str]
+    text: str, tokens: Sequence[Token], tables: dict[int, str]
 ) -> list[tuple[int, str]]:
     """What to insert into a query, and where, so that no ``*`` has the column.
 
     Args:
         text: The query.
-        parsed: Its tokens.
+        tokens: Its tokens.
         tables: The aliases of the tables that have the column, by where these begin.
 
     Raises:
@@ -55,20 +55,20 @@ def leaving_out(
     """
     inserted: list[tuple[int, str]] = []
     levels = [_Select()]
-    for index, token in enumerate(parsed):
-        level, before = levels[-1], parsed[index - 1]
+    for index, token in enumerate(tokens):
+        level, before = levels[-1], tokens[index - 1]
         if token.start in tables:
             level.tables.append(tables[token.start])
         if token.text == "(":
             levels.append(_Select())
         elif token.text == ")":
-            inserted += _excepted(text, parsed, level)
+            inserted += _excepted(text, tokens, level)
             if len(levels) > 1:
                 levels.pop()
             else:
                 levels[0] = _Select()
         elif token.is_word(*_SETS) and before.text != "*":
-            inserted += _excepted(text, parsed, level)
+            inserted += _excepted(text, tokens, level)
             levels[-1] = _Select()
         elif token.is_word(*_USES_ALL):
             level.uses_all = token
@@ -76,15 +76,15 @@ def leaving_out(
             if before.is_word("SELECT", "DISTINCT", "ALL") or before.text == ",":
                 level.stars.append((index, None))
             elif before.text == ".":
-                level.stars.append((index, parsed[index - 2].name))
-            elif before.text == "(" and not parsed[index - 2].is_word("COUNT"):
+                level.stars.append((index, tokens[index - 2].name))
+            elif before.text == "(" and not tokens[index - 2].is_word("COUNT"):
                 raise _unsupported(text, token)
     for level in levels:
-        inserted += _excepted(text, parsed, level)
+        inserted += _excepted(text, tokens, level)
     return sorted(inserted)
 
 
-def _excepted(text: str, parsed: Sequence[Token], level: _Select) -> list[tuple[int, str]]:
+def _excepted(text: str, tokens: Sequence[Token], level: _Select) -> list[tuple[int, str]]:
     if level.tables and level.uses_all is not None:
         raise _unsupported(text, level.uses_all)
     inserted = []
@@ -93,10 +93,10 @@ def _excepted(text: str, parsed: Sequence[Token], level: _Select) -> list[tuple[
         if not tables:
             continue
         columns = ", ".join(f"{quoted(table)}.{NAME}" for table in tables)
-        if parsed[index + 1].is_word("EXCEPT") and parsed[index + 2].text == "(":
-            inserted.append((parsed[index + 2].end, f"{columns}, "))
+        if tokens[index + 1].is_word("EXCEPT") and tokens[index + 2].text == "(":
+            inserted.append((tokens[index + 2].end, f"{columns}, "))
         else:
-            inserted.append((parsed[index].end, f" EXCEPT ({columns})"))
+            inserted.append((tokens[index].end, f" EXCEPT ({columns})"))
     return inserted
 
 

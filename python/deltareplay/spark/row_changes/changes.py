@@ -152,7 +152,7 @@ def changes(
         sent = SentChanges.of(of, splits)
         payload = pickle.dumps((sent, schema))
         frames.append(run.rows(spark, "read_changes", payload, len(sent.between), schema))
-    return functools.reduce(lambda left, other: left.union(other), frames)
+    return functools.reduce(lambda left, right: left.union(right), frames)
 
 
 def _is_better_shuffled(steps: ChangeShuffle, split_size: int) -> bool:

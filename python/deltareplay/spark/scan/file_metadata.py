@@ -34,13 +34,13 @@ def of_rows(rows: DataFrame, ids: tuple[Column, Column] | None = None) -> Column
 
 
 def union(
-    spark: SparkSession, left: DataFrame, other: DataFrame, columns: Sequence[Column]
+    spark: SparkSession, left: DataFrame, right: DataFrame, columns: Sequence[Column]
 ) -> DataFrame:
     """The rows of two scans with some columns, and ``_metadata`` for those who name it.
 
     That is so on classic Spark, from 4.0 on, if this Spark is no modified build.
     """
-    selects = left.select(*columns), other.select(*columns)
+    selects = left.select(*columns), right.select(*columns)
     if capabilities.is_classic(spark) and capabilities.version(spark) >= (4, 0):
         try:
             return _exposing(spark, *selects)
@@ -49,9 +49,9 @@ def union(
     return selects[0].union(selects[1])
 
 
-def _exposing(spark: SparkSession, left: DataFrame, other: DataFrame) -> DataFrame:
+def _exposing(spark: SparkSession, left: DataFrame, right: DataFrame) -> DataFrame:
     jvm: Any = spark._jvm
-    plans: list[Any] = [rows._jdf.queryExecution().analyzed() for rows in (left, other)]
+    plans: list[Any] = [rows._jdf.queryExecution().analyzed() for rows in (left, right)]
     union = driver_classes.new(spark, "Union", jvm.PythonUtils.toSeq(plans), False, False)
     frame = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, union)
     return type(left)(frame, spark)

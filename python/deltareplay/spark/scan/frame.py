@@ -41,7 +41,7 @@ def frame(
         spark: The session.
         snapshot: The version that has the files.
         listed: The files, with the columns that ``listed_columns`` names; with ``names.FILE``, too,
-            if ``wanted.origin``.
+            if ``extra.origin``.
         columns: The columns of the table.
         extra: The extra ones.
         root: As in ``read``.

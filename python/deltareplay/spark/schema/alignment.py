@@ -43,7 +43,7 @@ def arranged(
     partial: bool,
     evolve: str | None = None,
 ) -> Column:
-    """A value whose structs, at any depth, have the fields of the wanted type in its order.
+    """A value whose structs, at any depth, have the fields of the table's type in its order.
 
     Args:
         value: The value.
@@ -95,17 +95,17 @@ def widened(value: Column, source: Json, target: Json) -> Column:
 
 
 def arranged_type(source: Any, target: Any) -> Any:
-    """The type of an arranged value: nested as wanted, with the value's own types inside."""
+    """The type of an arranged value: nested as the table's, with the value's own types inside."""
     kind = _nested(source, target)
     if kind is None:
         return source
     if kind == "struct":
         by_name = _by_name(source)
         fields = []
-        for one in target["fields"]:
-            other = by_name.get(one["name"].lower())
-            inner = one["type"] if other is None else arranged_type(other["type"], one["type"])
-            fields.append(field(one["name"], inner))
+        for own in target["fields"]:
+            other = by_name.get(own["name"].lower())
+            inner = own["type"] if other is None else arranged_type(other["type"], own["type"])
+            fields.append(field(own["name"], inner))
         return {"type": "struct", "fields": fields}
     return {**source, **{key: arranged_type(source[key], target[key]) for key in _PARTS[kind]}}
 

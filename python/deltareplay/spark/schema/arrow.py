@@ -89,8 +89,8 @@ def _spark_type(type_: Any) -> Any:
     >>> _spark_type(pa.map_(pa.string(), pa.int64()))["valueType"]
     'long'
     """
-    for name, spark_name in _TYPES.items():
-        if type_ == spark_name:
+    for name, arrow_type in _TYPES.items():
+        if type_ == arrow_type:
             return name
     if pa.types.is_decimal128(type_):
         return f"decimal({type_.precision},{type_.scale})"

@@ -100,19 +100,19 @@ def _change_columns(table: Table, statement: alter_forms.ChangeColumns) -> None:
         table._native.change_columns(changes)
 
 
-def _changes(schema: Json, statement: alter_forms.ChangeColumn) -> list[Change]:
+def _changes(schema: Json, column: alter_forms.ChangeColumn) -> list[Change]:
     """What is new of a column, as the core names it."""
     new: list[Change] = []
-    if statement.data_type is not None:
-        new += _type(schema, statement.path, statement.data_type)
-    if statement.comment is not None:
-        new.append(("comment", statement.comment))
-    if statement.default is not None or statement.drops == "DEFAULT":
-        new.append(("default", statement.default))
-    if statement.drops == "NOT NULL":
+    if column.data_type is not None:
+        new += _type(schema, column.path, column.data_type)
+    if column.comment is not None:
+        new.append(("comment", column.comment))
+    if column.default is not None or column.drops == "DEFAULT":
+        new.append(("default", column.default))
+    if column.drops == "NOT NULL":
         new.append(("drop not null", None))
-    if statement.position is not None:
-        new.append(_move(statement.position))
+    if column.position is not None:
+        new.append(_move(column.position))
     return new
 
 

@@ -47,22 +47,22 @@ def read(reader: Reader) -> Immediate | None:
     return Immediate(text, tuple(values))
 
 
-def statement(spark: SparkSession, statement: Immediate) -> str:
+def statement(spark: SparkSession, immediate: Immediate) -> str:
     """The text of the statement, with the expressions in the place of its parameters.
 
     Raises:
         InvalidArgumentError: ``sql.arguments``: the text is null, or has other parameters.
     """
-    [row] = spark.sql(f"SELECT CAST(({statement.text}) AS STRING)").collect()
+    [row] = spark.sql(f"SELECT CAST(({immediate.text}) AS STRING)").collect()
     if row[0] is None:
         raise InvalidArgumentError(
             "the text of EXECUTE IMMEDIATE is NULL, and no statement", code="sql.arguments"
         )
-    if not statement.values:
+    if not immediate.values:
         return str(row[0])
-    selected = ", ".join(f"({value})" for value, _ in statement.values)
+    selected = ", ".join(f"({value})" for value, _ in immediate.values)
     values = list(spark.sql(f"SELECT {selected}").collect()[0])
-    names = [name for _, name in statement.values]
+    names = [name for _, name in immediate.values]
     if all(name is None for name in names):
         return arguments.filled(spark, row[0], values)
     return arguments.filled(spark, row[0], {str(k): v for k, v in zip(names, values, strict=True)})

@@ -309,7 +309,7 @@ def _values(rows: DataFrame, constants: dict[str, str], target: TargetTable) -> 
 
     types = {field["name"]: field["type"] for field in target.fields}
     values = {name: sf.expr(value) for name, value in constants.items()}
-    display = rows.select(*(value.alias(name) for name, value in values.items()))
+    typed = rows.select(*(value.alias(name) for name, value in values.items()))
     return [
         converted(
             rows.sparkSession,
@@ -319,7 +319,7 @@ def _values(rows: DataFrame, constants: dict[str, str], target: TargetTable) -> 
             field["name"],
             code="write.columns",
         ).alias(field["name"])
-        for field in fields_of(display.schema)
+        for field in fields_of(typed.schema)
     ]
 
 

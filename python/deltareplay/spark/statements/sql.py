@@ -146,7 +146,7 @@ def _read(spark: SparkSession, text: str) -> DataFrame:
     several = before_statements.split(reader.again())
     if several is None:
         return _one(spark, reader)
-    parsed = [(before, forms.parse(text)) for before, text in several]
+    parsed = [(before, forms.parse(part)) for before, part in several]
     are_delta = {
         statement is not None and lookup.is_delta(spark, statement.table) for _, statement in parsed
     }

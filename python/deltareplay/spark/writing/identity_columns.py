@@ -97,9 +97,9 @@ def refuse_given(df: DataFrame, target: TargetTable) -> None:
     Raises:
         InvalidArgumentError: ``write.identity``.
     """
-    names = {name.lower() for name in df.columns}
+    columns = {name.lower() for name in df.columns}
     for field in target.written_fields:
-        if field["name"].lower() in names:
+        if field["name"].lower() in columns:
             refuse(field)
 
 

@@ -56,7 +56,7 @@ class Outgoing:
         """
         identity_columns.refuse_given(df, target)
         rows = table_rows(df, target, replace_where=replace_where)
-        return cls.as_stored(rows, target, source=df.columns)
+        return cls.as_stored(rows, target, supplied=df.columns)
 
     @classmethod
     def as_stored(
@@ -64,7 +64,7 @@ class Outgoing:
         rows: DataFrame,
         target: TargetTable,
         beside: Mapping[str, str] | None = None,
-        source: Collection[str] = (),
+        supplied: Collection[str] = (),
     ) -> Outgoing:
         """Rows with the table's columns and types, checked, under the names of the data files.
 
@@ -72,14 +72,14 @@ class Outgoing:
             rows: The rows; with ``names.CHANGE`` if some belong to the change data feed.
             target: The table.
             beside: More columns of the files, and their names in the rows.
-            source: The columns whose values do not come from the table.
+            supplied: The columns whose values do not come from the table.
         """
         from pyspark.sql import functions as sf
 
         mode = target.properties.get("delta.columnMapping.mode", "none").lower()
         partitions = {column.lower() for column in target.partition_columns}
         columns, texts, counted = [], {}, {}
-        known = {name.lower() for name in source}
+        known = {name.lower() for name in supplied}
         for field in target.written_fields:
             name = _physical(field, mode)
             column = sf.col(names.quoted(field["name"]))

@@ -179,10 +179,10 @@ def _over(value: Column, source: Any, old: Column, target: Any) -> Column:
     by_name = {field["name"].lower(): field for field in source["fields"]}
     fields = []
     for inner in target["fields"]:
-        other, field = by_name.get(inner["name"].lower()), old.getField(inner["name"])
+        other, part = by_name.get(inner["name"].lower()), old.getField(inner["name"])
         if other is not None:
-            field = _over(value.getField(other["name"]), other["type"], field, inner["type"])
-        fields.append(field.alias(inner["name"]))
+            part = _over(value.getField(other["name"]), other["type"], part, inner["type"])
+        fields.append(part.alias(inner["name"]))
     is_left = old.isNotNull() if any(lacking(source, target, "")) else sf.lit(False)
     return sf.when(value.isNotNull() | is_left, sf.struct(*fields))
 
@@ -239,7 +239,7 @@ def changed(
     clauses: Sequence[Clause],
     whens: Mapping[When, Column],
     sides: Sides,
-    kinds: Collection[int],
+    numbers: Collection[int],
     *,
     evolves: bool,
 ) -> DataFrame:
@@ -252,7 +252,7 @@ def changed(
         clauses: The clauses.
         whens: For each kind of clause that is asked for the condition that rows are of this kind.
         sides: The names.
-        kinds: The clauses whose rows these are.
+        numbers: The clauses whose rows these are.
         evolves: Whether the schema evolves.
     """
     from pyspark.sql import functions as sf
@@ -263,7 +263,7 @@ def changed(
         rows = sides.seen(rows, when)
         number = sf.col(_own_number(when))
         rows = rows.withColumn(_own_number(when), _number(clauses, when, whens[when]))
-        rows = rows.where(~whens[when] | number.isin(list(kinds)))
+        rows = rows.where(~whens[when] | number.isin(list(numbers)))
         values = {}
         for at, clause in enumerate(clauses):
             if clause.when != when or clause.then == change_data.DELETE:

@@ -265,12 +265,12 @@ class _Run:
             ]
             bits[f"{when} {kind}"] = _bits(sf.col(hidden_columns.CLAUSE).isin(which))
         pairs = sf.count_if(matched).alias(_PAIRS)
-        marks = words(numbered, bits, pairs, beside=source.agg(sf.count(sf.lit(1)).alias(_PAIRS)))
-        result = _Found.of(spark, marks)
-        several = result.pairs > len(result.matched or ())
+        table = words(numbered, bits, pairs, beside=source.agg(sf.count(sf.lit(1)).alias(_PAIRS)))
+        marks = _Found.of(spark, table)
+        several = marks.pairs > len(marks.matched or ())
         if several and not merge_clauses.takes_several(self.clauses):
             self._refuse_several(joined)
-        return result
+        return marks
 
     def _refuse_several(self, joined: DataFrame) -> None:
         from pyspark.sql import functions as sf
@@ -317,7 +317,7 @@ class _Run:
             parts += [self._of_target(rows, candidates, source, _ALONE) for rows in alone if rows]
         if not parts:
             return None
-        changed = functools.reduce(lambda left, other: left.unionByName(other), parts)
+        changed = functools.reduce(lambda left, right: left.unionByName(right), parts)
         kept = [column for column in _BESIDE if column in changed.columns]
         rows = table_rows(changed, self.statement.target, kept)
         if has_feed:
@@ -410,16 +410,16 @@ class _Found:
         return cls(None, dict.fromkeys(_CHANGES, nothing), nothing, source_rows, 0)
 
     @classmethod
-    def of(cls, spark: SparkSession, words: pa.Table) -> _Found:
+    def of(cls, spark: SparkSession, table: pa.Table) -> _Found:
         """What the first query has found."""
-        beside = pc.equal(words["file"], pa.scalar(BESIDE))
-        source_rows = pc.sum(words.filter(beside)[_PAIRS]).as_py()
-        words = words.filter(pc.invert(beside))
-        pairs = pc.sum(words[_PAIRS]).as_py() or 0
+        beside = pc.equal(table["file"], pa.scalar(BESIDE))
+        source_rows = pc.sum(table.filter(beside)[_PAIRS]).as_py()
+        table = table.filter(pc.invert(beside))
+        pairs = pc.sum(table[_PAIRS]).as_py() or 0
         columns = {change: f"{change[0]} {change[1]}" for change in _CHANGES}
-        changed = {change: Marked.of_words(spark, words, name) for change, name in columns.items()}
-        every = Marked.of_words(spark, words, *columns.values())
-        matched = Marked.of_words(spark, words, "matched")
+        changed = {change: Marked.of_words(spark, table, name) for change, name in columns.items()}
+        every = Marked.of_words(spark, table, *columns.values())
+        matched = Marked.of_words(spark, table, "matched")
         return cls(matched, changed, every, source_rows, pairs)
 
     def count(self, kind: str, *whens: When) -> int:
