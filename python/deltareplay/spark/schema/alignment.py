@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.schema.fields import Json, field, fields_of, nullable, spark_type
+from deltareplay.spark.schema.fields import PARTS, Json, field, fields_of, nullable, spark_type
 from deltareplay.spark.syntax.names import quoted
 
 if TYPE_CHECKING:
@@ -107,11 +107,7 @@ def arranged_type(source: Any, target: Any) -> Any:
             inner = own["type"] if other is None else arranged_type(other["type"], own["type"])
             fields.append(field(own["name"], inner))
         return {"type": "struct", "fields": fields}
-    return {**source, **{key: arranged_type(source[key], target[key]) for key in _PARTS[kind]}}
-
-
-#: The keys of the types inside of an array or a map.
-_PARTS = {"array": ("elementType",), "map": ("keyType", "valueType")}
+    return {**source, **{key: arranged_type(source[key], target[key]) for key in PARTS[kind]}}
 
 
 def _nested(source: Any, target: Any) -> str | None:
@@ -119,7 +115,7 @@ def _nested(source: Any, target: Any) -> str | None:
     if isinstance(source, str) or isinstance(target, str) or source["type"] != target["type"]:
         return None
     kind = str(source["type"])
-    return kind if kind == "struct" or kind in _PARTS else None
+    return kind if kind == "struct" or kind in PARTS else None
 
 
 def is_struct(type_: Any) -> bool:
@@ -146,7 +142,7 @@ def lacking(there: Any, here: Any, at: str) -> Iterator[str]:
             else:
                 yield from lacking(other["type"], field["type"], name)
     elif kind is not None:
-        for key in _PARTS[kind]:
+        for key in PARTS[kind]:
             yield from lacking(there[key], here[key], f"{at}.{key.removesuffix('Type')}")
 
 
@@ -187,4 +183,4 @@ def _names(type_: Any) -> Any:
         return None
     if type_["type"] == "struct":
         return [(field["name"], _names(field["type"])) for field in type_["fields"]]
-    return [_names(type_[key]) for key in _PARTS.get(type_["type"], ())]
+    return [_names(type_[key]) for key in PARTS.get(type_["type"], ())]

@@ -75,6 +75,10 @@ CHANGE_FIELDS = (
 )
 
 
+#: The keys of the types inside of an array or a map.
+PARTS = {"array": ("elementType",), "map": ("keyType", "valueType")}
+
+
 def struct(fields: list[Json]) -> str:
     """A struct type as JSON text."""
     return json.dumps({"type": "struct", "fields": fields})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from deltareplay.spark.schema.fields import PARTS
+
 #: Types that hold every value of a type.
 _WIDER = {
     "byte": ("short", "integer", "long"),
@@ -30,8 +32,7 @@ def fits(source: Any, target: Any) -> bool:
             and fits(our_field["type"], other["type"])
             for our_field, other in zip(ours, theirs, strict=True)
         )
-    inner = ("elementType",) if source["type"] == "array" else ("keyType", "valueType")
-    return all(fits(source[key], target[key]) for key in inner)
+    return all(fits(source[key], target[key]) for key in PARTS[source["type"]])
 
 
 def _fits_decimal(source: str, target: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.schema.alignment import is_struct
-from deltareplay.spark.schema.fields import Json, field, nullable, spark_type
+from deltareplay.spark.schema.fields import PARTS, Json, field, nullable, spark_type
 from deltareplay.spark.writing.conversion import converted
 from deltareplay.spark.writing.target_table import is_collated
 
@@ -52,12 +52,8 @@ def _is_compatible_type(table: Any, rows: Any, widens: Widens) -> bool:
         return False
     if table["type"] == "struct":
         return is_compatible(table["fields"], rows["fields"], widens)
-    parts = _PARTS[table["type"]]
+    parts = PARTS[table["type"]]
     return all(_is_compatible_type(table[part], rows[part], widens) for part in parts)
-
-
-#: The keys of the types inside of an array or a map.
-_PARTS = {"array": ("elementType",), "map": ("keyType", "valueType")}
 
 
 def _widens(table: Any, rows: Any, widens: Widens) -> bool:
@@ -173,4 +169,4 @@ def _shape(type_: Any) -> Any:
         return type_
     if type_["type"] == "struct":
         return [_shape(field["type"]) for field in type_["fields"]]
-    return [type_["type"], *(_shape(type_[part]) for part in _PARTS[type_["type"]])]
+    return [type_["type"], *(_shape(type_[part]) for part in PARTS[type_["type"]])]

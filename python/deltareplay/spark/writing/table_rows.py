@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.alignment import WRITING, arranged, arranged_type, untyped
-from deltareplay.spark.schema.fields import Json, fields_of, nullable, spark_type
+from deltareplay.spark.schema.fields import PARTS, Json, fields_of, nullable, spark_type
 from deltareplay.spark.schema.fitting import fits
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import (
@@ -341,5 +341,4 @@ def _in_files(type_: Any, mode: str) -> Any:
             for field in type_["fields"]
         ]
         return {"type": "struct", "fields": fields}
-    inner = ("elementType",) if type_["type"] == "array" else ("keyType", "valueType")
-    return {**nullable(type_), **{key: _in_files(type_[key], mode) for key in inner}}
+    return {**nullable(type_), **{key: _in_files(type_[key], mode) for key in PARTS[type_["type"]]}}

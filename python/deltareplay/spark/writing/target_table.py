@@ -15,7 +15,7 @@ from deltareplay._transaction.transaction import Transaction
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import table_of
 from deltareplay.spark.schema import column_metadata
-from deltareplay.spark.schema.fields import Json, field, fields_of, nullable, stored, struct
+from deltareplay.spark.schema.fields import PARTS, Json, field, fields_of, nullable, stored, struct
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -346,8 +346,7 @@ def _type_in_files(type_: Any) -> Any:
         return type_
     if type_["type"] == "struct":
         return {**type_, "fields": _with_values(type_["fields"])}
-    inner = ("elementType",) if type_["type"] == "array" else ("keyType", "valueType")
-    return {**type_, **{key: _type_in_files(type_[key]) for key in inner}}
+    return {**type_, **{key: _type_in_files(type_[key]) for key in PARTS[type_["type"]]}}
 
 
 def new_field(source_field: Json) -> Json:
