@@ -26,7 +26,7 @@ def test_rows_replace_those_that_match_them(delta: Any, tmp_path: Path) -> None:
     rows = delta.sql("SELECT id, 'old' AS v FROM VALUES (1), (2), (3), (NULL) AS t(id)")
     rows.write.format("delta").mode("append").save(place)
     new = delta.sql("SELECT id, 'new' AS v FROM VALUES (2), (NULL), (4) AS t(id)")
-    new.write.format("delta").mode("overwrite").option("replaceUsing", "id").save(place)
+    new.write.format("delta").mode("Overwrite").option("replaceUsing", "id").save(place)
     found = [(1, "old"), (2, "new"), (3, "old"), (4, "new"), (None, "new"), (None, "old")]
     assert rows_of(delta.read.format("delta").load(place)) == found
     newer = delta.sql("SELECT CAST(NULL AS INT) AS id, 'newer' AS v, 5 AS more").alias("s")

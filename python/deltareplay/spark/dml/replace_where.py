@@ -129,10 +129,10 @@ def _equal(matching: Matching, source: MergeSource, statement: Statement) -> Col
     copies = {field["name"].lower(): copy for field, copy in source.columns}
     condition = sf.lit(True)
     for name in dict.fromkeys(matching.using):
-        for columns, side in ((own, "the table"), (copies, "the new rows")):
+        for columns, side_has in ((own, "the table has"), (copies, "the new rows have")):
             if name.lower() not in columns:
                 raise InvalidArgumentError(
-                    f"{side} have no column {name}, by which rows are replaced: name columns that "
+                    f"{side_has} no column {name}, by which rows are replaced: name columns that "
                     "the table and the new rows have",
                     code="write.columns",
                 )

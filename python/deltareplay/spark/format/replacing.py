@@ -34,7 +34,8 @@ def save(df: DataFrame, options: Mapping[str, str], mode: str | None) -> None:
     own = {name.lower(): text for name, text in options.items() if name.lower() in _OWN}
     others = [name for name in options if name.lower() in _OTHERS]
     others = [name for name in others if options[name].lower() != "false"]
-    if others or len({"replaceusing", "replaceon"} & set(own)) > 1 or mode != "overwrite":
+    overwrites = mode is not None and mode.lower() == "overwrite"  # as Spark reads it
+    if others or len({"replaceusing", "replaceon"} & set(own)) > 1 or not overwrites:
         raise InvalidArgumentError(
             "replaceUsing and replaceOn say which rows .mode('overwrite') replaces: pass that mode "
             f"and one of the two options, without {', '.join(others) or 'the other'}",

@@ -98,7 +98,8 @@ def _replace_rows(kind: Any) -> None:
 
     @functools.wraps(set_mode)
     def mode(self: Any, saveMode: str | None) -> Any:  # noqa: N803 PySpark's name
-        setattr(self, _MODE, saveMode)
+        if saveMode is not None:  # PySpark keeps the mode then
+            setattr(self, _MODE, saveMode)
         return set_mode(self, saveMode)
 
     @functools.wraps(set_option)
