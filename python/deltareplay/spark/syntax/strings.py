@@ -40,11 +40,13 @@ def without_escapes(sql: str) -> str:
 
     >>> print(without_escapes(r"`x` = 'a\\b' AND `x` LIKE 'a' ESCAPE '\\'"))
     `x` = CAST(X'615c62' AS STRING) AND `x` LIKE 'a'
+    >>> print(without_escapes(r"`x` = 'a\tb'"))
+    `x` = CAST(X'610962' AS STRING)
     """
     pieces, after = "", 0
     every = tokens(sql)
     for number, token in enumerate(every):
-        if token.kind != "string" or is_plain(token.unescaped):
+        if token.kind != "string" or is_plain(token.text[1:-1]):
             continue
         escapes = number > 0 and every[number - 1].is_word("ESCAPE")
         if escapes and token.unescaped == "\\":  # Spark's default
