@@ -231,7 +231,8 @@ def _replace(
     if alias is not None:
         source = source.alias(alias)
     if not statement.by_name:
-        _check_count(source, columns)
+        if len(source.columns) != len(columns):
+            raise _wrong_count(source, columns)
         _check_places(statement.using, source, columns)
         if statement.using:
             source = source.toDF(*columns)
@@ -268,14 +269,13 @@ def _other_alias(condition: str, known: Sequence[str]) -> str | None:
     return others[0] if len(others) == 1 else None
 
 
-def _check_count(rows: DataFrame, columns: Sequence[str]) -> None:
-    """Refuse a query that does not have a value for each column."""
-    if len(rows.columns) != len(columns):
-        raise InvalidArgumentError(
-            f"the query has {len(rows.columns)} columns, and {len(columns)} are to be written "
-            f"({', '.join(columns)}): list columns after the table's name, or use BY NAME",
-            code="write.columns",
-        )
+def _wrong_count(rows: DataFrame, columns: Sequence[str]) -> InvalidArgumentError:
+    """Return the error for a query that does not have a value for each column."""
+    return InvalidArgumentError(
+        f"the query has {len(rows.columns)} columns, and {len(columns)} are to be written "
+        f"({', '.join(columns)}): list columns after the table's name, or use BY NAME",
+        code="write.columns",
+    )
 
 
 def _check_places(using: Sequence[str], rows: DataFrame, columns: Sequence[str]) -> None:
@@ -374,12 +374,7 @@ def _paired(
     by_place = not statement.by_name and statement.columns is None
     more = 0 if statement.by_name else len(source_fields) - len(target_names)
     if more < 0 or (more > 0 and not (evolves and by_place)):
-        raise InvalidArgumentError(
-            f"the query has {len(source_fields)} columns, and {len(target_names)} are to be "
-            f"written ({', '.join(target_names)}): list columns after the table's name, or use "
-            "BY NAME",
-            code="write.columns",
-        )
+        raise _wrong_count(rows, target_names)
     source_names = [field["name"] for field in source_fields]
     names = (
         source_names if statement.by_name else [*target_names, *source_names[len(target_names) :]]
