@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.support.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -352,6 +353,19 @@ def test_statements_cast_and_evolve(spark: Any, tmp_path: Path, bases: dict[str,
             "Row(id=None, v='d', p='x', more=None)",
         ]
     )
+
+
+def test_the_setting_evolves_statements(spark: Any, tmp_path: Path) -> None:
+    """As ``WITH SCHEMA EVOLUTION``, and as for every other ``INSERT``."""
+    path = tmp_path / "t"
+    properties = {"delta.enableTypeWidening": "true"}
+    dr_spark.write(spark.sql("SELECT 1 AS id, 5 AS n"), path, properties=properties)
+    with conf(spark, spark__databricks__delta__schema__autoMerge__enabled="true"):
+        dr_spark.sql(
+            spark,
+            f"INSERT INTO delta.`{path}` REPLACE USING (id) SELECT 1 AS id, 3000000000 AS n",
+        )
+    assert rows(spark, path) == ["Row(id=1, n=3000000000)"]
 
 
 @pytest.mark.parametrize(

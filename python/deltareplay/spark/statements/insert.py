@@ -223,6 +223,7 @@ def _replace(
 ) -> None:
     """Write the rows of the query in the place of those that match one of them."""
     columns = [field["name"] for field in target.fields]
+    evolves = statement.evolves or settings.merges_schemas(spark)
     query = before.query(_with_defaults(spark, statement, columns, target))
     source = queries.run(spark, query)
     alias = statement.query_alias
@@ -238,7 +239,7 @@ def _replace(
             source = source.toDF(*columns)
 
     def shaped(rows: DataFrame) -> DataFrame:
-        return _paired(rows, columns, statement, target, evolves=statement.evolves)
+        return _paired(rows, columns, statement, target, evolves=evolves)
 
     matching = Matching(statement.using, statement.on, statement.alias, source, shaped)
     written(
@@ -246,7 +247,7 @@ def _replace(
         snapshot,
         mode="overwrite",
         matching=matching,
-        schema_mode="merge" if statement.evolves else None,
+        schema_mode="merge" if evolves else None,
     )
 
 
