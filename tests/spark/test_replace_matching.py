@@ -194,6 +194,20 @@ def test_new_columns_are_null_in_rows_that_stay(
     assert caught.value.code == "write.columns"
 
 
+def test_deleted_rows_of_the_feed_get_new_fields(spark: Any, tmp_path: Path) -> None:
+    """Fields in arrays, too, for which Spark's union by names finds no place."""
+    path = tmp_path / "t"
+    old = spark.sql("SELECT 1 AS id, array(named_struct('a', 1)) AS s")
+    dr_spark.write(old, path, properties={"delta.enableChangeDataFeed": "true"})
+    new = spark.sql("SELECT 1 AS id, array(named_struct('a', 2, 'b', 3)) AS s")
+    dr_spark.write(new, path, mode="overwrite", replace_using=["id"], schema_mode="merge")
+    changes = dr_spark.changes(spark, path, 1).select("_change_type", "s").collect()
+    assert sorted(map(str, changes)) == [
+        "Row(_change_type='delete', s=[Row(a=1, b=None)])",
+        "Row(_change_type='insert', s=[Row(a=2, b=3)])",
+    ]
+
+
 def test_rules_of_the_table_hold(spark: Any, tmp_path: Path) -> None:
     """Generated and identity columns, defaults and constraints, as for every write."""
     ours = tmp_path / "ours"

@@ -15,6 +15,7 @@ from deltareplay.spark.dml.statement import Statement, analyzed, as_column, note
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.skipping import target_filter
+from deltareplay.spark.schema.alignment import evolved
 from deltareplay.spark.writing import identity_columns
 from deltareplay.spark.writing.table_rows import table_rows
 
@@ -166,6 +167,7 @@ def _committed(
     rows = change_data.inserted(rows, target.written_fields, tracked=candidates.tracks_rows)
     if target.has_feed and marked:
         deleted = marked.only(candidates.rows(marked.counts)).drop(names.FILE, names.ROW_NUMBER)
+        deleted = evolved(deleted, target.written_fields)
         rows = change_data.with_images(rows, target.written_fields)
         rows = rows.unionByName(with_change(deleted, change_data.DELETE), allowMissingColumns=True)
     else:
