@@ -37,21 +37,17 @@ pub(crate) fn new_table(
 }
 
 /// The body of a `metaData` with columns, and fields of structs, that only other rows have, and with wider
-/// types where the table widens them; None if nothing changes. `types` are the columns whose types count, by
-/// default all.
+/// types where the table widens them; None if nothing changes.
 #[pyfunction]
-#[pyo3(signature = (metadata, columns, types=None))]
 pub(crate) fn with_columns(
     py: Python<'_>,
     metadata: &str,
     columns: &str,
-    types: Option<&str>,
 ) -> PyResult<Option<String>> {
     detached(py, || {
         let old = metadata_from_json(metadata)?;
-        let types = StructType::parse(types.unwrap_or(columns)).map_err(Error::of_argument)?;
         let columns = StructType::parse(columns).map_err(Error::of_argument)?;
-        let new = merged_metadata(&old, &columns, &types, Widened::All)?;
+        let new = merged_metadata(&old, &columns, &columns, Widened::All)?;
         Ok(new.map(|new| json!(new).to_string()))
     })
 }
