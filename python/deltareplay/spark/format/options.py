@@ -72,7 +72,7 @@ def travelled(options: Options, zone: str | None) -> dict[str, str]:
     travelled_path = lookup.travelled(lowered.get("path", ""))
     if travelled_path is None or _table(lowered)._native.exists():
         return dict(options)
-    path, version, time = travelled_path
+    root, version, time = travelled_path
     if {"versionasof", "timestampasof"} & set(lowered):
         raise InvalidArgumentError(
             f"{lowered['path']} has a version, and so have the options: leave one of them out",
@@ -80,8 +80,8 @@ def travelled(options: Options, zone: str | None) -> dict[str, str]:
         )
     kept = {name: value for name, value in options.items() if name.lower() != "path"}
     if time is None:
-        return {**kept, "path": path, "versionAsOf": str(version)}
-    return in_zone({**kept, "path": path, "timestampAsOf": time}, zone)
+        return {**kept, "path": root, "versionAsOf": str(version)}
+    return in_zone({**kept, "path": root, "timestampAsOf": time}, zone)
 
 
 def _table(options: Mapping[str, str]) -> Table:

@@ -26,11 +26,10 @@ def fits(source: Any, target: Any) -> bool:
     if source["type"] != target["type"]:
         return False
     if source["type"] == "struct":
-        ours, theirs = source["fields"], target["fields"]
-        return len(ours) == len(theirs) and all(
-            our_field["name"].lower() == other["name"].lower()
-            and fits(our_field["type"], other["type"])
-            for our_field, other in zip(ours, theirs, strict=True)
+        fields, known = source["fields"], target["fields"]
+        return len(fields) == len(known) and all(
+            field["name"].lower() == other["name"].lower() and fits(field["type"], other["type"])
+            for field, other in zip(fields, known, strict=True)
         )
     return all(fits(source[key], target[key]) for key in PARTS[source["type"]])
 

@@ -383,11 +383,11 @@ def is_collated(field: Json) -> bool:
     return _collated(field) is not None
 
 
-def _collated(data_type: Json) -> str | None:
+def _collated(field: Json) -> str | None:
     """The name of a field that has a collation; None if there is none."""
-    if "__COLLATIONS" in (data_type.get("metadata") or {}):
-        return str(data_type["name"])
-    type_ = data_type["type"]
+    if "__COLLATIONS" in (field.get("metadata") or {}):
+        return str(field["name"])
+    type_ = field["type"]
     if not isinstance(type_, dict):
         return None
     parts = type_.get("fields")
@@ -396,4 +396,4 @@ def _collated(data_type: Json) -> str | None:
         parts = [{"name": "", "type": type_[key]} for key in keys if key in type_]
     names = (_collated(part) for part in parts)
     inner = next((name for name in names if name is not None), None)
-    return None if inner is None else f"{data_type['name']}.{inner}".strip(".")
+    return None if inner is None else f"{field['name']}.{inner}".strip(".")
