@@ -68,13 +68,28 @@ def test_encrypted_files_are_called_encrypted(log: logs.LogBuilder, plaintext_fo
             read()
         assert caught.value.code == "data.encrypted"
         assert caught.value.path == "f.parquet"
-    found = [one.code for one in table.verify(rows=True).findings]
-    assert "data.encrypted" in found
+    [finding] = [one for one in table.verify(rows=True).findings if one.code == "data.encrypted"]
+    assert (finding.severity, finding.path) == ("error", "f.parquet")
+    assert "keys" in finding.remedy
 
 
 def test_columns_that_are_not_encrypted_are_read(log: logs.LogBuilder) -> None:
     table = table_of(log, plaintext_footer=True)
     assert table.snapshot().scan(columns=["id"]).to_arrow()["id"].to_pylist() == [1, 2]
+
+
+def test_an_encrypted_checkpoint_is_passed_over_and_named(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long", s="string"))
+    table = dr.Table(log.uri)
+    checkpoint = table.checkpoint().path
+    write(log.table / checkpoint, plaintext_footer=False)
+    with pytest.warns(dr.DeltaReplayWarning, match="encrypted"):
+        assert dr.Table(log.uri).snapshot().num_files == 0
+    result = table.verify()
+    [finding] = [one for one in result.findings if one.code == "data.encrypted"]
+    assert (finding.severity, finding.path) == ("error", checkpoint)
+    assert "checkpoint()" in finding.remedy
+    assert not result.ok
 
 
 def test_encrypted_files_are_not_converted(tmp_path: Path) -> None:

@@ -121,7 +121,8 @@ impl Findings {
             return Err(error);
         }
         let severity = match error.kind() {
-            ErrorKind::Unsupported => Severity::Info,
+            // a later release cannot read an encrypted file either
+            ErrorKind::Unsupported if error.code() != "data.encrypted" => Severity::Info,
             _ => Severity::Error,
         };
         self.push(Finding {
@@ -190,6 +191,9 @@ fn remedy(code: &str, path: &str) -> &'static str {
             "put the file itself in its place; or open the table with the place in allowed_roots"
         }
         "file.size" => "restore the file: it is not the one that was committed",
+        "data.encrypted" => {
+            "read the file with an engine that has the keys, and write its rows anew without encryption"
+        }
         "file.orphan" => "vacuum() takes it once it is older than the retention period",
         "protocol.dependency" => "add the missing feature with add_feature()",
         _ if code.starts_with("hint.") => {
