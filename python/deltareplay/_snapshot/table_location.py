@@ -37,14 +37,14 @@ class TableLocation:
     ) -> None:
         self._options = dict(storage_options or {})
         uri = os.fspath(uri)
-        source = cast("Catalog | None", catalog)
+        resolved = cast("Catalog | None", catalog)
         if is_name(uri, catalog):
-            uri, source = self._named(uri, cast("Locator | str | None", catalog))
+            uri, resolved = self._named(uri, cast("Locator | str | None", catalog))
         roots = None if allowed_roots is None else [os.fspath(root) for root in allowed_roots]
         for location in (uri, *(roots or ())):
             refuse_signature(location)
-        self._native = _native.Table(uri, self._options, roots, strict, source)
-        self._catalog = source
+        self._native = _native.Table(uri, self._options, roots, strict, resolved)
+        self._catalog = resolved
         self._allowed_roots = roots
         self._strict = strict
         #: What the catalog vended, and until when it is used, by the kind of access.

@@ -85,11 +85,11 @@ def _wrong(message: str) -> InvalidArgumentError:
 
 def _replace(path: Path, content: bytes) -> None:
     """Write a file as a whole or not at all."""
-    name = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}")
+    temporary = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}")
     try:
-        with name.open("xb") as file:
+        with temporary.open("xb") as file:
             file.write(content)
-        os.replace(name, path)
+        os.replace(temporary, path)
     except BaseException:
-        name.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

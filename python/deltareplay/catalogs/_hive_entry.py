@@ -53,11 +53,11 @@ class HiveEntry:
         's3a://lake/a%25b'
         """
         own, serde = _lower(self.parameters), _lower(self.serde_parameters)
-        places = [serde.get("path", ""), own.get("path", ""), self.location]
-        places = [
-            location for location in places if location and not location.endswith(_PLACEHOLDER)
+        candidates = (serde.get("path", ""), own.get("path", ""), self.location)
+        locations = [
+            location for location in candidates if location and not location.endswith(_PLACEHOLDER)
         ]
-        for location in places:
+        for location in locations:
             table, separator, _ = location.partition(_MANIFESTS)
             if separator:
                 raise self._is_not_delta(
@@ -72,12 +72,12 @@ class HiveEntry:
             known = [*formats, handler, self.input_format.rpartition(".")[2]]
             what = next(filter(None, known), "that it does not tell")
             raise self._is_not_delta(f"is a table of the format {what}, and not a Delta table")
-        for location in places:
-            if (
-                _scheme(location) and f"{_scheme(location)}://" not in CATALOG_SCHEMES
-            ):  # it would go on
+        for location in locations:
+            scheme = _scheme(location)
+            # a name of a table would lead to a catalog again
+            if scheme and f"{scheme}://" not in CATALOG_SCHEMES:
                 return _uri(location)
-        for location in places:
+        for location in locations:
             if location.startswith("/"):
                 return location
         raise TableNotFoundError(

@@ -109,7 +109,7 @@ def _log(snapshot: Snapshot) -> dict[str, int | None]:
 
 
 def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list[dict[str, str]]:
-    counts = [
+    findings = [
         {
             "severity": "warning",
             "message": f"this release cannot write it: {obstacle.feature}: {obstacle.reason}",
@@ -117,7 +117,7 @@ def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list
         }
         for obstacle in snapshot.protocol.why_not_writable()
     ]
-    counts += [
+    findings += [
         {
             "severity": "warning",
             "message": str(warning),
@@ -127,7 +127,7 @@ def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list
     ]
     commits = facts["commits_after_checkpoint"]
     if commits > _MANY:
-        counts.append(
+        findings.append(
             {
                 "severity": "warning",
                 "message": f"slow to open: {count(commits)} commits come after the checkpoint",
@@ -136,14 +136,14 @@ def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list
         )
     files, total = facts["files"], facts["size_in_bytes"]
     if files >= _MANY and total / files < _SMALL:
-        counts.append(
+        findings.append(
             {
                 "severity": "info",
                 "message": f"many small files: {count(files)} of {size(total // files)} on average",
                 "remedy": request.command("optimize"),
             }
         )
-    return counts
+    return findings
 
 
 def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:

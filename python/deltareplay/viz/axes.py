@@ -48,7 +48,7 @@ def _steps(most: float, ticks: int, base: float) -> list[float]:
 
 
 def of_times(first: int, last: int, ticks: int = 7) -> list[tuple[int, str]]:
-    """Moments and their labels, at most ``wanted``.
+    """Moments and their labels, at most ``ticks``.
 
     >>> day = 86_400_000
     >>> [label for _, label in of_times(0, 4 * day)]

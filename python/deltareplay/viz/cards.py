@@ -267,7 +267,7 @@ def changes(of: Changes) -> str:
 def verification(of: Verification) -> str:
     """The verdict, then the findings."""
     kinds = Counter(finding.severity for finding in of.findings)
-    message = (
+    verdict = (
         marked("bad", f"{units.plural(kinds['error'], 'error')}")
         if kinds["error"]
         else marked("warn", f"{units.plural(kinds['warning'], 'warning')}")
@@ -276,7 +276,7 @@ def verification(of: Verification) -> str:
     )
     files = "unknown" if of.num_files is None else units.count(of.num_files)
     facts: list[tuple[str, Content]] = [
-        ("verdict", message),
+        ("verdict", verdict),
         ("commits", units.count(of.num_commits)),
         ("checkpoints", units.count(of.num_checkpoints)),
         ("checksums", units.count(of.num_checksums)),

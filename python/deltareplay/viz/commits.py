@@ -217,12 +217,10 @@ def _files(batch: pa.RecordBatch) -> pa.Table:
 def _records(statistics: pa.Array[Any]) -> pa.Array[Any]:
     """``numRecords`` of statistics as JSON, without parsing them; null where it is not sure."""
     first = pc.extract_regex(statistics, r'^\s*\{\s*"numRecords"\s*:\s*(?P<n>[0-9]{1,15})')
-    any_place = pc.extract_regex(statistics, r'"numRecords"\s*:\s*(?P<n>[0-9]{1,15})')
+    anywhere = pc.extract_regex(statistics, r'"numRecords"\s*:\s*(?P<n>[0-9]{1,15})')
     once = pc.equal(pc.count_substring(statistics, '"numRecords"'), pa.scalar(1, pa.int32()))
-    location = pc.if_else(once, pc.struct_field(any_place, "n"), pa.scalar(None, pa.string()))
-    records: pa.Array[Any] = pc.cast(
-        pc.coalesce(pc.struct_field(first, "n"), location), pa.float64()
-    )
+    only = pc.if_else(once, pc.struct_field(anywhere, "n"), pa.scalar(None, pa.string()))
+    records: pa.Array[Any] = pc.cast(pc.coalesce(pc.struct_field(first, "n"), only), pa.float64())
     return records
 
 

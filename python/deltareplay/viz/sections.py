@@ -176,12 +176,12 @@ def to_do(facts: Facts) -> Html:
         )
         for item in advice(facts)
     ]
-    message = (
+    content = (
         tag("ol", *items[:20], class_="list")
         if items
         else tag("p", "Nothing: files, log and garbage are in good shape.", class_="good")
     )
-    return section("advice", "What to do", message)
+    return section("advice", "What to do", content)
 
 
 def findings(facts: Facts) -> Html:
@@ -230,7 +230,7 @@ def findings(facts: Facts) -> Html:
         for finding in verification.findings[:200]
     ]
     number = len(verification.findings) + verification.omitted
-    message = (
+    content = (
         table(
             f"{units.plural(number, 'finding')}, worst first",
             ("Severity", "Code", "What", "Remedy"),
@@ -245,7 +245,7 @@ def findings(facts: Facts) -> Html:
         "findings",
         "Findings",
         tag("p", f"Checked: {looked}{files}.", class_="soft"),
-        message,
+        content,
         source("Table.verify()"),
     )
 
@@ -262,7 +262,7 @@ def lived(facts: Facts) -> Html:
         return section("life", "Its life", nothing)
     first, last = commits[0], commits[-1]
     older = f"; older ones are not in the log or not among the last {MOST_COMMITS:,}"
-    message = (
+    summary = (
         f"{units.plural(len(commits), 'commit')}, from version {first.version} of "
         f"{units.stamp(first.moment)} to version {last.version} of {units.stamp(last.moment)}"
         f"{older if facts.life.more else ''}."
@@ -270,7 +270,7 @@ def lived(facts: Facts) -> Html:
     return section(
         "life",
         "Its life",
-        tag("p", message, class_="soft"),
+        tag("p", summary, class_="soft"),
         failed("Not all commits could be read", facts.life.error) if facts.life.error else None,
         _operations(commits),
         *_flows(facts),

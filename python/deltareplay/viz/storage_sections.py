@@ -86,10 +86,10 @@ def _sizes(files: LiveFiles) -> Html:
             (Cell(name, low), Cell(units.count(number), number), Cell(units.size(total), total))
         )
         places.append((index / len(histogram), units.size(low)))
-    round_ones = [
+    round_marks = [
         mark for mark, (key, *_) in zip(places, histogram, strict=True) if key % steps == 0
     ]
-    places = round_ones if len(round_ones) > 2 else places
+    places = round_marks if len(round_marks) > 2 else places
     every = -(-len(places) // 7)
     return figure(
         "Sizes of files",
