@@ -208,7 +208,8 @@ impl Protocol {
         self
     }
 
-    /// Versions and feature lists fit together, but for empty ones that say nothing. Versions above those known here are not checked.
+    /// Versions and feature lists fit together, but for empty lists that say nothing. Versions above those
+    /// known here are not checked.
     ///
     /// # Errors
     ///

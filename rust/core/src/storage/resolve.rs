@@ -33,8 +33,9 @@ impl PathResolver {
     /// sidecars); the result is relative to the table root. An absolute path or URI must lie on the
     /// table's own store, below its root, and becomes relative to it; below an allowed root the
     /// result is absolute within that store and begins with `/`. `.` and empty parts vanish, and `..`
-    /// takes the part before it along, whatever that is on disk: other engines compare paths so, too. Data lies outside of the logs of tables: without a
-    /// `directory`, no part of a path may be `_delta_log`.
+    /// removes the part before it, whatever that is on disk: other engines compare paths in this way, too.
+    /// Data lies outside of the logs of tables: without a `directory`, no part of a path may be
+    /// `_delta_log`.
     ///
     /// # Errors
     ///
@@ -145,7 +146,7 @@ fn below<'p>(path: &'p str, root: &Location) -> Option<&'p str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// A local root may hold `..`, as the user wrote it; what the log points to may not.
+/// A local root without the `..` that the user may have written.
 fn without_climbing(path: &str) -> Cow<'_, str> {
     if !path.contains("..") {
         return Cow::Borrowed(path);

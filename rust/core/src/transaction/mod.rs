@@ -401,8 +401,8 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// As [`Protocol::upgrade_for`]; Invalid argument: the schema; Unsupported: `protocol.writer_features`, and `alter.row_tracking` for
-    /// a table whose files have no row ids yet.
+    /// As [`Protocol::upgrade_for`]; Invalid argument: the schema; Unsupported: `protocol.writer_features`,
+    /// and `alter.row_tracking` for a table whose files have no row ids yet.
     pub fn set_metadata(&mut self, mut metadata: Metadata) -> Result<()> {
         StructType::parse(&metadata.schema_string).map_err(Error::of_argument)?;
         let Some(old) = self.new_protocol().cloned() else {

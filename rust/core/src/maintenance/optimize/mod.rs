@@ -7,8 +7,8 @@
 //!
 //! Rows are put in order in bounded memory. A [`Sampled`] order knows from a sample where on the curve each
 //! file begins; [`spill_piece`] writes the rows of a few files into one temporary file, cut by place on the
-//! curve; [`write_ordered`] reads all parts of one place, sorts them, and writes them to the end of a file. What
-//! decodes to more than memory is to hold is cut once more.
+//! curve; [`write_ordered`] reads all parts of one place, sorts them, and writes them to the end of a file. A
+//! part that decodes to more than its share of memory is divided first.
 //!
 //! Not part of the protocol; what is rewritten, parameters and metrics as in the reference implementation.
 //! Protocol: "Clustered Table".
