@@ -48,14 +48,14 @@ test-python: $(VENV)/.dev build
 test-stores: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## S3, Azure, Google Cloud Storage and HDFS, as servers on this machine
 	$(ACTIVE) python -m pytest tests/stores --numprocesses 2
 
-test-spark: $(VENV)/.dev $(VENV)/.spark build ## some tests of each file beside delta-spark, on one PySpark
+test-spark: $(VENV)/.dev $(VENV)/.spark build ## one test of each file beside delta-spark, on one PySpark
 	$(ON_SPARK) DELTAREPLAY_SHORT=1 python -m pytest tests/spark $(IN_TWO)
 
 test-spark-full: $(VENV)/.dev $(VENV)/.spark $(SPARKS:%=$(VENV)/.spark-%) build ## in full beside delta-spark; the oldest and the newest PySpark
 	$(ON_SPARK) DELTAREPLAY_SPARKS="$(foreach version,$(SPARKS),$(version)=$(abspath $(VENV))/spark-$(version)/bin/python) $(SPARK)=$(abspath $(BIN))/python" python -m pytest tests/spark $(IN_TWO)
 
 test-faults: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
-	$(ACTIVE) DELTAREPLAY_SLOW=1 DELTAREPLAY_KILLS=500 DELTAREPLAY_POWER_CUTS=100 python -m pytest -rP tests/faults/test_every_call.py tests/faults/test_kills.py tests/faults/test_power_cuts.py tests/faults/test_clocks.py
+	$(ACTIVE) DELTAREPLAY_SLOW=1 DELTAREPLAY_KILLS=500 DELTAREPLAY_POWER_CUTS=100 python -m pytest -rP tests/faults
 	$(ACTIVE) DELTAREPLAY_WRITERS=16 DELTAREPLAY_COMMITS=50 python -m pytest tests/concurrency
 	$(ACTIVE) DELTAREPLAY_WRITERS=16 DELTAREPLAY_COMMITS=20 python -m pytest tests/stores
 	$(ACTIVE) DELTAREPLAY_HISTORIES=10000 python -m pytest tests/property/test_retained.py
