@@ -26,8 +26,20 @@ const ENTRY: usize = 160;
 /// Tables of which something is known.
 const MOST_TABLES: usize = 1_000;
 
-/// Variables with which stores are reached begin like this.
-const ENVIRONMENT: [&str; 6] = ["AWS_", "AZURE_", "GOOGLE_", "HADOOP_", "KRB5", "MSI_"];
+/// Variables by which the clients of stores know who they are begin like this. Those of Google and of Hadoop
+/// look for files in the home directory, too.
+const ENVIRONMENT: [&str; 10] = [
+    "APPDATA",
+    "AWS_",
+    "AZURE_",
+    "GCE_METADATA_",
+    "GOOGLE_",
+    "HADOOP_",
+    "HOME",
+    "IDENTITY_",
+    "KRB5",
+    "SERVICE_ACCOUNT",
+];
 
 static MEMORY: PerProcess<Mutex<Memory>> = PerProcess::new();
 
@@ -52,7 +64,7 @@ impl TableKey {
         options.sort_unstable();
         let mut environment: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(key, value)| Some((key.into_string().ok()?, value)))
-            .filter(|(key, _)| ENVIRONMENT.iter().any(|start| key.starts_with(start)))
+            .filter(|(key, _)| tells_who(key))
             .map(|(key, value)| (key, value.to_string_lossy().into_owned()))
             .collect();
         environment.sort_unstable();
@@ -62,6 +74,11 @@ impl TableKey {
             environment,
         }
     }
+}
+
+/// Whether a client of a store may take from this variable who it is.
+fn tells_who(variable: &str) -> bool {
+    ENVIRONMENT.iter().any(|start| variable.starts_with(start))
 }
 
 /// A file as a listing showed it.

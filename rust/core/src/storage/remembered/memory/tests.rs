@@ -56,6 +56,23 @@ fn tables_do_not_share() {
 }
 
 #[test]
+fn tables_are_apart_by_all_that_tells_clients_who_they_are() {
+    // as object_store and hdfs-native read them
+    for variable in [
+        "AWS_ACCESS_KEY_ID",
+        "AZURE_CLIENT_SECRET",
+        "GOOGLE_SERVICE_ACCOUNT_KEY",
+        "HADOOP_USER_NAME",
+        "IDENTITY_HEADER",
+        "KRB5CCNAME",
+        "SERVICE_ACCOUNT",
+    ] {
+        assert!(tells_who(variable), "{variable}");
+    }
+    assert!(!tells_who("PATH"));
+}
+
+#[test]
 fn what_is_kept_stays_within_its_bound() {
     let (mut memory, key) = (Memory::default(), key("t"));
     let files: Vec<FileMeta> = (1..200)
