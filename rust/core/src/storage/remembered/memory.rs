@@ -164,7 +164,7 @@ impl Drop for Promise {
     fn drop(&mut self) {
         self.coming.set(None);
         if let Some(mut memory) = memory() {
-            memory.forget_coming(&self.table, &self.path, &self.coming);
+            memory.forget_coming(self);
         }
     }
 }
@@ -226,6 +226,8 @@ pub(super) struct Memory {
     tables: HashMap<Arc<TableKey>, TableFiles>,
     /// About the bytes of all.
     used: usize,
+    /// Bytes that are on their way.
+    coming: u64,
     clock: u64,
 }
 
@@ -407,14 +409,15 @@ impl Memory {
         kept
     }
 
-    /// Promises for ranges of which nothing is known, as many as may be kept.
+    /// Promises for ranges of which nothing is known, as far as what is on its way for all tables may be kept.
     pub(super) fn promise(
         &mut self,
         key: &Arc<TableKey>,
         wanted: &[(String, Option<Range<u64>>)],
     ) -> Vec<Promise> {
         let mut promised = Vec::with_capacity(wanted.len());
-        let mut total = 0;
+        let most = (budget() / LARGEST) as u64;
+        let mut total = self.coming;
         for (path, range) in wanted {
             let Some(listed) = self.file(key, path) else {
                 continue;
@@ -424,8 +427,8 @@ impl Memory {
                 continue;
             }
             if matches!(self.find(key, path, listed, &range), Known::Unknown) {
-                total += usize::try_from(range.end - range.start).unwrap_or(usize::MAX / 4);
-                if total > budget() / LARGEST {
+                total = total.saturating_add(range.end - range.start);
+                if total > most {
                     break; // what comes would drive out what came
                 }
                 promised.push((path.clone(), listed, range));
@@ -439,6 +442,7 @@ impl Memory {
             kept.pieces
                 .push((range.clone(), Piece::Coming(Arc::clone(&coming))));
             self.used += ENTRY;
+            self.coming += range.end - range.start;
             Promise {
                 coming,
                 table: Arc::clone(key),
@@ -450,13 +454,16 @@ impl Memory {
         promised.into_iter().map(promise).collect()
     }
 
-    fn forget_coming(&mut self, key: &Arc<TableKey>, path: &str, coming: &Arc<Coming>) {
-        let Some(kept) = self.table(key).kept.get_mut(path) else {
+    fn forget_coming(&mut self, promise: &Promise) {
+        let bytes = promise.range.end - promise.range.start;
+        self.coming = self.coming.saturating_sub(bytes);
+        let table = self.tables.get_mut(&promise.table);
+        let Some(kept) = table.and_then(|table| table.kept.get_mut(&promise.path)) else {
             return;
         };
         let before = kept.pieces.len();
         kept.pieces.retain(
-            |(_, piece)| !matches!(piece, Piece::Coming(there) if Arc::ptr_eq(there, coming)),
+            |(_, piece)| !matches!(piece, Piece::Coming(there) if Arc::ptr_eq(there, &promise.coming)),
         );
         let gone = before - kept.pieces.len();
         self.used = self.used.saturating_sub(gone * ENTRY);

@@ -139,3 +139,20 @@ fn a_promise_that_is_dropped_sends_readers_to_the_store() {
         None
     );
 }
+
+#[test]
+fn what_is_on_its_way_stays_within_its_bound() {
+    let (mut memory, key) = (Memory::default(), key("memory-tests-coming"));
+    let most = (budget() / LARGEST) as u64;
+    memory.listed(
+        &key,
+        ("_delta_log", ""),
+        &[file("1.json", most, 7), file("2.json", 1, 8)],
+    );
+    let wanted = |name: &str| [(format!("_delta_log/{name}"), None::<Range<u64>>)];
+    let promised = memory.promise(&key, &wanted("1.json"));
+    assert_eq!(promised.len(), 1);
+    assert!(memory.promise(&key, &wanted("2.json")).is_empty());
+    memory.forget_coming(&promised[0]);
+    assert_eq!(memory.promise(&key, &wanted("2.json")).len(), 1);
+}
