@@ -90,9 +90,9 @@ impl ObjectStorage {
     }
 
     /// As [`Storage::put_if_absent`]; gives the tag of the file that was made, 0 where the store tells none.
-    pub(super) fn create(&self, path: &str, bytes: &[u8]) -> Result<Option<u64>> {
+    pub(super) fn create(&self, path: &str, bytes: Bytes) -> Result<Option<u64>> {
         let (object, store) = (self.object(path)?, self.client()?.store);
-        let payload = PutPayload::from(Bytes::copy_from_slice(bytes));
+        let payload = PutPayload::from(bytes);
         let outcome = runtime::block_on(async move {
             match store
                 .put_opts(&object, payload, PutMode::Create.into())
@@ -321,6 +321,7 @@ impl Storage for ObjectStorage {
     }
 
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        let bytes = Bytes::copy_from_slice(bytes);
         self.create(path, bytes).map(|made| made.is_some())
     }
 

@@ -161,7 +161,8 @@ impl Remembered {
 
     /// Puts a file that is not there, and remembers it.
     fn put_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
-        let made = self.files.create(path, bytes)?;
+        let bytes = Bytes::copy_from_slice(bytes);
+        let made = self.files.create(path, bytes.clone())?;
         let Some(tag) = made else {
             return Ok(false);
         };
@@ -170,7 +171,6 @@ impl Remembered {
             && let Some(mut memory) = memory()
         {
             let size = bytes.len() as u64;
-            let bytes = Bytes::copy_from_slice(bytes);
             let modification_time = now();
             let listed = Listed {
                 tag,
