@@ -110,22 +110,32 @@ impl Remembered {
         memory()?.file(&self.table, path)
     }
 
-    /// Bytes of a range that are there, or that come.
-    fn known(&self, path: &str, listed: Listed, range: &Range<u64>) -> Result<Option<Bytes>> {
-        let known = match memory() {
+    /// What there is of a range.
+    fn look(&self, path: &str, listed: Listed, range: &Range<u64>) -> Known {
+        match memory() {
             Some(mut memory) => memory.find(&self.table, path, listed, range),
             None => Known::Unknown,
-        };
-        match known {
-            Known::Here(bytes) => Ok(Some(bytes)),
-            Known::Coming(coming, part) => {
-                let bytes = coming.wait()?;
-                Ok(bytes
-                    .filter(|bytes| part.end <= bytes.len())
-                    .map(|bytes| bytes.slice(part)))
-            }
-            Known::Unknown => Ok(None),
         }
+    }
+
+    /// Bytes of a range that are there, or that come.
+    fn known(&self, path: &str, listed: Listed, range: &Range<u64>) -> Result<Option<Bytes>> {
+        arrived(self.look(path, listed, range))
+    }
+
+    /// Reads whole files, and keeps those that a listing has shown.
+    fn read_and_keep(&self, wanted: &[(&str, Option<Listed>)]) -> Vec<Result<Bytes>> {
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        let paths: Vec<&str> = wanted.iter().map(|(path, _)| *path).collect();
+        let read = self.files.read_many(&paths);
+        for ((path, listed), bytes) in wanted.iter().zip(&read) {
+            if let (Some(listed), Ok(bytes)) = (listed, bytes) {
+                self.keep(path, *listed, &(0..listed.size), bytes);
+            }
+        }
+        read
     }
 
     fn keep(&self, path: &str, listed: Listed, range: &Range<u64>, bytes: &Bytes) {
@@ -180,6 +190,20 @@ impl Remembered {
             memory.made(&self.table, path, listed, &bytes);
         }
         Ok(true)
+    }
+}
+
+/// The bytes, once they are there; `None` where the caller has to ask for them.
+fn arrived(known: Known) -> Result<Option<Bytes>> {
+    match known {
+        Known::Here(bytes) => Ok(Some(bytes)),
+        Known::Coming(coming, part) => {
+            let bytes = coming.wait()?;
+            Ok(bytes
+                .filter(|bytes| part.end <= bytes.len())
+                .map(|bytes| bytes.slice(part)))
+        }
+        Known::Unknown => Ok(None),
     }
 }
 
@@ -314,33 +338,41 @@ impl Storage for Remembered {
 
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
         let mut unknown = Vec::new();
-        let known: Vec<Option<Result<Bytes>>> = paths
+        let looked: Vec<Known> = paths
             .iter()
             .map(|path| {
                 let listed = self.listed(path);
                 let known = match listed {
-                    Some(listed) => self.known(path, listed, &(0..listed.size)),
-                    None => Ok(None),
+                    Some(listed) => self.look(path, listed, &(0..listed.size)),
+                    None => Known::Unknown,
                 };
-                if matches!(known, Ok(None)) {
+                if matches!(known, Known::Unknown) {
                     unknown.push((*path, listed));
                 }
-                known.transpose()
+                known
             })
             .collect();
-        let missing: Vec<&str> = unknown.iter().map(|(path, _)| *path).collect();
-        let read = match missing.is_empty() {
-            true => Vec::new(),
-            false => self.files.read_many(&missing),
-        };
-        for ((path, listed), bytes) in unknown.iter().zip(&read) {
-            if let (Some(listed), Ok(bytes)) = (listed, bytes) {
-                self.keep(path, *listed, &(0..listed.size), bytes);
-            }
-        }
-        let mut read = read.into_iter();
-        let all = known.into_iter().map(|known| known.or_else(|| read.next()));
-        all.flatten().collect()
+        // while others are on their way
+        let mut read = self.read_and_keep(&unknown).into_iter();
+        let mut lost = Vec::new();
+        let found: Vec<Option<Result<Bytes>>> = looked
+            .into_iter()
+            .zip(paths)
+            .map(|(known, path)| {
+                if matches!(known, Known::Unknown) {
+                    return read.next();
+                }
+                let found = arrived(known).transpose();
+                if found.is_none() {
+                    lost.push((*path, self.listed(path)));
+                }
+                found
+            })
+            .collect();
+        let mut read = self.read_and_keep(&lost).into_iter();
+        let all = found.into_iter();
+        all.filter_map(|found| found.or_else(|| read.next()))
+            .collect()
     }
 
     fn memory(&self) -> Option<&Remembered> {
