@@ -52,9 +52,22 @@ pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapsh
         }
         _ => 0,
     };
-    let mut listing = match ahead {
-        Some((begin, listing)) if begin == from => listing.wait()?,
-        _ => LogListing::read(&*source.storage, from)?,
+    let listing = match ahead {
+        Some((begin, listing)) if begin == from => {
+            // a hint may be newer than a listing that began before it was read
+            let listing = listing.wait()?;
+            let shown = |hint: u64| listing.checkpoints.iter().any(|it| it.version == hint);
+            let fits = match hint {
+                Hint::Version(hint) if target.is_none() => shown(hint),
+                _ => true,
+            };
+            fits.then_some(listing)
+        }
+        _ => None,
+    };
+    let mut listing = match listing {
+        Some(listing) => listing,
+        None => LogListing::read(&*source.storage, from)?,
     };
     if target.is_none()
         && let Some(memory) = source.storage.memory()
