@@ -500,26 +500,19 @@ fn counted(result: object_store::Result<Bytes>) -> object_store::Result<Bytes> {
 }
 
 fn meta(path: String, object: &ObjectMeta) -> FileMeta {
-    let modification_time = object.last_modified.timestamp_millis();
     FileMeta {
         path,
         size: object.size,
-        modification_time,
-        tag: match &object.e_tag {
-            Some(e_tag) => tag(e_tag),
-            None => hashed(&(object.size, modification_time)),
-        },
+        modification_time: object.last_modified.timestamp_millis(),
+        // size and time are no ETag: two files of one second may have as many bytes
+        tag: object.e_tag.as_deref().map_or(0, tag),
     }
 }
 
 /// The tag of an object; some answers quote the ETag, others do not.
 fn tag(e_tag: &str) -> u64 {
-    hashed(&e_tag.trim_matches('"'))
-}
-
-fn hashed(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
+    e_tag.trim_matches('"').hash(&mut hasher);
     hasher.finish().max(1)
 }
 
