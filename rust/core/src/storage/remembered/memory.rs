@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -43,11 +44,20 @@ const ENVIRONMENT: [&str; 10] = [
 
 static MEMORY: PerProcess<Mutex<Memory>> = PerProcess::new();
 
+static BUDGET: AtomicUsize = AtomicUsize::new(DEFAULT_MIB << 20);
+
 /// How many bytes a process may keep.
 pub(super) fn budget() -> usize {
+    BUDGET.load(Ordering::Relaxed)
+}
+
+/// Takes the budget from the environment: whenever a table is opened, because threads for requests may not look
+/// into it while others change it.
+pub(super) fn read_budget() {
     let set = std::env::var(VARIABLE).ok();
     let mib = set.and_then(|text| text.trim().parse::<usize>().ok());
-    mib.unwrap_or(DEFAULT_MIB).saturating_mul(1 << 20)
+    let bytes = mib.unwrap_or(DEFAULT_MIB).saturating_mul(1 << 20);
+    BUDGET.store(bytes, Ordering::Relaxed);
 }
 
 /// Which table, and as whom. Not to be printed: options are secret.

@@ -47,6 +47,7 @@ impl fmt::Debug for Remembered {
 impl Remembered {
     /// The store at `location`; as [`ObjectStorage::new`].
     pub(super) fn new(location: &Location, options: &[(String, String)]) -> Result<Self> {
+        memory::read_budget();
         Ok(Self {
             files: Arc::new(ObjectStorage::new(location, options)?),
             table: Arc::new(TableKey::new(location.root(), options)),
