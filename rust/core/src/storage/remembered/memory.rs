@@ -267,11 +267,15 @@ impl Memory {
         let Some(key) = oldest.map(|(key, _)| Arc::clone(key)) else {
             return false;
         };
-        if let Some(table) = self.tables.remove(&key) {
+        self.forget_table(&key);
+        true
+    }
+
+    fn forget_table(&mut self, key: &Arc<TableKey>) {
+        if let Some(table) = self.tables.remove(key) {
             let kept: usize = table.kept.values().map(KeptFile::bytes).sum();
             self.used = self.used.saturating_sub(kept + table.listing_bytes());
         }
-        true
     }
 
     /// A listing of a directory from a name on: what it does not show as it was is forgotten.
@@ -302,6 +306,9 @@ impl Memory {
         });
         let now = table.listing_bytes();
         self.used = (self.used + now).saturating_sub(before + freed);
+        if now > budget() / 2 {
+            self.forget_table(key); // all else would have to go for it
+        }
         self.make_room();
     }
 

@@ -96,6 +96,23 @@ fn what_is_kept_stays_within_its_bound() {
 }
 
 #[test]
+fn a_listing_that_is_too_long_drives_nothing_out() {
+    let (mut memory, other) = (Memory::default(), key("other"));
+    memory.listed(&other, ("_delta_log", ""), &[file("1.json", 3, 7)]);
+    let path = "_delta_log/1.json";
+    let listed = memory.file(&other, path).unwrap();
+    memory.keep(&other, path, listed, &(0..3), &Bytes::from_static(b"abc"));
+    let used = memory.used;
+    let many = (budget() / ENTRY) as u64;
+    let files: Vec<FileMeta> = (0..many)
+        .map(|number| file(&format!("{number:020}.json"), 1, 1))
+        .collect();
+    memory.listed(&key("long"), ("_delta_log", ""), &files);
+    assert_eq!(memory.used, used);
+    assert_eq!(found(&mut memory, &other, path), Some(3));
+}
+
+#[test]
 fn a_range_is_found_in_a_longer_one() {
     let (mut memory, key) = (Memory::default(), key("t"));
     memory.listed(&key, ("_delta_log", ""), &[file("1.json", 9, 7)]);
