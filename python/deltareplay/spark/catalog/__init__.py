@@ -1,1 +1,1 @@
-"""Tables from the ``table`` argument and from names, and names for tables."""
+"""The ``table`` argument, and lookup and registration of names in the session's catalog."""

@@ -1,4 +1,4 @@
-"""Names of tables, as Spark's catalog and Delta's SQL have them, and where these tables are."""
+"""Lookup of tables by path or by name, as Spark's catalog and Delta's SQL write them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """What the catalog knows of a table.
+    """A table or view in the session's catalog.
 
     Attributes:
         name: The name, with catalog and namespace, as SQL writes it.
         provider: The format, such as ``delta``; None for views.
         location: The Hadoop path.
-        allowed_roots: Where files may lie besides, of shallow clones.
-        owns_files: Whether the table was made with this name, where the catalog put it.
+        allowed_roots: Other roots of data files, for shallow clones.
+        owns_files: Whether the table was created with this name, at the catalog's default location.
     """
 
     name: str
@@ -53,7 +53,7 @@ class CatalogEntry:
 
     @property
     def is_delta(self) -> bool:
-        """Whether it is a Delta table."""
+        """Whether the entry is a Delta table."""
         return self.provider is not None and self.provider.lower() == "delta"
 
 
@@ -62,10 +62,11 @@ _TRAVELS = re.compile(r"(?P<path>.+)@(?:[vV](?P<version>\d+)|(?P<stamp>\d{17}))"
 
 
 def travelled(path: str) -> tuple[str, int | None, str | None] | None:
-    """A path that ends with a version or a time, as ``/path@v7`` and ``/path@20260131235959000``.
+    """Split a path that ends with a version or a time, such as ``/path@v7``.
 
     Returns:
-        The path of the table, the version, and the time as SQL has it; None if it does not end so.
+        The path of the table, the version, and the time as SQL writes it; None if the path ends
+        with neither.
 
     >>> travelled("/tmp/t@20260131235959000")
     ('/tmp/t', None, '2026-01-31 23:59:59.000')
@@ -86,10 +87,10 @@ def travelled(path: str) -> tuple[str, int | None, str | None] | None:
 def at_path(
     path: str, settings: Mapping[str, str] | None = None, allowed_roots: Sequence[str] = ()
 ) -> Table:
-    """The table at a Hadoop path.
+    """Return the table at a Hadoop path.
 
     Args:
-        path: As Hadoop writes it: nothing is encoded.
+        path: The path as Hadoop writes it, without percent-encoding.
         settings: Hadoop's settings of the file system.
         allowed_roots: As for ``Table``.
 
@@ -104,7 +105,7 @@ def at_path(
 
 
 def in_catalog(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry | None:
-    """What the session's catalog knows of a name; None if it does not know the name.
+    """Look a name up in the session's catalog; return None if the catalog has no such name.
 
     Works without Delta's jar, because Spark lists tables without loading them.
     """
@@ -126,7 +127,7 @@ def in_catalog(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry | None
 
 
 def is_delta(spark: SparkSession, parts: Sequence[str]) -> bool:
-    """Whether a name is a path, or the catalog's name of a Delta table."""
+    """Return whether a name is a path or a Delta table in the catalog."""
     if names.path_of(parts) is not None:
         return True
     entry = in_catalog(spark, parts)
@@ -136,7 +137,10 @@ def is_delta(spark: SparkSession, parts: Sequence[str]) -> bool:
 def delta_table(
     spark: SparkSession, parts: Sequence[str]
 ) -> tuple[Table, CatalogEntry | None] | None:
-    """The table that a name stands for; None if it is not that of a Delta table."""
+    """Return the table of a path or name, with its entry in the catalog.
+
+    The result is None if the name is not that of a Delta table; the entry is None for a path.
+    """
     path = names.path_of(parts)
     if path is not None:
         return at_path(path), None
@@ -147,7 +151,7 @@ def delta_table(
 
 
 def table_named(spark: SparkSession, parts: Sequence[str]) -> tuple[Table, CatalogEntry | None]:
-    """The table that a name stands for.
+    """Return the table of a path or name, with its entry in the catalog; None for a path.
 
     Raises:
         TableNotFoundError: ``name.not_delta``: the catalog has no Delta table of that name.
@@ -165,9 +169,9 @@ def table_named(spark: SparkSession, parts: Sequence[str]) -> tuple[Table, Catal
 
 
 def _entry(information: str) -> CatalogEntry:
-    """Reads the output of ``SHOW TABLE EXTENDED``, line by line.
+    """Parse the output of ``SHOW TABLE EXTENDED``, line by line.
 
-    A comment may have lines of any form, and stands after the provider, before the location.
+    A comment may contain lines of any form; it follows the provider and precedes the location.
     """
 
     def values(key: str) -> list[str]:

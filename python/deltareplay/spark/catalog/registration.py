@@ -1,4 +1,4 @@
-"""Names that tables get in the session's catalog, without Delta's jar."""
+"""Registration of tables under names in the session's catalog, without Delta's jar."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def check_takes_delta(spark: SparkSession) -> None:
-    """Refuses names of Delta tables where Spark does not know the format.
+    """Check that the session's catalog can hold Delta tables, i.e. Spark knows the format.
 
     Raises:
         UnsupportedFeatureError: ``spark.no_delta``.
@@ -43,11 +43,11 @@ def check_takes_delta(spark: SparkSession) -> None:
 
 
 def new_location(spark: SparkSession, parts: Sequence[str], location: str | None) -> str:
-    """Where a new table of that name lies: at a given path, or where the catalog puts it.
+    """Return the location of a new table: the path passed, or the catalog's default.
 
     Raises:
         TableNotFoundError: ``name.schema``: there is no such schema; or it has no location, and no
-            path is given.
+            path was passed.
     """
     from pyspark.errors import PySparkException
 
@@ -67,7 +67,7 @@ def new_location(spark: SparkSession, parts: Sequence[str], location: str | None
 
 
 def new_table(spark: SparkSession, parts: Sequence[str]) -> Table:
-    """Return the table that a name of a catalog without that name is about to get.
+    """Return the table, not created yet, at the catalog's default location for a new name.
 
     Raises:
         InvalidArgumentError: ``table.exists``: the catalog's path for the name has a table already.
@@ -89,33 +89,33 @@ def new_table(spark: SparkSession, parts: Sequence[str]) -> Table:
 def add(
     spark: SparkSession, parts: Sequence[str], table: Table, *, owns_files: bool = False
 ) -> str:
-    """Adds a name for a table.
+    """Register a table under a name.
 
-    Without Delta's jar, the name also says where the files of a shallow clone may lie, and whether
-    ``DROP TABLE`` by ``sql`` deletes the table's files. The jar needs no such options, and refuses
+    Without Delta's jar, the entry also records the roots of a shallow clone's files, and whether
+    ``DROP TABLE`` by ``sql`` deletes the table's files. The jar needs no such options, and rejects
     them.
 
     Args:
         spark: The session.
         parts: The name.
         table: The table.
-        owns_files: Whether it was made with this name, where the catalog put it.
+        owns_files: Whether the table was created with this name, at the catalog's default location.
 
     Returns:
         The name with catalog and schema.
     """
     name = ".".join(map(names.quoted, parts))
-    given = {}
+    options = {}
     if not capabilities.has_delta(spark):
         if table._allowed_roots:
             roots = [root.replace(",", "%2C") for root in table._allowed_roots]
-            given["allowedRoots"] = ",".join(roots)
+            options["allowedRoots"] = ",".join(roots)
         if owns_files:
-            given["ownsFiles"] = "true"
-    listed = ", ".join(f"{key} {strings.literal(spark, text)}" for key, text in given.items())
-    options = f"OPTIONS ({listed}) " if listed else ""
+            options["ownsFiles"] = "true"
+    pairs = ", ".join(f"{key} {strings.literal(spark, text)}" for key, text in options.items())
+    clause = f"OPTIONS ({pairs}) " if pairs else ""
     literal = strings.literal(spark, root_in_spark(table.uri, None))
-    spark.sql(f"CREATE TABLE {name} USING delta {options}LOCATION {literal}")
+    spark.sql(f"CREATE TABLE {name} USING delta {clause}LOCATION {literal}")
     entry = lookup.in_catalog(spark, parts)
     assert entry is not None  # it was just added
     return entry.name

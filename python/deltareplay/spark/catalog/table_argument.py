@@ -1,4 +1,4 @@
-"""The ``table`` argument of the functions for Spark, as a snapshot."""
+"""Conversion of the ``table`` argument of the functions for Spark to tables and snapshots."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _NAME = re.compile(r"[^/\\:~.]+(\.[^/\\:~.]+){0,2}|(.+\.)?`.+`(\..+)?")
 
 
 def resolved(spark: SparkSession, table: TableLike) -> TableLike:
-    """The table itself for its name in the session's catalog; anything else as it is.
+    """Look up the table of a name in the session's catalog; return any other argument as it is.
 
-    A relative path at which there is a table is that table. Works without Delta's jar.
+    A relative path to an existing table takes precedence over the name. Works without Delta's jar.
 
     Raises:
-        TableNotFoundError: ``name.not_delta``: the name is that of something else.
+        TableNotFoundError: ``name.not_delta``: the name is not that of a Delta table.
     """
     parts = name_parts(table)
     if parts is None:
@@ -43,9 +43,9 @@ def resolved(spark: SparkSession, table: TableLike) -> TableLike:
 
 
 def name_parts(table: TableLike) -> tuple[str, ...] | None:
-    """Return the parts of a name in the session's catalog; None for everything else.
+    """Return the parts of a name in the session's catalog; None for any other argument.
 
-    A relative path at which there is a table is no name.
+    A relative path to an existing table is not a name.
     """
     if not isinstance(table, str) or not _NAME.fullmatch(table):
         return None
@@ -55,7 +55,7 @@ def name_parts(table: TableLike) -> tuple[str, ...] | None:
 
 
 def table_of(table: TableLike) -> Table:
-    """The table itself."""
+    """Return the table of a table argument."""
     if isinstance(table, Snapshot):
         assert isinstance(table._table, Table)  # which opened it
         return table._table
@@ -63,7 +63,7 @@ def table_of(table: TableLike) -> Table:
 
 
 def place_of(table: TableLike) -> Place:
-    """Where the table is, or is about to be."""
+    """Return the location of an existing table, or of a table to be created."""
     return Place(table_of(table)) if isinstance(table, (Table, Snapshot)) else Place.of(table)
 
 
@@ -72,7 +72,7 @@ def snapshot_of(
     version: int | None = None,
     timestamp: datetime.datetime | str | None = None,
 ) -> Snapshot:
-    """The snapshot of a version or time; by default the one passed, or the latest.
+    """Return the snapshot of a version or time; by default the snapshot passed, or the latest.
 
     Raises:
         InvalidArgumentError: A snapshot was passed together with a version or time.

@@ -1,4 +1,4 @@
-"""Timestamps in SQL text, as the session reads them."""
+"""Timestamps in SQL text, evaluated by the session."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def moment(spark: SparkSession, time: str | Expression) -> datetime.datetime:
-    """A time, in the session's time zone where it names none.
+    """Evaluate a timestamp; without a time zone of its own, it is in that of the session.
 
     Args:
         spark: The session.
-        time: A text, or an expression of SQL without columns.
+        time: A string, or a SQL expression without columns.
 
     Raises:
         InvalidArgumentError: ``argument.moment``: Spark cannot read it, or it is null.
@@ -48,5 +48,5 @@ def moment(spark: SparkSession, time: str | Expression) -> datetime.datetime:
 
 
 def instant(micros: int) -> datetime.datetime:
-    """A time by its microseconds since 1970."""
+    """Return the UTC time of a number of microseconds since 1970."""
     return _EPOCH + datetime.timedelta(microseconds=micros)
