@@ -1,1 +1,1 @@
-"""Creates and replaces tables."""
+"""Creation and replacement of tables."""

@@ -35,17 +35,18 @@ def create(
     comment: str | None,
     mode: str,
 ) -> None:
-    """Creates or replaces a table with the rows of a query; all columns are nullable.
+    """Create or replace a table with the rows of a query; all columns are nullable.
 
     Args:
         spark: The session.
-        location: Where the table is to be.
-        query: What gives the columns and the rows.
+        location: The location of the table.
+        query: The query, which defines columns and rows.
         partition_by: The partition columns.
         cluster_by: The clustering columns.
         properties: Table properties.
         comment: The comment of the table.
-        mode: What happens where there is a table, or none, as the core calls it.
+        mode: What to do if the table exists or does not: ``new``, ``if_not_exists``, ``replace`` or
+            ``or_replace``.
 
     Raises:
         InvalidArgumentError: As by ``create_table``, before Spark runs the query; or as by
@@ -84,7 +85,7 @@ def create(
 
 
 def _removed(old: Snapshot | None) -> dict[str, int]:
-    """The metrics of the files that the table had."""
+    """Return the metrics of the files of the replaced version."""
     return {
         "numRemovedFiles": 0 if old is None else old.num_files,
         "numRemovedBytes": 0 if old is None else old.size_in_bytes,

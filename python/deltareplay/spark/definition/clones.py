@@ -1,4 +1,4 @@
-"""Clones of tables at a path, or under a name in the session's catalog."""
+"""Clones of tables, at a path or under a name in the session's catalog."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def run(
     properties: Mapping[str, str] | None = None,
     **at: Any,
 ) -> tuple[Table, str | None, Mapping[str, int]]:
-    """Clones a table.
+    """Clone a table.
 
     Args:
         spark: The session.
         source: The table.
         target: The name of the clone, or ``("delta", path)``.
-        mode: What happens where there is a table, or none.
+        mode: What to do if the target exists or does not.
         shallow: Whether the clone only refers to the data files.
         location: The path of a clone with a name.
         properties: Properties of the clone.
         at: ``version`` or ``timestamp`` of the source.
 
     Returns:
-        The clone, its name in the catalog, and the metrics of the commit; none of them where there
-        was a clone already.
+        The clone, its name in the catalog, and the metrics of the commit; no metrics if the target
+        existed and was kept.
 
     Raises:
         InvalidArgumentError: There is a table already.

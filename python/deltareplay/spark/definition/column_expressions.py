@@ -1,4 +1,4 @@
-"""Checks defaults and generated columns of a table to be, as delta-spark does; no job runs."""
+"""Checks of defaults and generated columns in a new definition, as in delta-spark; no job runs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _CODES = {_DEFAULT: "definition.default", _GENERATED: "definition.generated"}
 
 
 def check(spark: SparkSession, columns: list[Json]) -> None:
-    """Refuses values that rows could not get.
+    """Check that each default and generated value can be computed and fits its column.
 
     Raises:
         InvalidArgumentError: ``definition.default`` or ``definition.generated``: the expression is
-            none, uses what it must not, or its value does not fit the column.
+            invalid or not deterministic, or its value does not fit the column.
     """
     plain = [column for column in columns if _GENERATED not in column["metadata"]]
     for column in columns:
@@ -69,7 +69,7 @@ def _check(rows: DataFrame, column: Json, key: str) -> None:
 
 
 def _casts(spark: SparkSession, text: str, column: Json) -> bool:
-    """Whether a value without columns becomes one of the column; Spark's optimizer computes it."""
+    """Return whether a constant can be cast to a column's type; Spark's optimizer computes it."""
     from pyspark.errors import PySparkException
 
     declared = spark_type(column["type"]).simpleString()

@@ -1,4 +1,4 @@
-"""Definitions of tables: columns with all that Delta knows of them, and what creates the table."""
+"""Definitions of tables, and their execution."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _LENGTH_TYPES = re.compile(r"\b(?:var)?char\(\d+\)")
 
 @dataclass
 class Definition:
-    """What a table is to be.
+    """The definition of a table to be created or replaced.
 
     Attributes:
-        mode: What happens where there is a table, or none.
+        mode: What to do if the table exists or does not.
         name: The name in the catalog.
         location: The Hadoop path.
         comment: The comment of the table.
@@ -50,7 +50,7 @@ class Definition:
         partition_by: The partition columns.
         cluster_by: The clustering columns.
         properties: Table properties.
-        query: What gives the columns and the rows; None for a table without rows.
+        query: The query of CREATE TABLE AS SELECT; None for a table without rows.
     """
 
     mode: Mode
@@ -74,16 +74,16 @@ def column(
     comment: str | None,
     default: str | None = None,
 ) -> Json:
-    """A column as the log has it.
+    """Return a column as a field of the log's schema.
 
     Args:
         name: Its name.
         data_type: Its type, as DDL or as PySpark's.
         nullable: Whether it may be null.
-        computed: SQL from which its values are computed.
+        computed: The SQL expression of a generated column.
         identity: Start and step of generated values, and whether writers may give values.
-        comment: Any text.
-        default: SQL of the value that rows without one get.
+        comment: Its comment.
+        default: The SQL expression of its default.
 
     Raises:
         InvalidArgumentError: ``column.identity``: an identity column is not of type bigint.
@@ -115,7 +115,7 @@ def column(
 
 
 def column_of(field: StructField) -> Json:
-    """A field of a DataFrame's schema as the log has it: lengths of strings are metadata."""
+    """Convert a field of a DataFrame to one of the log; lengths of strings become metadata."""
     defined: Json = field.jsonValue()
     refuse_collation(defined)
     metadata = defined.setdefault("metadata", {})
@@ -126,10 +126,10 @@ def column_of(field: StructField) -> Json:
 
 
 def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | None]:
-    """Creates or replaces the table, and gives it its name in the catalog.
+    """Create or replace the table, and register its name in the catalog.
 
     Returns:
-        The table, and its name there, if it has one.
+        The table, and its name in the catalog, if it has one.
 
     Raises:
         InvalidArgumentError: There is neither a name nor a path (``definition.place``); or the name
@@ -217,7 +217,7 @@ def _same(location: str | None, other: str) -> str:
 
 
 def _without_lengths(type_: Any) -> Any:
-    """A type with strings in place of ``char`` and ``varchar``."""
+    """Return a type with ``string`` in place of ``char`` and ``varchar``."""
     if isinstance(type_, str):
         return "string" if _LENGTH_TYPES.fullmatch(type_) else type_
     if isinstance(type_, list):
