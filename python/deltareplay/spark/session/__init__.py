@@ -1,1 +1,1 @@
-"""What a Spark session is, has and allows."""
+"""Capabilities, settings and SQL strings of a Spark session."""

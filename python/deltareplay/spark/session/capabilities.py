@@ -1,4 +1,4 @@
-"""What a Spark session supports."""
+"""Capabilities of a Spark session."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ UTC = frozenset({"utc", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "uct", "+00:00
 
 
 def check(spark: Any) -> None:
-    """Refuses anything but a session, and a PySpark that is too old; warns about a newer one.
+    """Check that the argument is a session of Spark 3.5 or later; warn about a newer Spark.
 
     Raises:
-        InvalidArgumentError: It is not a session.
-        UnsupportedFeatureError: PySpark is older than 3.5.
+        InvalidArgumentError: The argument is not a session.
+        UnsupportedFeatureError: Spark is older than 3.5.
     """
     if not (hasattr(spark, "createDataFrame") and hasattr(spark, "version")):
         raise InvalidArgumentError(
@@ -51,7 +51,7 @@ def check(spark: Any) -> None:
 
 
 def given_or_active(spark: SparkSession | None) -> SparkSession:
-    """A session, or if there is none, the active one.
+    """Return the session passed, or the active one if it is None.
 
     Raises:
         InvalidArgumentError: No session is active.
@@ -68,15 +68,15 @@ def given_or_active(spark: SparkSession | None) -> SparkSession:
 
 
 def check_writing(spark: Any, what: str) -> None:
-    """As ``check``, for what requires PySpark 4.
+    """Check the session as ``check`` does, for a feature that requires PySpark 4.
 
     Args:
         spark: The session.
-        what: What is done, for the message.
+        what: The name of the feature, for the message.
 
     Raises:
-        InvalidArgumentError: It is not a session.
-        UnsupportedFeatureError: PySpark is older than 4.0.
+        InvalidArgumentError: The argument is not a session.
+        UnsupportedFeatureError: Spark is older than 4.0.
     """
     check(spark)
     if version(spark) < (4, 0):
@@ -86,7 +86,7 @@ def check_writing(spark: Any, what: str) -> None:
 
 
 def version(spark: SparkSession) -> tuple[int, int]:
-    """Spark's version, major and minor.
+    """Return Spark's version, major and minor.
 
     >>> class Session:
     ...     version = "4.1.1"
@@ -98,7 +98,10 @@ def version(spark: SparkSession) -> tuple[int, int]:
 
 
 def is_classic(spark: SparkSession) -> bool:
-    """Whether the driver's JVM is accessible: not on Connect, nor if the platform hides it."""
+    """Return whether the driver's JVM is accessible.
+
+    It is not on Connect, nor where the platform hides it.
+    """
     try:
         return getattr(spark, "_jsparkSession", None) is not None and spark._jvm is not None
     except Exception:  # Connect raises its own error if this is missing
@@ -106,10 +109,10 @@ def is_classic(spark: SparkSession) -> bool:
 
 
 def has_delta(spark: SparkSession) -> bool:
-    """Whether the session has delta-spark's jar.
+    """Return whether the session has delta-spark's jar.
 
-    A Connect server does not tell which jars it has, but with delta-spark's it has one of these
-    settings, without which the jar is of little use.
+    A Connect server does not list its jars. With delta-spark's it has one of two settings, without
+    which the jar is of little use.
     """
     if is_classic(spark):
         jvm: Any = spark._jvm
@@ -120,10 +123,10 @@ def has_delta(spark: SparkSession) -> bool:
 
 
 def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
-    """The same rows, computed with settings that apply to nothing else.
+    """Return the same rows, computed with settings that apply to nothing else.
 
-    They are set in a copy of the session: the user's session does not change, and later changes to
-    it do not matter here.
+    The settings are made in a copy of the session: the user's session does not change, and later
+    changes to it have no effect on these rows.
 
     Raises:
         UnsupportedFeatureError: Spark Connect before 4.1 cannot copy a session, and this one has
@@ -141,9 +144,9 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     if not other:
         return df
     if not hasattr(spark, "cloneSession"):
-        wanted = ", ".join(f"{name} = {value}" for name, value in other.items())
+        required = ", ".join(f"{name} = {value}" for name, value in other.items())
         raise UnsupportedFeatureError(
-            f"this write needs {wanted}, which the session does not set, and Spark Connect "
+            f"this write needs {required}, which the session does not set, and Spark Connect "
             f"{spark.version} cannot copy a session: set it, use Spark 4.1, or write with "
             "df.write.format('deltareplay')",
             code="spark.too_old",
@@ -156,12 +159,12 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
 
 
 def time_zone(spark: SparkSession) -> str:
-    """The session's time zone."""
+    """Return the session's time zone."""
     return str(spark.conf.get("spark.sql.session.timeZone"))
 
 
 def is_utc(zone: str) -> bool:
-    """Whether a wall clock of a zone always shows UTC.
+    """Return whether local time in a zone is always UTC.
 
     >>> is_utc("Etc/UTC"), is_utc("Europe/London")
     (True, False)

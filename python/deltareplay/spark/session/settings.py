@@ -1,4 +1,4 @@
-"""Settings of Spark and delta-spark that a session may have, and that are obeyed here too."""
+"""Settings of Spark and delta-spark that deltareplay follows, too."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
 
 
 def merges_schemas(spark: SparkSession) -> bool:
-    """Whether each write and merge may add columns."""
+    """Return whether every write and merge may add columns."""
     return _flag(spark, "spark.databricks.delta.schema.autoMerge.enabled", default=False)
 
 
 def user_metadata(spark: SparkSession) -> str | None:
-    """The text that each commit of the session gets."""
+    """Return the user metadata of the session's commits."""
     text: str | None = spark.conf.get("spark.databricks.delta.commitInfo.userMetadata", None)
     return text
 
 
 def default_properties(spark: SparkSession) -> dict[str, str]:
-    """Return what the session says of the properties of new tables, by the names of settings."""
+    """Return the session's defaults of table properties for new tables, by setting."""
     every: Any = spark.conf.getAll
     return {name: value for name, value in every.items() if name.startswith(DEFAULT_PROPERTY)}
 
 
 def store_assignment(spark: SparkSession) -> str:
-    """Return the policy by which values are stored in columns of other types, in capitals."""
+    """Return the store assignment policy (``ANSI``, ``LEGACY`` or ``STRICT``)."""
     return str(spark.conf.get(STORE_ASSIGNMENT, "ANSI")).upper()
 
 
 def of_writes(spark: SparkSession) -> dict[str, Any]:
-    """The settings that options of a write stand for, by the names of these options."""
+    """Return the settings that stand for options of a write, by the names of these options."""
     known: dict[str, Any] = {}
     if merges_schemas(spark):
         known["mergeSchema"] = True
@@ -53,7 +53,7 @@ def of_writes(spark: SparkSession) -> dict[str, Any]:
 
 
 def optimizes_writes(spark: SparkSession) -> bool | None:
-    """Return whether rows are shuffled before they are written; None leaves it to the table.
+    """Return whether rows are shuffled before a write; None leaves it to the table.
 
     Raises:
         InvalidArgumentError: ``spark.setting``: the setting is neither true nor false.
@@ -68,18 +68,18 @@ def optimizes_writes(spark: SparkSession) -> bool | None:
 
 
 def compacts(spark: SparkSession) -> bool | None:
-    """Return whether small files are packed after a write; None leaves it to the table."""
+    """Return whether small files are compacted after a write; None leaves it to the table."""
     value = spark.conf.get("spark.databricks.delta.autoCompact.enabled", None)
     return None if value is None else value.strip().lower() != "false"
 
 
 def checks_retention(spark: SparkSession) -> bool:
-    """Whether ``VACUUM`` refuses a retention that is shorter than the table's."""
+    """Return whether ``VACUUM`` rejects a retention period shorter than the table's."""
     return _flag(spark, "spark.databricks.delta.retentionDurationCheck.enabled", default=True)
 
 
 def overwrites_partitions(spark: SparkSession) -> bool:
-    """Whether ``INSERT OVERWRITE`` replaces the partitions of the new rows only."""
+    """Return whether ``INSERT OVERWRITE`` replaces only the partitions of the new rows."""
     mode = spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static")
     return str(mode).lower() == "dynamic"
 

@@ -1,7 +1,7 @@
-"""Strings in SQL text, as the session parses them.
+"""SQL string literals for a session's parser.
 
 With ``spark.sql.parser.escapedStringLiterals``, a backslash in a string is a backslash, and some
-texts have no string at all. There they are printed as bytes that are cast.
+values have no string literal at all; they are written as a cast of binary literals.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ SETTING = "spark.sql.parser.escapedStringLiterals"
 
 
 def are_raw(spark: SparkSession) -> bool:
-    """Whether the session takes backslashes in strings as they are."""
+    """Return whether the session's parser takes backslashes in strings literally."""
     return str(spark.conf.get(SETTING, "false")).lower() == "true"
 
 
 def expression(spark: SparkSession, text: str) -> str:
-    """Return a text as SQL, for any place where an expression may be."""
+    """Return a value as a SQL expression of type string."""
     return as_bytes(text) if not is_plain(text) and are_raw(spark) else escaped(text)
 
 
 def literal(spark: SparkSession, text: str) -> str:
-    """Return a text as a string of SQL, for places that take no other expression.
+    """Return a value as a SQL string literal, for positions that allow no other expression.
 
     Raises:
-        UnsupportedFeatureError: ``sql.string``: the session has no string for it.
+        UnsupportedFeatureError: ``sql.string``: the session has no string literal for it.
     """
     if is_plain(text) or not are_raw(spark):
         return escaped(text)
@@ -42,7 +42,7 @@ def literal(spark: SparkSession, text: str) -> str:
 
 
 def printed(spark: SparkSession, sql: str) -> str:
-    """Return an expression whose strings escape with backslashes, for this session.
+    """Rewrite the string literals of an expression, escaped by backslashes, for this session.
 
     Spark would put settings in the place of ``${name}`` in a string.
     """
