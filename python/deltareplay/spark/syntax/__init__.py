@@ -1,1 +1,1 @@
-"""SQL text as tokens, names and clauses; knows no Spark."""
+"""Tokens, names and clauses of SQL text, independent of Spark."""

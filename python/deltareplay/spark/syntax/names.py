@@ -1,4 +1,4 @@
-"""Names of tables and columns, as SQL writes them."""
+"""Names of tables and columns in SQL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PATH = re.compile(r"^(/|[A-Za-z][A-Za-z0-9+.-]*:)")
 
 
 def parts_of(name: str) -> tuple[str, ...]:
-    """The parts of a name.
+    """Parse a name into its parts.
 
     Raises:
         InvalidArgumentError: ``name.syntax``: it is not a name.
@@ -33,7 +33,7 @@ def parts_of(name: str) -> tuple[str, ...]:
 
 
 def name_at(parsed: Sequence[Token], index: int) -> tuple[tuple[str, ...], int]:
-    """The parts of a name that begins at a token, and the index of the token after it.
+    """Parse the name that begins at a token; return its parts and the index of the token after it.
 
     >>> name_at(tokens("a.`b` WHERE"), 0)
     (('a', 'b'), 3)
@@ -49,19 +49,19 @@ def name_at(parsed: Sequence[Token], index: int) -> tuple[tuple[str, ...], int]:
 
 
 def is_absolute(path: str) -> bool:
-    """Whether a text is an absolute path or a URI."""
+    """Return whether a string is an absolute path or a URI."""
     return _PATH.match(path) is not None
 
 
 def path_of(parts: Sequence[str], provider: str = "delta") -> str | None:
-    """The path that a name such as ``delta.`/path``` is; None if it is a name in the catalog."""
+    """Return the path of a name such as ``delta.`/path```; None for a name in the catalog."""
     if len(parts) == 2 and parts[0].lower() == provider and is_absolute(parts[1]):
         return parts[1]
     return None
 
 
 def quoted(name: str) -> str:
-    """A name as an argument of ``sf.col``: dots are not paths, and backticks are doubled.
+    """Quote a name for ``sf.col``: dots do not separate, and backticks are doubled.
 
     >>> quoted("a.b")
     '`a.b`'

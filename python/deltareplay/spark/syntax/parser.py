@@ -1,4 +1,4 @@
-"""Goes through the text of a statement, token by token."""
+"""A parser of SQL statements, token by token."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ _UNITS = tuple(
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression without columns, as SQL."""
+    """A SQL expression without columns."""
 
     text: str
 
 
 class Reader:
-    """Goes through the tokens of one statement.
+    """The parser of one statement.
 
-    Its methods read what follows, and go past it.
+    Its methods parse what comes next, and move past it.
 
     >>> reader = Reader("SET TBLPROPERTIES ('a' = 1)")
     >>> reader.takes("SET", "TBLPROPERTIES"), reader.properties()
@@ -69,17 +69,17 @@ class Reader:
         self.at = 0
 
     def again(self) -> Reader:
-        """The same, from the beginning."""
+        """Return to the first token."""
         self.at = 0
         return self
 
     @property
     def token(self) -> Token:
-        """The token that follows."""
+        """The current token."""
         return self.found[self.at]
 
     def sees(self, *words: str) -> bool:
-        """Whether these keywords and symbols follow."""
+        """Return whether these keywords and symbols come next."""
         ahead = self.found[self.at : self.at + len(words)]
         return len(ahead) == len(words) and all(
             token.is_word(word) or (token.kind == "symbol" and token.text == word)
@@ -87,31 +87,31 @@ class Reader:
         )
 
     def takes(self, *words: str) -> bool:
-        """Goes past these, if they follow."""
+        """Move past these keywords and symbols if they come next; return whether they did."""
         if not self.sees(*words):
             return False
         self.at += len(words)
         return True
 
     def needs(self, *words: str) -> None:
-        """Goes past these, which must follow."""
+        """Move past these keywords and symbols, which are required."""
         for word in words:
             if not self.takes(word):
                 raise self.wrong(word)
 
     def ends(self) -> None:
-        """Nothing but semicolons may follow."""
+        """Check that only semicolons remain."""
         while self.takes(";"):
             pass
         if self.token.kind != "end":
             raise self.wrong("the end of the statement")
 
     def rest(self) -> None:
-        """Goes to the end, whatever follows."""
+        """Move to the end of the statement."""
         self.at = len(self.found) - 1
 
     def wrong(self, expected: str) -> InvalidArgumentError:
-        """What is at the current token is not what a statement has there."""
+        """Return the error that something else was expected at the current token."""
         seen = self.token.text or "the end"
         return InvalidArgumentError(
             f"expected {expected}, not {seen!r}, at {position(self.text, self.token.start)}",
@@ -119,7 +119,7 @@ class Reader:
         )
 
     def name(self) -> Name:
-        """A name, with its parts."""
+        """Parse a name into its parts."""
         parts, after = name_at(self.found, self.at)
         if not parts:
             raise self.wrong("a name")
@@ -127,27 +127,27 @@ class Reader:
         return parts
 
     def table(self) -> Name:
-        """A name, or a path as a string."""
+        """Parse the name of a table, or a path as a string."""
         if self.token.kind == "string":
             return ("delta", self.string())
         return self.name()
 
     def identifier(self) -> str:
-        """One word, or a name in backticks."""
+        """Parse an identifier: a word, or a name in backticks."""
         if self.token.kind not in ("word", "quoted"):
             raise self.wrong("a name")
         self.at += 1
         return self.found[self.at - 1].name
 
     def string(self) -> str:
-        """The value of a string."""
+        """Parse a string."""
         if self.token.kind != "string":
             raise self.wrong("a string")
         self.at += 1
         return self.found[self.at - 1].value
 
     def number(self) -> float:
-        """A number."""
+        """Parse a number."""
         text, start = "", self.token.start
         while self.token.start == start + len(text) and re.fullmatch(r"[\w.-]+", self.token.text):
             text += self.token.text
@@ -159,7 +159,7 @@ class Reader:
             raise self.wrong("a number") from None
 
     def constant(self) -> str:
-        """A constant: the text of a string, a number, a date, a moment, a truth or NULL."""
+        """Return the SQL of a constant: a string, number, date, timestamp, boolean or NULL."""
         start = self.token.start
         is_moment = self.takes("DATE") or self.takes("TIMESTAMP") or self.takes("TIMESTAMP_NTZ")
         if is_moment or self.token.kind == "string":
@@ -172,7 +172,7 @@ class Reader:
         return self.text[start : self.found[self.at - 1].end]
 
     def whole(self) -> int:
-        """A whole number."""
+        """Parse a non-negative integer."""
         text = self.string() if self.token.kind == "string" else self.token.text
         if not (text.isascii() and text.isdecimal() and len(text) < 20):
             raise self.wrong("a whole number")
@@ -181,7 +181,7 @@ class Reader:
         return int(text)
 
     def alias(self, *keywords: str) -> str | None:
-        """The alias of a table, unless one of the keywords follows."""
+        """Parse the alias of a table, if there is one before the keywords."""
         if self.takes("AS"):
             return self.identifier()
         if self.token.kind == "quoted" or (
@@ -191,7 +191,7 @@ class Reader:
         return None
 
     def until(self, *stops: tuple[str, ...]) -> str:
-        """An expression: the text up to one of these, outside of parentheses and ``CASE``."""
+        """Return the expression before one of these words, outside of parentheses and ``CASE``."""
         start, depth, cases = self.at, 0, 0
         while self.token.kind != "end" and not self.sees(";"):
             after_dot = self.at > start and self.found[self.at - 1].text == "."
@@ -209,7 +209,7 @@ class Reader:
         return self.text[self.found[start].start : self.found[self.at - 1].end]
 
     def logged(self, *stops: tuple[str, ...]) -> str:
-        """An expression as ``until`` reads it, for a log or the core: its strings have escapes."""
+        """Return the expression as ``until`` does, with escaped strings, for the log."""
         expression = self.until(*stops)
         pieces, after = "", 0
         for token in tokens(expression):
@@ -219,7 +219,7 @@ class Reader:
         return pieces + expression[after:]
 
     def condition_of_query(self) -> str:
-        """A condition: the text up to the query that follows it, which may be in parentheses.
+        """Return the condition before a query, which may be in parentheses.
 
         >>> reader = Reader("a IN (SELECT 1) AND f(b) (SELECT 2)")
         >>> reader.condition_of_query(), reader.query()
@@ -241,7 +241,7 @@ class Reader:
         return self.text[self.found[start].start : self.found[self.at - 1].end]
 
     def _begins_query(self, before: Token) -> bool:
-        """Whether a query begins here, after a complete condition; or ``BY NAME``, or columns."""
+        """Return whether a query, ``BY NAME`` or a column list follows a complete condition."""
         if before.text == "." or before.is_word("DISTINCT"):  # IS DISTINCT FROM
             return False
         if not self.sees("("):
@@ -254,7 +254,7 @@ class Reader:
         )
 
     def past_parentheses(self) -> None:
-        """Goes past what is in parentheses, which begins here."""
+        """Move past the parentheses that begin here, if any."""
         depth = 0
         while self.token.kind != "end":
             depth += self.sees("(") - self.sees(")")
@@ -263,7 +263,7 @@ class Reader:
                 break
 
     def assignments(self, *stops: tuple[str, ...]) -> dict[str, str]:
-        """``SET`` columns and their values."""
+        """Parse the assignments of ``SET``: columns and the SQL of their values."""
         values: dict[str, str] = {}
         while True:
             start = self.token
@@ -277,7 +277,7 @@ class Reader:
                 return values
 
     def data_type(self) -> str:
-        """The type of a column: the text up to what else a statement says of the column."""
+        """Return the type of a column: the text up to the next clause of the column."""
         start, depth = self.at, 0
         while self.token.kind != "end" and (depth or not any(map(self.sees, _AFTER_TYPE))):
             depth += (self.token.text in "(<") - (self.token.text in ")>")
@@ -287,7 +287,7 @@ class Reader:
         return self.text[self.found[start].start : self.found[self.at - 1].end]
 
     def properties(self) -> dict[str, str]:
-        """Properties with values, in parentheses."""
+        """Parse properties and their values, in parentheses."""
         self.needs("(")
         values: dict[str, str] = {}
         while True:
@@ -302,7 +302,7 @@ class Reader:
         return values
 
     def own_properties(self) -> dict[str, str]:
-        """Properties of a table, without those that Spark reserves."""
+        """Parse table properties; those that Spark reserves are an error."""
         start = self.at
         values = self.properties()
         for key in values:
@@ -312,7 +312,7 @@ class Reader:
         return values
 
     def key(self) -> str:
-        """The name of a property: a string, or words with dots."""
+        """Parse the name of a property: a string, or words separated by dots."""
         return self.string() if self.token.kind == "string" else ".".join(self.name())
 
     def _value(self) -> str:
@@ -329,7 +329,7 @@ class Reader:
         return value
 
     def in_parentheses(self) -> list[str]:
-        """A list of expressions in parentheses."""
+        """Return the expressions of a list in parentheses."""
         self.needs("(")
         parts = [self.until((",",))]
         while self.takes(","):
@@ -338,7 +338,7 @@ class Reader:
         return parts
 
     def names_in_parentheses(self) -> tuple[str, ...]:
-        """A list of columns in parentheses, parts of structs with dots between the names."""
+        """Return the column names of a list in parentheses, with dots between parts."""
         self.needs("(")
         names = [".".join(self.name())]
         while self.takes(","):
@@ -347,7 +347,7 @@ class Reader:
         return tuple(names)
 
     def query(self) -> str:
-        """The text of a query, which goes to the end of the statement."""
+        """Return the text of a query, which extends to the end of the statement."""
         if not any(self.sees(*words) for words in QUERY):
             raise self.wrong("a query")
         start = self.token.start
@@ -357,7 +357,7 @@ class Reader:
         return self.text[start : self.found[self.at - 1].end]
 
     def moment(self) -> tuple[int | None, str | Expression | None]:
-        """``VERSION AS OF`` or ``TIMESTAMP AS OF``, if it follows."""
+        """Parse ``VERSION AS OF`` or ``TIMESTAMP AS OF``, if it comes next."""
         start = self.at
         self.takes("FOR")
         if self.takes("VERSION", "AS", "OF") or self.takes("SYSTEM_VERSION", "AS", "OF"):
@@ -368,7 +368,7 @@ class Reader:
         return None, None
 
     def _time(self) -> str | Expression:
-        """A time: the value of a string, or an expression."""
+        """Parse a timestamp: a string, or an expression."""
         start = self.at
         if self.token.kind == "string":
             value = self.string()
@@ -383,7 +383,7 @@ class Reader:
         return Expression(self.text[self.found[start].start : self.found[self.at - 1].end])
 
     def _term(self) -> None:
-        """Goes past what stands between operators in an expression without columns."""
+        """Move past one operand of an expression without columns."""
         while self.token.text in ("+", "-"):
             self.at += 1
         if self.sees("("):

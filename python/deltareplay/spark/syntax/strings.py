@@ -1,4 +1,4 @@
-"""Strings in SQL text."""
+"""SQL string literals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from deltareplay.spark.syntax.tokens import tokens
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text in quotes is the same string, whether or not backslashes escape.
+    """Return whether a string reads the same with and without backslash escapes.
 
     >>> is_plain("a"), is_plain("it's")
     (True, False)
@@ -15,9 +15,9 @@ def is_plain(text: str) -> bool:
 
 
 def escaped(text: str) -> str:
-    r"""Return a text as a string whose backslashes escape, as in most sessions and in logs.
+    r"""Return a string literal with backslash escapes, as in most sessions and in logs.
 
-    Spark would put variables of the environment in the place of ``${env:NAME}``.
+    ``$`` is escaped, since Spark substitutes variables such as ``${env:NAME}``.
 
     >>> print(escaped("it's"), escaped("${x}"))
     'it\'s' '\u0024{x}'
@@ -27,7 +27,7 @@ def escaped(text: str) -> str:
 
 
 def as_bytes(text: str) -> str:
-    """Return a text as an expression without a string.
+    """Return a string as a cast of a binary literal.
 
     >>> as_bytes("it's")
     "CAST(X'69742773' AS STRING)"
@@ -36,7 +36,7 @@ def as_bytes(text: str) -> str:
 
 
 def without_escapes(sql: str) -> str:
-    r"""Return an expression without strings that need a backslash.
+    r"""Rewrite an expression so that no string literal needs a backslash.
 
     >>> print(without_escapes(r"`x` = 'a\\b' AND `x` LIKE 'a' ESCAPE '\\'"))
     `x` = CAST(X'615c62' AS STRING) AND `x` LIKE 'a'

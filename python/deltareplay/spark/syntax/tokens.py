@@ -1,4 +1,4 @@
-"""SQL text as tokens: enough to split statements, whose expressions go to Spark as they are."""
+"""A tokenizer of SQL; expressions are passed to Spark as text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _raw: ContextVar[bool] = ContextVar("_raw", default=False)
 
 @contextmanager
 def strings(*, raw: bool) -> Iterator[None]:
-    """Read strings with escapes, or as they are."""
+    """Let strings, within the context, be read raw or with escapes."""
     token = _raw.set(raw)
     try:
         yield
@@ -38,11 +38,11 @@ def strings(*, raw: bool) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Token:
-    """One token, and where it stands in the text.
+    """One token with its position in the text.
 
     Attributes:
         kind: ``word`` (numbers too), ``quoted`` (in backticks), ``string``, ``symbol`` or ``end``.
-        text: As it was written.
+        text: The source text.
         start: The first character, counted from 0.
         end: The character after the last one.
     """
@@ -54,7 +54,7 @@ class Token:
 
     @property
     def name(self) -> str:
-        """The identifier that a ``word`` or a ``quoted`` token is.
+        """The identifier of a ``word`` or ``quoted`` token.
 
         >>> Token("quoted", "`a``b`", 0, 6).name
         'a`b'
@@ -63,7 +63,7 @@ class Token:
 
     @property
     def value(self) -> str:
-        r"""The value of a string.
+        r"""The value of a ``string`` token.
 
         >>> Token("string", r"'it\'s'", 0, 7).value
         "it's"
@@ -72,24 +72,24 @@ class Token:
 
     @property
     def unescaped(self) -> str:
-        """The value of a string whose backslashes escape."""
+        """The value of a ``string`` token, with backslash escapes."""
         if self.text[0] in "rR":
             return self.text[2:-1]
         escaped = r"\\u([0-9a-fA-F]{4})|\\(.)"
         return re.sub(escaped, _unescaped, self.text[1:-1], flags=re.DOTALL)
 
     def is_word(self, *words: str) -> bool:
-        """Whether it is one of these keywords, in upper case."""
+        """Return whether the token is one of these keywords (in upper case)."""
         return self.kind == "word" and self.text.upper() in words
 
 
 def tokens(text: str) -> list[Token]:
-    """All tokens of a text, without spaces and comments; the last one is of the kind ``end``.
+    """Tokenize a text, without spaces and comments; the last token is of the kind ``end``.
 
     Raises:
         InvalidArgumentError: ``sql.token``: a string, a name or a comment does not end.
 
-    >>> [one.text for one in tokens("SET `a b` = 'x' -- why")]
+    >>> [token.text for token in tokens("SET `a b` = 'x' -- why")]
     ['SET', '`a b`', '=', "'x'", '']
     """
     result: list[Token] = []
@@ -109,7 +109,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def position(text: str, index: int) -> str:
-    r"""A place as line and column, both counted from 1.
+    r"""Return a character index as line and column, both counted from 1.
 
     >>> position("DELETE\nFROM", 7)
     'line 2, column 1'
@@ -134,7 +134,7 @@ def _after_string(text: str, start: int, opening: str) -> int:
 
 
 def _after_comment(text: str, start: int) -> int:
-    """Comments nest."""
+    """Return the index after a comment; comments nest."""
     depth, index = 0, start
     while index < len(text):
         two = text[index : index + 2]
