@@ -1,1 +1,1 @@
-"""Types of Delta, Spark and Arrow, and values from one to the other."""
+"""Types of Delta, Spark and Arrow, and conversion between them."""

@@ -1,4 +1,4 @@
-"""Structs in the order of the table's: names pair their fields, places never do."""
+"""Struct fields matched by name, never by position, and reordered as in the table's schema."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ WRITING = "schema_mode='merge'"
 
 
 def untyped(name: str, type_: str, evolve: str, code: str) -> InvalidArgumentError:
-    """The error for values of a column that has held nothing but nulls so far.
+    """Return the error for values of a void column, which has held only nulls so far.
 
     Args:
         name: The column.
         type_: The type of the values, as Spark shows it.
-        evolve: How the column gets it.
+        evolve: The option or statement that would set the type.
         code: The code of the error.
     """
     return InvalidArgumentError(
@@ -43,15 +43,15 @@ def arranged(
     partial: bool,
     evolve: str | None = None,
 ) -> Column:
-    """A value whose structs, at any depth, have the fields of the table's type in its order.
+    """Return a value whose structs, at any depth, have the table's fields in the table's order.
 
     Args:
         value: The value.
         source: The field of the value.
         target: The field of the table.
         code: The code of errors.
-        partial: Whether fields may be missing: they become null.
-        evolve: How the statement lets the schema evolve; None if it has no such way.
+        partial: Whether the value may lack fields, which become null.
+        evolve: The option or clause that lets the statement evolve the schema, if any.
 
     Raises:
         InvalidArgumentError: The value has a field that the table does not have, or lacks one.
@@ -74,7 +74,7 @@ def arranged(
 
 
 def evolved(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
-    """Rows of a table whose structs get more fields, which are null there, or whose types widen."""
+    """Convert rows of a table to its new fields: added fields are null, and types are widened."""
     from pyspark.sql import functions as sf
 
     known = {field["name"]: field for field in fields_of(rows.schema)}
@@ -87,7 +87,7 @@ def evolved(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
 
 
 def widened(value: Column, source: Json, target: Json) -> Column:
-    """A value of a column before it got more fields or wider types."""
+    """Convert a value to a type with more struct fields, which are null, or with wider types."""
     value = arranged(value, source, target, code="statement.column", partial=True)
     if nullable(source["type"]) == nullable(target["type"]):
         return value
@@ -95,7 +95,7 @@ def widened(value: Column, source: Json, target: Json) -> Column:
 
 
 def arranged_type(source: Any, target: Any) -> Any:
-    """The type of an arranged value: nested as the table's, with the value's own types inside."""
+    """Return the type of an arranged value: the table's structs, the value's own leaf types."""
     kind = _nested(source, target)
     if kind is None:
         return source
@@ -111,7 +111,7 @@ def arranged_type(source: Any, target: Any) -> Any:
 
 
 def _nested(source: Any, target: Any) -> str | None:
-    """What both types are, if they have types inside."""
+    """Return the kind of two nested types (struct, array or map); None if they differ."""
     if isinstance(source, str) or isinstance(target, str) or source["type"] != target["type"]:
         return None
     kind = str(source["type"])
@@ -119,7 +119,7 @@ def _nested(source: Any, target: Any) -> str | None:
 
 
 def is_struct(type_: Any) -> bool:
-    """Whether a type is one of structs."""
+    """Return whether a type is a struct."""
     return isinstance(type_, dict) and type_["type"] == "struct"
 
 
@@ -128,7 +128,7 @@ def _by_name(struct: Any) -> dict[str, Json]:
 
 
 def lacking(there: Any, here: Any, at: str) -> Iterator[str]:
-    """The fields of one type that another does not have, but for those that are always null."""
+    """Yield the paths of the fields of ``here`` that ``there`` lacks; void fields do not count."""
     kind = _nested(there, here)
     if kind == "struct":
         known = _by_name(there)
@@ -178,7 +178,7 @@ def _arranged(value: Column, source: Any, target: Any) -> Column:
 
 
 def _names(type_: Any) -> Any:
-    """The names of fields at any depth; a type without any is None."""
+    """Return the names of fields at any depth; None for a type without fields."""
     if isinstance(type_, str):
         return None
     if type_["type"] == "struct":

@@ -39,7 +39,7 @@ _TYPES: dict[str, Any] = {
 
 
 def as_spark_takes(batches: Iterable[pa.RecordBatch], schema: Any) -> Iterator[pa.RecordBatch]:
-    """The columns of a Spark schema, found by name, ignoring case."""
+    """Cast batches to a Spark schema; columns are matched by name, ignoring case."""
     target = pa.schema([_arrow_field(field) for field in schema.jsonValue()["fields"]])
     for batch in batches:
         yield _cast(batch, target)
@@ -50,7 +50,7 @@ def _arrow_field(field: Json) -> pa.Field[Any]:
 
 
 def _arrow_type(type_: Any) -> Any:
-    """Arrow's type of one of Spark's as JSON.
+    """Return the Arrow type of a Spark type in JSON.
 
     >>> _arrow_type({"type": "array", "elementType": "decimal(9,2)", "containsNull": True})
     ListType(list<element: decimal128(9, 2)>)
@@ -79,12 +79,12 @@ def _arrow_type(type_: Any) -> Any:
 
 
 def spark_schema(schema: pa.Schema) -> Any:
-    """Spark's schema of Arrow rows with plain types."""
+    """Return the Spark schema of an Arrow schema with plain types."""
     return struct_type([field(column.name, _spark_type(column.type)) for column in schema])
 
 
 def _spark_type(type_: Any) -> Any:
-    """One of Spark's types as JSON, with all parts nullable.
+    """Return the Spark type of an Arrow type as JSON, with all parts nullable.
 
     >>> _spark_type(pa.map_(pa.string(), pa.int64()))["valueType"]
     'long'
@@ -107,11 +107,11 @@ def _spark_type(type_: Any) -> Any:
 
 
 def batches_of_rows(rows: Iterable[Any], schema: Any) -> Iterator[pa.RecordBatch]:
-    """Rows of Spark's as Arrow, some thousands at a time; for Spark 4.0, which gives no batches.
+    """Yield Arrow batches of some thousand rows each, for Spark 4.0, which gives no batches.
 
     Args:
-        rows: ``Row`` objects.
-        schema: Spark's schema of them.
+        rows: PySpark's ``Row`` objects.
+        schema: Their Spark schema.
     """
     from pyspark.sql.conversion import LocalDataToArrowConversion
 

@@ -1,4 +1,4 @@
-"""The metadata of columns in a schema of the log, which any writer may have written as it likes."""
+"""Validation of column metadata in the log's schema, which any writer may have written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEEPEST = 20
 
 
 def check(fields: list[Any]) -> None:
-    """Refuses metadata that says what values a column may have, but not so that it can be followed.
+    """Check the column metadata that restricts values: invariants, lengths, identity and defaults.
 
     Args:
         fields: Columns, as the JSON of Spark's fields.
@@ -43,7 +43,7 @@ def check(fields: list[Any]) -> None:
 
 
 def invariant_of(field: Any) -> str:
-    """The condition that every value of a column satisfies.
+    """Return the condition of a column invariant.
 
     Raises:
         CorruptTableError: ``schema.metadata``.
@@ -93,7 +93,7 @@ def _wrong(field: Any, key: str, what: str) -> CorruptTableError:
 
 
 def portable(metadata: dict[str, Any], depth: int = 0) -> dict[str, Any]:
-    """The metadata that Spark can hold, to read by; the rest is left out.
+    """Return the metadata that Spark can represent; the rest is left out.
 
     >>> portable({"comment": ["?"], "a": 1, "b": [1, "x"], "c": {"d": 2**70, "e": None}})
     {'a': 1, 'c': {'e': None}}

@@ -1,4 +1,4 @@
-"""The table's schema as Spark has it: with logical names, and with the names of the data files."""
+"""The table's schema in Spark's types, with logical names and with the names in data files."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Column:
         name: The logical name.
         physical: The name in data files and in the partition values of the log.
         logical_type: The type as JSON, with logical names in structs.
-        physical_type: The same with the names of the data files.
-        metadata: What Spark gets to know of it, e.g. a comment.
+        physical_type: The type as JSON, with the names of the data files.
+        metadata: The metadata passed to Spark, e.g. a comment.
         is_partition: Whether the value comes from the log.
         is_widened: Whether files may hold a narrower type.
-        nullable: Whether Spark takes it that values may be null.
+        nullable: Whether Spark treats the column as nullable.
     """
 
     name: str
@@ -48,22 +48,22 @@ class Column:
 
     @property
     def is_void(self) -> bool:
-        """Whether it has no values at all, and is in no file."""
+        """Whether the column is void, i.e. has only nulls and is in no file."""
         return bool(self.logical_type == "void")
 
     @property
     def is_renamed_inside(self) -> bool:
-        """Whether structs in it have other names in the files."""
+        """Whether nested fields have other names in the data files."""
         return bool(names(self.logical_type) != names(self.physical_type))
 
     def physical_field(self) -> Json:
-        """The field as a data file has it, for ``StructType.fromJson``."""
+        """Return the field as data files have it, for ``StructType.fromJson``."""
         result = field(self.physical, self.physical_type, self.metadata)
         return {**result, "nullable": self.nullable}
 
 
 def field(name: str, type_: Any, metadata: Json | None = None) -> Json:
-    """A nullable field as JSON."""
+    """Return a nullable field as JSON."""
     return {"name": name, "type": type_, "nullable": True, "metadata": metadata or {}}
 
 
@@ -80,12 +80,12 @@ PARTS = {"array": ("elementType",), "map": ("keyType", "valueType")}
 
 
 def struct(fields: list[Json]) -> str:
-    """A struct type as JSON text."""
+    """Return a struct type as JSON text."""
     return json.dumps({"type": "struct", "fields": fields})
 
 
 def struct_type(fields: list[Json]) -> Any:
-    """PySpark's ``StructType`` of some fields."""
+    """Return the PySpark ``StructType`` of fields."""
     from pyspark.sql.types import StructType
 
     # of a copy: it changes what it is given
@@ -93,15 +93,15 @@ def struct_type(fields: list[Json]) -> Any:
 
 
 def fields_of(schema: Any) -> list[Json]:
-    """The fields of PySpark's ``StructType`` as JSON."""
+    """Return the fields of a PySpark ``StructType`` as JSON."""
     fields: list[Json] = stored(json.loads(schema.json()))["fields"]
     return fields
 
 
 def stored(type_: Any) -> Any:
-    """A type with what stores user-defined types in their place.
+    """Replace user-defined types by the types that store them.
 
-    From such a type PySpark imports a module and unpickles a class, and both are named by the JSON.
+    For a user-defined type, PySpark imports a module and unpickles a class that the JSON names.
 
     >>> stored({"type": "udt", "pyClass": "x.Y", "serializedClass": "...", "sqlType": "long"})
     'long'
@@ -116,12 +116,12 @@ def stored(type_: Any) -> Any:
 
 
 def columns_of(snapshot: Snapshot, *, as_defined: bool = False) -> list[Column]:
-    """The columns of a version, in order.
+    """Return the columns of a version, in order.
 
     Args:
         snapshot: The version.
-        as_defined: Whether columns and fields that must not be null are not nullable for Spark,
-            either. Statements, which check that, take all as nullable.
+        as_defined: Whether to keep the table's nullability. Statements check it themselves, and
+            treat all columns and fields as nullable.
 
     Raises:
         UnsupportedFeatureError: A type that Spark cannot hold.
@@ -150,11 +150,11 @@ def columns_of(snapshot: Snapshot, *, as_defined: bool = False) -> list[Column]:
 
 
 def plain_fields(snapshot: Snapshot, columns: Sequence[str] | None = None) -> list[Json]:
-    """The columns as rows hold them that were read already: logical names, no ids.
+    """Return the columns of rows that were already read: logical names, no ids.
 
     Args:
-        snapshot: The version whose columns they are.
-        columns: Which, in this order, as the table writes them; None takes all that are not void.
+        snapshot: The version.
+        columns: Names of columns, in this order; None for all that are not void.
     """
     every = {column.name: column for column in columns_of(snapshot)}
     chosen = [column for column in every.values() if not column.is_void]
@@ -178,7 +178,7 @@ def _metadata(metadata: Json, mode: str) -> Json:
 
 
 def names(type_: Any) -> Any:
-    """A type without the metadata of its fields.
+    """Return a type without the metadata of its fields.
 
     >>> names({"type": "struct", "fields": [field("a", "long", {"comment": "?"})]})
     ('struct', [('a', 'long')])
@@ -195,20 +195,20 @@ def names(type_: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Types:
-    """Types of columns, of which nothing is void.
+    """Converts types of columns for Spark; void fields are left out.
 
     Attributes:
-        as_defined: Whether parts that must not be null are not nullable.
+        as_defined: Whether to keep the table's nullability, instead of all nullable.
     """
 
     as_defined: bool
 
     def nullable(self, defined: Any) -> bool:
-        """Whether a part may be null, of which the table says whether it may."""
+        """Return whether a part is nullable for Spark."""
         return not (self.as_defined and defined is False)
 
     def of(self, type_: Any, mode: str, at: str) -> Any:
-        """A type with logical names (mode none) or physical ones."""
+        """Return a type with logical names (mode ``none``) or physical ones."""
         if isinstance(type_, str):
             if type_.startswith(("geometry", "geography")):
                 return "binary"  # WKB: Spark's own types of shapes are not read from Parquet
@@ -254,7 +254,7 @@ def nullable(type_: Any, with_field: Callable[[Json], Json] = _plain_field) -> A
 
     Args:
         type_: The type.
-        with_field: What becomes of the fields of structs; by default they lose their metadata.
+        with_field: Converts a struct field; by default its metadata is removed.
 
     >>> nullable({"type": "array", "elementType": "long", "containsNull": False})
     {'type': 'array', 'elementType': 'long', 'containsNull': True}
@@ -275,12 +275,12 @@ def nullable(type_: Any, with_field: Callable[[Json], Json] = _plain_field) -> A
 
 
 def spark_type(type_: Any) -> Any:
-    """PySpark's type."""
-    return struct_type([field("one", _with_metadata(type_))])["one"].dataType
+    """Return the PySpark type."""
+    return struct_type([field("value", _with_metadata(type_))])["value"].dataType
 
 
 def _with_metadata(type_: Any) -> Any:
-    """The type with metadata everywhere, which PySpark wants."""
+    """Return the type with metadata in all fields, as PySpark requires."""
     if not isinstance(type_, dict):  # the name of a type, or whether parts are nullable
         return type_
     if type_["type"] != "struct":

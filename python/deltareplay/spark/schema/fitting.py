@@ -1,4 +1,4 @@
-"""Which types hold every value of another."""
+"""Types that can hold all values of another type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDER = {
 
 
 def fits(source: Any, target: Any) -> bool:
-    """Whether every value of one type fits into another."""
+    """Return whether every value of one type fits into another."""
     if isinstance(source, str) or isinstance(target, str):
         if not (isinstance(source, str) and isinstance(target, str)):
             return bool(source == "void")

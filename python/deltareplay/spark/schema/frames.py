@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def from_arrow(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataFrame:
-    """A small table as a DataFrame: directly from Spark 4 on, row by row before.
+    """Convert a small Arrow table to a DataFrame: directly from Spark 4 on, row by row before.
 
     Args:
         spark: The session.
-        rows: Plain types.
+        rows: A table of plain types.
         schema: Spark's schema, if the Arrow types are not enough.
     """
     if rows.num_rows == 0:  # PySpark takes types from rows, and Connect takes no table without any
@@ -37,7 +37,7 @@ def from_arrow(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataF
 
 
 def nothing(spark: SparkSession) -> DataFrame:
-    """No rows, no columns."""
+    """Return a DataFrame without rows and columns."""
     from pyspark.sql.types import StructType
 
     return spark.createDataFrame([], StructType([]))
