@@ -1,4 +1,4 @@
-"""``OpenedBy``: what Spark opens the storage of a table with, where that is not its own."""
+"""Credentials that a table's catalog vends, for Spark."""
 
 from __future__ import annotations
 
@@ -42,15 +42,14 @@ _SIGNATURES = ("azure_storage_sas_token", "azure_storage_sas_key", "sas_token", 
 
 @dataclass(frozen=True)
 class OpenedBy:
-    """What Spark opens the storage of a table with, where that is not its own. Never printed.
+    """Hadoop settings with which Spark opens a table's storage, and their scheme. Never printed.
 
-    Hadoop keeps one file system for each scheme and bucket, whatever it was opened with. Without
-    that, each file that is read has one, with threads that never end. So each set of credentials
-    has a scheme of its own, which names the same class.
+    Hadoop caches one file system per scheme and bucket, whatever its settings; without the cache,
+    each file opens a file system with threads that never end. So each set of credentials has its
+    own scheme, implemented by the same class.
 
     Attributes:
-        options: Settings of Hadoop, for one read or one write: they become part of its own
-            configuration, and the session's does not change.
+        options: Hadoop settings of one read or write, which leave the session's unchanged.
         scheme: The scheme of the paths; None for that of the table.
         expires_at: Milliseconds since the epoch; None if they do not expire.
     """
@@ -67,14 +66,15 @@ class OpenedBy:
         root: str | None,
         operation: Literal["READ", "READ_WRITE"],
     ) -> OpenedBy:
-        """The credentials that a table's catalog vends, as they are now.
+        """Return the credentials that the table's catalog vends now.
 
-        None where the caller tells Spark where the table lies, or no catalog vends any: Spark's own
-        are used. So they are for Glue, which vends none: those of a boto3 session are the user's.
+        The result has no settings if the caller passed ``root``, or if the catalog vends no
+        credentials: Spark uses its own. Glue vends none; those of a boto3 session are the user's.
 
         Raises:
-            UnsupportedFeatureError: ``spark.credentials``: Hadoop does not take what it vends.
-            StorageError: The catalog gives none.
+            UnsupportedFeatureError: ``spark.credentials``: Hadoop does not support the vended
+                credentials.
+            StorageError: The catalog failed to vend credentials.
         """
         if root is not None or isinstance(table._catalog, GlueStorage):
             return cls()
@@ -84,33 +84,33 @@ class OpenedBy:
         location = urlsplit(hadoop_root(table.uri))
         if vended is None or location.scheme not in _SYSTEMS:
             return cls()
-        given = {key.lower(): value for key, value in vended.storage_options.items()}
+        vended_options = {key.lower(): value for key, value in vended.storage_options.items()}
         file_system, translate = _SYSTEMS[location.scheme]
-        options = translate(location.netloc, given)
+        options = translate(location.netloc, vended_options)
         if not options:
             raise UnsupportedFeatureError(
-                f"the catalog vends {', '.join(sorted(given))} for {table.uri}, which Spark cannot "
-                "open it with. If Spark has credentials of its own, pass root=, the table's "
-                "Hadoop path, and they are used",
+                f"the catalog vends {', '.join(sorted(vended_options))} for {table.uri}, which "
+                "Spark cannot open it with. If Spark has credentials of its own, pass root=, the "
+                "table's Hadoop path, and they are used",
                 code="spark.credentials",
             )
         scheme = f"{location.scheme}-{_digest(options)}"
         return cls({**options, f"fs.{scheme}.impl": file_system}, scheme, vended.expires_at)
 
     def options_for(self, spark: SparkSession) -> Mapping[str, str]:
-        """The options, if the session logs none of them.
+        """Return the settings, unless the Spark Connect server would log them.
 
-        No plan of Spark shows them. But a server of Spark Connect logs all that it is sent.
+        Spark's plans do not print them, but a Spark Connect server logs the requests it receives.
 
         Raises:
-            UnsupportedFeatureError: ``spark.redaction``: it would log them.
+            UnsupportedFeatureError: ``spark.redaction``: the server would log them.
         """
         if not self.options or capabilities.is_classic(spark):
             return self.options
         logged = "".join(
             f'key: "{key}"\n  value: "{value}"\n' for key, value in self.options.items()
         )
-        with contextlib.suppress(re.error):  # of a pattern that only Java knows, nobody knows
+        with contextlib.suppress(re.error):  # a pattern that only Java understands
             logged = re.sub(str(spark.conf.get(REDACTION, None) or "$^"), "", logged)
         secrets = [value for key, value in self.options.items() if _SECRET.search(key)]
         if any(secret in logged for secret in secrets):
@@ -123,12 +123,12 @@ class OpenedBy:
         return self.options
 
     def path(self, path: str) -> str:
-        """A Hadoop path as it is opened with this."""
+        """Return a Hadoop path with the scheme of these credentials."""
         return path if self.scheme is None else f"{self.scheme}:{path.partition(':')[2]}"
 
 
 def _digest(options: Mapping[str, str]) -> str:
-    """The same for the same credentials, which it does not tell."""
+    """Return a digest of the credentials, which does not reveal them."""
     return hashlib.sha256(repr(sorted(options.items())).encode()).hexdigest()[:12]
 
 
@@ -164,7 +164,7 @@ def _azure(location: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _none(_: str, __: Mapping[str, str]) -> dict[str, str]:
-    """Hadoop takes a token only by a class, which the user would have to bring."""
+    """Return no settings: Hadoop takes a token only through a class, which is the user's to add."""
     return {}
 
 

@@ -1,4 +1,4 @@
-"""Where Spark finds a table: its root as a Hadoop path."""
+"""The root of a table as a Hadoop path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SCHEMES = {
 
 
 def exactly(path: str) -> str:
-    r"""A decoded path as Spark's readers take it, which expand patterns.
+    r"""Escape the glob characters of a decoded path, which Spark's readers would expand.
 
     >>> print(exactly("/t/data[2024]"))
     /t/data\[2024\]
@@ -31,7 +31,7 @@ def exactly(path: str) -> str:
 
 
 def root_in_spark(uri: str, root: str | None) -> str:
-    """Where Spark finds a table: its own URI, or the caller's ``root``.
+    """Return the root of a table for Spark: the caller's ``root``, or its own URI.
 
     Raises:
         InvalidArgumentError: Hadoop has no such scheme, or the root begins with ``~``.
@@ -46,7 +46,7 @@ def root_in_spark(uri: str, root: str | None) -> str:
 
 
 def hadoop_root(uri: str) -> str:
-    """The root of a table as a Hadoop ``Path``.
+    """Convert the URI of a table's root to a Hadoop ``Path``.
 
     Raises:
         InvalidArgumentError: Hadoop has no such scheme.

@@ -1,7 +1,7 @@
 """Credentials that Unity Catalog's own classes renew on the executors, if the session has them.
 
-They are in ``io.unitycatalog:unitycatalog-hadoop``, and take part as file systems of Hadoop. Its
-public builder asks the catalog, and says which settings they need.
+The classes, of ``io.unitycatalog:unitycatalog-hadoop``, are Hadoop file systems. A public builder
+requests credentials from the catalog, and returns the settings of these file systems.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ _BUILDER = "io.unitycatalog.hadoop.UCCredentialHadoopConfs"
 def options(
     spark: SparkSession, table: TableLocation, operation: Literal["READ", "READ_WRITE"]
 ) -> dict[str, str] | None:
-    """Settings of Hadoop for one read or write; None without such a table, or without the classes.
+    """Return the Hadoop settings of one read or write; None without the classes.
+
+    The result is also None for a table of another catalog.
 
     Raises:
-        StorageError: ``spark.unity_catalog``: the classes do not get credentials.
+        StorageError: ``spark.unity_catalog``: the classes failed to get credentials.
     """
     catalog = table._catalog
     if not isinstance(catalog, UnityTable) or not capabilities.is_classic(spark):

@@ -1,4 +1,4 @@
-"""``Directory``: a directory in a table for files that no commit names yet."""
+"""A directory in a table for files that are not committed yet."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
 
 class Directory:
-    """A new directory; ``VACUUM`` removes what is left there."""
+    """A new directory; ``VACUUM`` removes files that remain in it."""
 
     def __init__(self, spark: SparkSession, table: Table, name: str, root: str | None) -> None:
-        """Names the directory; nothing is written yet.
+        """Choose the name of the directory, without writing anything.
 
         Args:
             spark: The session.
             table: The table.
-            name: The name of the directory, which no other write has.
+            name: The name of the directory, unique to this write.
             root: The table's Hadoop path, if it is not its URI.
         """
         self._table = table
         #: The name in the table.
         self.name = name
-        #: What Spark opens it with.
+        #: The credentials with which Spark opens it.
         self.opened_by = OpenedBy.of(spark, table, root, "READ_WRITE")
         #: The whole Hadoop path.
         self.place = f"{self.opened_by.path(root_in_spark(table.uri, root))}/{name}"
 
     def discard(self) -> None:
-        """Deletes the directory, as far as possible."""
+        """Delete the directory as far as possible; a failure is a warning."""
         try:
             _native.discard_directory(self._table._native, self.name)
         except DeltaReplayError as error:
