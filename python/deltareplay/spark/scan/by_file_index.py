@@ -1,9 +1,9 @@
-"""Hands Spark a list of files without letting it list anything: 100,000 of them in a second.
+"""Passes a list of files to Spark without a listing, 100,000 files in a second.
 
-Spark's own readers of files take them from a ``FileIndex``, which is one of its internals. Ours,
-``SnapshotFiles.java``, is compiled on the driver by the compiler that Spark carries for generated
-code; executors never see it. Files travel to the JVM as Arrow. Where any of this cannot be done,
-``by_paths`` does without.
+Spark's file readers take files from a ``FileIndex``, an internal interface. Ours,
+``SnapshotFiles.java``, is compiled on the driver by the compiler that Spark uses for generated
+code; executors never see it. Files are sent to the JVM as Arrow. Where any of this fails,
+``by_paths`` is used instead.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _warned: WeakSet[Any] = WeakSet()
 
 
 def frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame | None:
-    """See ``relation.relation``; None if this Spark is a modified build, or locked.
+    """Return a DataFrame as ``relation.relation``; None if Spark is a modified build, or locked.
 
-    The first time that happens in a session, a warning says why.
+    The first failure in a session is reported as a warning.
     """
     try:
         return _frame(spark, files, fields)

@@ -1,6 +1,6 @@
-"""The same through the public API alone, for Spark Connect: Spark looks at every path by itself.
+"""Passes a list of files to Spark through its public API, e.g. on Spark Connect.
 
-Constants come by a broadcast join on the file's path; where all files have the same, as literals.
+Spark looks at each path by itself. Constants are joined by the file's path, with a broadcast.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LEGAL = "/,;:$&+=@!~*'()_-."
 
 
 def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool) -> DataFrame:
-    """See ``relation.relation``."""
+    """Return a DataFrame as ``relation.relation``."""
     hidden = pc.match_substring_regex(files.paths, r"/[._][^/=]*$")
     if pc.any(hidden, min_count=0).as_py():
         path = files.paths.filter(hidden)[0].as_py()
@@ -77,7 +77,7 @@ def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool)
 
 
 def spelled(path: str) -> str:
-    """A decoded path as Spark's ``_metadata.file_path`` writes it, ``file:`` with one slash.
+    """Return a decoded path as ``_metadata.file_path`` writes it, ``file:`` with one slash.
 
     >>> spelled("file:///t/p=a b%/\u00e4+[1].parquet")
     'file:/t/p=a%20b%25/\u00e4+%5B1%5D.parquet'
@@ -89,5 +89,8 @@ def spelled(path: str) -> str:
 
 
 def _is_other(character: str) -> bool:
-    """What ``java.net.URI`` calls so: beyond ASCII, and neither a control character nor a blank."""
+    """Return whether a character is in the category "other" of ``java.net.URI``.
+
+    That is beyond ASCII, and neither a control character nor a blank.
+    """
     return character > "\x7f" and category(character) not in ("Cc", "Zs", "Zl", "Zp")

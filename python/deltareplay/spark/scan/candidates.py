@@ -1,4 +1,4 @@
-"""``Candidates``: the files of a table in which a statement looks for rows."""
+"""The files in which a statement looks for rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _COLUMNS = [
 
 @dataclass(frozen=True)
 class Candidates:
-    """Live files of one version, each with a number.
+    """Live files of one version, numbered.
 
     Attributes:
         spark: The session.
@@ -59,7 +59,7 @@ class Candidates:
     def of(
         cls, spark: SparkSession, snapshot: Snapshot, filter: Filter | None, root: str | None
     ) -> Candidates:
-        """The files that a filter leaves."""
+        """Return the files that match a filter."""
         files = snapshot.scan(filter=filter).files(_COLUMNS)
         files = files.append_column(names.FILE, pa.array(range(files.num_rows), pa.int32()))
         columns = [column for column in columns_of(snapshot) if not column.is_void]
@@ -68,11 +68,11 @@ class Candidates:
 
     @property
     def tracks_rows(self) -> bool:
-        """Whether the table tracks rows."""
+        """Whether the table has row tracking."""
         return self.snapshot.properties.get("delta.enableRowTracking", "").lower() == "true"
 
     def numbers(self, filter: Filter | None = None) -> set[int]:
-        """The numbers of all files, or of those that a filter leaves."""
+        """Return the numbers of all files, or of those that match a filter."""
         files = self.files
         if filter is not None:
             left = self.snapshot.scan(filter=filter).files(["path"])["path"]
@@ -81,13 +81,13 @@ class Candidates:
         return set(numbers_of_files)
 
     def live_rows(self, numbers: Collection[int]) -> dict[int, int | None]:
-        """How many rows of files are not deleted; None if the statistics of a file do not tell."""
+        """Return the number of live rows per file; None if a file's statistics lack it."""
         columns = ["numRecords", "deletionVector", names.FILE]
         files: list[Json] = self.chosen(numbers).select(columns).to_pylist()
         return {file[names.FILE]: _live_rows(file) for file in files}
 
     def counted_rows(self, live: Mapping[int, int | None]) -> dict[int, int]:
-        """The rows of ``live_rows``; Spark counts those that the statistics do not tell."""
+        """Complete the result of ``live_rows``: Spark counts rows of files without statistics."""
         from pyspark.sql import functions as sf
 
         counts = {number: rows or 0 for number, rows in live.items()}
@@ -101,15 +101,15 @@ class Candidates:
         return counts
 
     def chosen(self, numbers: Collection[int]) -> pa.Table:
-        """The files with these numbers."""
+        """Return the files with these numbers."""
         sorted_numbers = pa.array(sorted(numbers), pa.int32())
         return self.files.filter(pc.is_in(self.files[names.FILE], sorted_numbers))
 
     def rows(self, numbers: Collection[int] | None = None) -> DataFrame:
-        """The rows of all files, or of those with these numbers, without deleted rows.
+        """Return the rows of all files, or of those with these numbers, without deleted rows.
 
-        The columns of the table, then ``names.FILE`` and ``names.ROW_NUMBER``; if the table tracks
-        rows, ``names.OLD_ROW_ID`` and ``names.OLD_VERSION``.
+        The result has the columns of the table, then ``names.FILE`` and ``names.ROW_NUMBER``; if
+        the table tracks rows, also ``names.OLD_ROW_ID`` and ``names.OLD_VERSION``.
         """
         files = self.files if numbers is None else self.chosen(numbers)
         extra = Wanted(self.tracks_rows, file_path=False, row_index=False, origin=True)

@@ -1,4 +1,4 @@
-"""Columns of Spark Connect as SQL that Rust understands; classic ones have SQL in the JVM."""
+"""Columns of Spark Connect as SQL for the core; classic columns have SQL in the JVM."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
 
 
 def sql(column: Column, spark: SparkSession) -> str | None:
-    """The column as SQL; None if it has something that is not translated, such as a UDF."""
+    """Translate a column to SQL; return None if a part is not translated, such as a UDF."""
     any_column: Any = column
     try:
         return _sql(any_column.to_plan(spark.client), spark)
@@ -54,7 +54,7 @@ def sql(column: Column, spark: SparkSession) -> str | None:
 
 
 def is_literal(column: Column) -> bool:
-    """Whether a column is a literal of Spark Connect, whose text does not tell it from a name."""
+    """Return whether a column is a literal of Spark Connect, whose text could also be a name."""
     any_column: Any = column
     return type(getattr(any_column, "_expr", None)).__name__ == "LiteralExpression"
 

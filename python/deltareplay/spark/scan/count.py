@@ -1,4 +1,4 @@
-"""``count``: how many rows a table has."""
+"""``count``: the number of rows in a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``create_view``: a version of a table for SQL."""
+"""``create_view``: a temporary view of one version of a table."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Deleted rows left out by Spark itself: a bitmap a file, broadcast, and tested by ``getbit``.
+"""Removal of deleted rows by Spark: one bitmap per file, broadcast, and tested by ``getbit``.
 
-A vector travels as chunks of bits, each a row of ``key`` and ``words``. The key is the number of
-the vector, above that of the chunk; every row of a data file knows both. No Python runs, and no row
-stands for a deleted row.
+A vector is sent as chunks of bits, each a row of ``key`` and ``words``. The key combines the number
+of the vector and that of the chunk; both are known for each row of a data file. No Python runs on
+executors, and deleted rows are not sent one by one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ KEY, WORDS = "__deltareplay_key", "__deltareplay_words"
 
 
 def has_vector(files: pa.Table) -> Any:
-    """Which files have a deletion vector."""
+    """Return a mask of the files that have a deletion vector."""
     kinds = [
         pc.struct_field(chunk, [chunk.type.get_field_index("storageType")])
         for chunk in files.column("deletionVector").chunks
@@ -46,17 +46,17 @@ def has_vector(files: pa.Table) -> Any:
 def without_deleted(
     spark: SparkSession, frame: DataFrame, snapshot: Snapshot, vectors: list[Any]
 ) -> DataFrame:
-    """Leaves the deleted rows out of the rows of some files.
+    """Remove the deleted rows from the rows of files.
 
     Args:
         spark: The session.
         frame: Numbered rows, and the number of the file's vector as ``names.VECTOR``.
-        snapshot: Whose table the vectors belong to.
+        snapshot: The version of the table.
         vectors: Descriptors, by that number.
 
     Raises:
         CorruptTableError: A vector does not decode; the error names its file and the version.
-        UnsupportedFeatureError: They are too large to be broadcast.
+        UnsupportedFeatureError: The vectors are too large to be broadcast.
     """
     # A vector has at most as many chunks as rows, and about as many as bytes at most.
     bits = chunk_bits(sum(min(vector["cardinality"], vector["sizeInBytes"]) for vector in vectors))
@@ -71,7 +71,7 @@ def without_deleted(
 
 
 def descriptor(vector: Mapping[str, Any]) -> tuple[str, str, int | None, int, int]:
-    """A descriptor with the protocol's names, as the core takes it."""
+    """Convert a descriptor with the protocol's names to the arguments of the core."""
     return (
         vector["storageType"],
         vector["pathOrInlineDv"],
@@ -82,7 +82,7 @@ def descriptor(vector: Mapping[str, Any]) -> tuple[str, str, int | None, int, in
 
 
 def chunk_bits(chunks: int) -> int:
-    """How many rows a chunk has, as a power of two, for at most this many chunks."""
+    """Return the number of rows in a chunk, as a power of two, for at most this many chunks."""
     for bits in _CHUNKS:
         if chunks * (1 << bits) // 8 <= _COMFORTABLE:
             return bits
@@ -90,10 +90,10 @@ def chunk_bits(chunks: int) -> int:
 
 
 def sent(spark: SparkSession, chunks: BatchIterator) -> DataFrame:
-    """Chunks of bits as a DataFrame of ``KEY`` and ``WORDS``, small enough to be broadcast.
+    """Convert chunks of bits to a DataFrame of ``KEY`` and ``WORDS``, to be broadcast.
 
     Raises:
-        UnsupportedFeatureError: They are not.
+        UnsupportedFeatureError: ``spark.vectors``: the chunks are too large to be broadcast.
     """
     batches, total = [], 0
     for batch in reader(chunks):
@@ -116,9 +116,9 @@ def sent(spark: SparkSession, chunks: BatchIterator) -> DataFrame:
 
 
 def joined(frame: DataFrame, bitmaps: DataFrame, number: str, bits: int, how: str) -> DataFrame:
-    """Keeps the rows whose bit is set (``left_semi``), or those whose bit is not (``left_anti``).
+    """Keep the rows whose bit is set (``left_semi``) or is not set (``left_anti``).
 
-    By ``left``, it keeps all rows; those whose bit is not set have null as their ``KEY``.
+    With ``left``, all rows are kept; those whose bit is not set have null as their ``KEY``.
 
     Args:
         frame: Numbered rows.

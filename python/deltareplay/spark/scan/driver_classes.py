@@ -1,6 +1,6 @@
-"""Classes of Java that this package ships as source, compiled on the driver when first needed.
+"""Java classes shipped as source and compiled on the driver when first needed.
 
-Spark carries a compiler for generated code; executors never see these classes.
+The compiler is the one that Spark uses for generated code; executors never see these classes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _compiled: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
 def compiled(spark: SparkSession, name: str) -> Any:
-    """The class ``deltareplay.<name>``, once for each JVM."""
+    """Return the class ``deltareplay.<name>``, compiled once per JVM."""
     gateway: Any = spark.sparkContext._gateway
     classes = _compiled.setdefault(gateway, {})
     if name not in classes:
@@ -34,7 +34,7 @@ def compiled(spark: SparkSession, name: str) -> Any:
 
 
 def new(spark: SparkSession, name: str, *arguments: Any) -> Any:
-    """A new object of such a class, by its only constructor."""
+    """Create an object of the class ``deltareplay.<name>`` by its only constructor."""
     gateway: Any = spark.sparkContext._gateway
     array = gateway.new_array(gateway.jvm.java.lang.Object, len(arguments))
     for at, argument in enumerate(arguments):

@@ -1,4 +1,4 @@
-"""Spark's column ``_metadata``, which says of each row from which file it comes."""
+"""Spark's hidden column ``_metadata``, which describes the file of each row."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ NAME = "_metadata"
 
 
 def of_rows(rows: DataFrame, ids: tuple[Column, Column] | None = None) -> Column:
-    """The column of a scan, for a select.
+    """Return ``_metadata`` of a scan, to be selected.
 
     Args:
         rows: The scan.
-        ids: The id and the commit version of each row, which become fields.
+        ids: The id and the commit version of each row, added as fields.
     """
     from pyspark.sql import functions as sf
 
@@ -36,9 +36,9 @@ def of_rows(rows: DataFrame, ids: tuple[Column, Column] | None = None) -> Column
 def union(
     spark: SparkSession, left: DataFrame, right: DataFrame, columns: Sequence[Column]
 ) -> DataFrame:
-    """The rows of two scans with some columns, and ``_metadata`` for those who name it.
+    """Return the union of two scans, with ``_metadata`` as a hidden column where possible.
 
-    That is so on classic Spark, from 4.0 on, if this Spark is no modified build.
+    It is possible on classic Spark 4.0 or later, unless Spark is a modified build.
     """
     selects = left.select(*columns), right.select(*columns)
     if capabilities.is_classic(spark) and capabilities.version(spark) >= (4, 0):

@@ -1,4 +1,4 @@
-"""The files of a scan with all that Spark needs to know of each."""
+"""The files of a scan, with the values that Spark needs for each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLAIN = r"^[A-Za-z0-9_=\-][A-Za-z0-9_=\-.,+@]*(/[A-Za-z0-9_=\-][A-Za-z0-9_=\-.,
 
 @dataclass(frozen=True)
 class Constant:
-    """A column whose value is the same for all rows of a file, and is not in the file.
+    """A column with one value per file, which is not stored in the file.
 
     Attributes:
         json: The field, as an argument of ``StructType.fromJson``.
@@ -36,7 +36,7 @@ class Constant:
 
     @classmethod
     def of(cls, name: str, type_: Any, values: Any, *, nullable: bool = True) -> Constant:
-        """By the name and the JSON of the type."""
+        """Create a constant from the name and the JSON of its type."""
         if isinstance(values, pa.Array):
             values = pa.chunked_array([values])
         return cls({**field(name, type_), "nullable": nullable}, values)
@@ -49,14 +49,14 @@ class Constant:
 
 @dataclass(frozen=True)
 class Files:
-    """Some files of one scan.
+    """Files of one scan.
 
     Attributes:
         root: The Hadoop path of the table root, decoded.
-        paths: Whole paths, decoded.
+        paths: Full paths, decoded.
         sizes: Bytes, int64.
         times: Milliseconds since the epoch, int64.
-        opened_by: What Spark reads them with.
+        opened_by: The credentials with which Spark reads them.
         constants: Columns that come from the log.
     """
 
@@ -71,7 +71,7 @@ class Files:
         return len(self.paths)
 
     def filter(self, mask: Any) -> Files:
-        """Those of the files for which a mask is true."""
+        """Return the files for which a mask is true."""
         return replace(
             self,
             paths=self.paths.filter(mask),
@@ -83,23 +83,23 @@ class Files:
         )
 
     def with_constants(self, *constants: Constant) -> Files:
-        """The same files with more columns."""
+        """Return the same files with additional constants."""
         return replace(self, constants=(*self.constants, *constants))
 
 
 def located(spark: SparkSession, table: TableLocation, files: pa.Table, root: str | None) -> Files:
-    """The files of a listing, at the places where Spark finds them.
+    """Convert the files of a listing to Hadoop paths and credentials.
 
     Args:
         spark: The session.
         table: The table.
-        files: With ``path``, ``size`` and ``modificationTime``.
-        root: Where Spark finds the table, if that is not the table's own URI.
+        files: A table with ``path``, ``size`` and ``modificationTime``.
+        root: The table's Hadoop path, if it is not the table's own URI.
 
     Raises:
         CorruptTableError: A path leads out of the table; or a local link does, if roots are named.
         InvalidArgumentError: Spark does not support the storage.
-        UnsupportedFeatureError: Spark cannot open it with what the catalog vends.
+        UnsupportedFeatureError: Spark cannot use the credentials that the catalog vends.
     """
     opened_by = OpenedBy.of(spark, table, root, "READ")
     base = opened_by.path(root_in_spark(table.uri, root))

@@ -1,4 +1,4 @@
-"""A filter as Spark evaluates it, and the part that selects files before that, in Rust."""
+"""Filters as Spark columns, and the part of a filter that the core uses to skip files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def condition(filter: Filter) -> Column:
-    """The filter as a column: SQL as Spark parses it, tuples built one by one."""
+    """Convert a filter to a column: SQL is parsed by Spark, tuples are built one by one."""
     from pyspark.sql import functions as sf
 
     if isinstance(filter, str):
@@ -84,11 +84,11 @@ def _literal(value: Any) -> Column:
 
 
 def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> Filter | None:
-    """The condition that selects files in Rust: it is true wherever the filter is.
+    """Return a condition for the core to skip files, which is true wherever the filter is.
 
-    Times without a zone that are compared with timestamps are in the session's time zone. Spark
-    converts them, by its own zone rules. Conditions that depend on the zone in another way do not
-    select files, and neither does SQL that the session may parse differently.
+    Timestamp literals without a zone are in the session's time zone, and are converted by Spark.
+    Conditions that depend on the zone in another way do not skip files, and neither does SQL that
+    the session may parse differently.
     """
     if isinstance(filter, str) and reads_otherwise(spark, filter):
         return None
@@ -105,10 +105,10 @@ def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> F
 
 
 def needs_collation(filter: Filter, snapshot: Snapshot) -> bool:
-    """Whether a filter compares texts of a column with a collation, which only Spark does.
+    """Return whether a filter compares strings with a collation, which only Spark supports.
 
     Raises:
-        InvalidArgumentError: It does not fit the table.
+        InvalidArgumentError: The filter does not fit the table.
     """
     try:
         snapshot._native.scan(None, filter)  # the session may read double quotes as names
@@ -127,7 +127,7 @@ _DIALECT = {
 
 
 def reads_otherwise(spark: SparkSession, sql: str) -> bool:
-    """Whether the session may parse some SQL differently from Rust."""
+    """Return whether the session may parse SQL differently from the core."""
     doubled = "''" in sql or '""' in sql
     if doubled and version(spark) < (4, 1):  # two strings there, not one with a quote
         return True

@@ -1,4 +1,4 @@
-"""The rows of a scan as a DataFrame: one branch for files without vectors, one for the others."""
+"""The rows of a scan as a DataFrame: a branch for files with deletion vectors, one for the rest."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def frame(
     extra: Wanted,
     root: str | None,
 ) -> DataFrame:
-    """All logical columns and the extra ones of some files.
+    """Return all logical columns, and additional ones, of the rows of files.
 
     Args:
         spark: The session.
-        snapshot: The version that has the files.
+        snapshot: The version of the files.
         listed: The files, with the columns that ``listed_columns`` names; with ``names.FILE``, too,
             if ``extra.origin``.
         columns: The columns of the table.
-        extra: The extra ones.
+        extra: The additional columns.
         root: As in ``read``.
     """
     files = located(spark, snapshot._table, listed, root)
@@ -84,7 +84,7 @@ def frame(
 
 
 def listed_columns(columns: list[Column], extra: Wanted) -> list[str]:
-    """What ``frame`` needs to know of each file."""
+    """Return the columns of the file listing that ``frame`` needs."""
     names = ["path", "size", "modificationTime", "deletionVector"]
     if any(column.is_partition for column in columns):
         names += ["partitionValues", "partitionValues_parsed"]
@@ -110,7 +110,7 @@ def _constants(
 
 
 def materialized_columns(snapshot: Snapshot) -> tuple[str, str]:
-    """The columns of data files that hold the ids of rows that were moved."""
+    """Return the columns of data files that hold row ids and row commit versions."""
     properties = snapshot.properties
     try:
         return (
@@ -126,7 +126,7 @@ def materialized_columns(snapshot: Snapshot) -> tuple[str, str]:
 
 
 def check_types(spark: SparkSession, columns: list[Column]) -> None:
-    """Refuses columns that only Spark 4 reads.
+    """Check that this version of Spark can read the types of the columns.
 
     Raises:
         UnsupportedFeatureError: Variants, or types that were widened, on an older Spark.

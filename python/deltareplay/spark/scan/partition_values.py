@@ -17,12 +17,12 @@ _ZONED = r"(Z|z|UTC|GMT|[+-]\d\d?(:?\d\d)?)$"
 
 
 def constants(files: pa.Table, columns: list[Column], zone: str) -> list[Constant]:
-    """The values of partition columns, by physical name.
+    """Return the values of partition columns, by physical name.
 
     Args:
-        files: With ``partitionValues`` and ``partitionValues_parsed``.
+        files: A table with ``partitionValues`` and ``partitionValues_parsed``.
         columns: Partition columns.
-        zone: The session's time zone, for timestamps in the log that have none.
+        zone: The session's time zone, for timestamps in the log without a zone.
 
     Raises:
         CorruptTableError: A value does not parse as its type.

@@ -1,4 +1,4 @@
-"""From the columns of the files to those of the table, as Spark expressions."""
+"""Projection of data file columns to the table's columns, as Spark expressions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which columns come beside those of the table."""
+    """The columns to add to those of the table."""
 
     row_id: bool
     file_path: bool
@@ -30,17 +30,17 @@ class Wanted:
 
     @property
     def has_ids(self) -> bool:
-        """Whether ids of rows are needed for that."""
+        """Whether row ids are needed."""
         return self.row_id or self.metadata_ids
 
     @property
     def numbered(self) -> bool:
-        """Whether positions of rows are needed for that."""
+        """Whether positions of rows in their files are needed."""
         return self.has_ids or self.row_index or self.origin
 
     @property
     def names(self) -> list[str]:
-        """Their names, in the order of ``Snapshot.scan``."""
+        """The names of the added columns, in the order of ``Snapshot.scan``."""
         names = []
         if self.file_path:
             names.append(hidden_columns.FILE_PATH)
@@ -54,7 +54,7 @@ class Wanted:
 def columns(
     every: list[Column], extra: Wanted, materialized: tuple[str, str] | None
 ) -> list[SparkColumn]:
-    """The columns of the table in order, then the extra ones."""
+    """Return the columns of the table in order, then the additional ones."""
     return [*(_shown(column) for column in every), *_extra(extra, materialized)]
 
 
@@ -74,7 +74,7 @@ def _shown(column: Column) -> SparkColumn:
 
 
 def _has_own(column: Column) -> bool:
-    """Whether the metadata differ from those of the relation's column."""
+    """Return whether the column's metadata differs from that of the relation's column."""
     return "parquet.field.id" in column.metadata or bool(column.is_partition and column.metadata)
 
 
@@ -99,7 +99,7 @@ def _extra(extra: Wanted, materialized: tuple[str, str] | None) -> list[SparkCol
 
 
 def row_ids(materialized: tuple[str, str]) -> tuple[SparkColumn, SparkColumn]:
-    """The id and the commit version of a row: those in the file, or else those of the log."""
+    """Return the id and the commit version of rows: those in the file, or else from the log."""
     from pyspark.sql import functions as sf
 
     row_id, version = (sf.col(names.quoted(name)) for name in materialized)
@@ -108,7 +108,7 @@ def row_ids(materialized: tuple[str, str]) -> tuple[SparkColumn, SparkColumn]:
 
 
 def of_file(rows: DataFrame, name: str) -> Any:
-    """A field of Spark's ``_metadata``, even where the table has a column of that name."""
+    """Return a field of Spark's ``_metadata``, even if the table has a column of that name."""
     from pyspark.sql import functions as sf
 
     if hasattr(rows, "metadataColumn"):  # from 4.0 on

@@ -60,16 +60,16 @@ def read(
         with_file_path: Adds ``_file_path`` (string): the path as in the log.
         with_row_index: Adds ``_row_index`` (bigint): the position in the file, deleted rows
             counted.
-        root: Where Spark finds the table, as a Hadoop path, if it is not the table's own URI
-            (``s3://`` becomes ``s3a://`` automatically). Spark then reads with its own credentials;
-            otherwise with those that the table's catalog vends, for as long as they last.
+        root: The table's Hadoop path, if it is not the table's own URI (``s3://`` becomes
+            ``s3a://`` automatically). Spark then reads with its own credentials; otherwise with
+            those that the table's catalog vends, for as long as they last.
 
     Raises:
         InvalidArgumentError: The column or filter is invalid, or Spark does not support the
             storage.
         UnsupportedFeatureError: This version of Spark does not support a type or feature; or Spark
-            cannot take what the catalog vends (``spark.credentials``), or would log it
-            (``spark.redaction``).
+            cannot use the credentials that the catalog vends (``spark.credentials``), or would log
+            them (``spark.redaction``).
         CorruptTableError: The log or a deletion vector is damaged.
 
     >>> read(spark, rows, filter="id > 1", columns=["name"]).show()  # doctest: +SKIP
@@ -113,14 +113,14 @@ def rows_of(
     extra: Wanted,
     root: str | None,
 ) -> DataFrame:
-    """The rows of the files that a filter of ``filters.pruning`` leaves.
+    """Return the rows of the files that remain after a filter of ``filters.pruning``.
 
     Args:
         spark: The session.
         snapshot: The version.
-        filter: Selects files, and no rows.
-        columns: Those that have to be types of this Spark; the frame may have more.
-        extra: What comes beside the columns.
+        filter: A filter that selects files, not rows.
+        columns: The columns whose types this Spark must support; the frame may have more.
+        extra: The additional columns.
         root: As in ``read``.
     """
     scan = snapshot.scan(
@@ -139,7 +139,7 @@ def rows_of(
 def _chosen(
     spark: SparkSession, every: list[Column], columns: Sequence[str] | None
 ) -> list[Column]:
-    """Void columns are returned from Spark 4.1 on, as by delta-spark, and if they are named."""
+    """Select columns; void ones are left out before Spark 4.1, as in delta-spark, unless named."""
     if capabilities.version(spark) >= (4, 1):
         return every
     named = {name.lower() for name in columns or ()}

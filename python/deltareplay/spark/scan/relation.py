@@ -1,4 +1,4 @@
-"""A DataFrame over exactly some Parquet files, with constant columns beside what they hold."""
+"""A DataFrame over a list of Parquet files, with constant columns added."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def relation(
     spark: SparkSession, files: Files, fields: list[Json], *, numbered: bool = False
 ) -> DataFrame:
-    """The columns of the files, and the constants.
+    """Return the columns of the files, and the constants.
 
     Args:
         spark: The session.
-        files: Which files, and their constants.
-        fields: Columns to read, by the names in the files, as JSON.
-        numbered: Adds the position of the row in its file, as ``names.ROW_NUMBER``.
+        files: The files, and their constants.
+        fields: Columns to read, with the names in the files, as JSON.
+        numbered: Whether to add the position of the row in its file, as ``names.ROW_NUMBER``.
     """
     rows = by_file_index.frame(spark, files, fields) if is_classic(spark) else None
     if rows is None:

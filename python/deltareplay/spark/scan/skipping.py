@@ -1,4 +1,4 @@
-"""What a statement's condition says of the target alone: a filter that selects its files."""
+"""The part of a statement's condition that refers only to the target, used to skip files."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def target_filter(
     *,
     joined: bool = False,
 ) -> Filter | None:
-    """A filter that is true wherever the condition is; None selects all files.
+    """Return a filter that is true wherever the condition is; None selects all files.
 
-    Conditions that only Spark understands select no files.
+    Conditions that only Spark understands select all files.
 
     Args:
         condition: SQL text, or a column.
         snapshot: The version of the target.
         alias: The table's name in the condition.
-        analyzed: Gives a frame that has the condition at its top, for a column.
-        joined: Whether the condition speaks of a source, too.
+        analyzed: Returns a frame whose topmost node has the condition, for a column.
+        joined: Whether the condition may refer to a source, too.
     """
     if condition is None:
         return None
@@ -49,7 +49,7 @@ def not_true(
     alias: str,
     analyzed: Callable[[], DataFrame],
 ) -> Filter | None:
-    """A filter that is true wherever the condition is false or null; None selects all files."""
+    """Return a filter that is true wherever a condition is false or null; None selects all."""
     frame = analyzed()
     text = _text(condition, frame)
     text = None if text is None else f"NOT (({text}) IS TRUE)"
@@ -59,14 +59,14 @@ def not_true(
 def own_filter(
     text: str | None, spark: SparkSession, snapshot: Snapshot, alias: str | None, *, joined: bool
 ) -> Filter | None:
-    """A filter that is true wherever a condition is; None selects all files.
+    """Return a filter that is true wherever a condition is; None selects all files.
 
     Args:
         text: The condition; None if there is none.
         spark: The session.
         snapshot: The version of the table.
         alias: The table's name in the condition.
-        joined: Whether the condition may speak of other tables.
+        joined: Whether the condition may refer to other tables.
     """
     if text is None or filters.reads_otherwise(spark, text):
         return None
@@ -78,7 +78,7 @@ def own_filter(
 
 
 def _text(condition: str | Column, frame: DataFrame) -> str | None:
-    """SQL text as it is; a column as SQL: on classic Spark, of the condition that tops the plan."""
+    """Return a condition as SQL; on classic Spark, a column is printed from the plan's top node."""
     if isinstance(condition, str):
         return condition
     if not capabilities.is_classic(frame.sparkSession):
