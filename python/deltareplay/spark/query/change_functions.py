@@ -1,4 +1,4 @@
-"""``table_changes`` and ``table_changes_by_path``, the functions of a query that read changes."""
+"""The table functions ``table_changes`` and ``table_changes_by_path`` of queries."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ BY_NAME, BY_PATH = NAMES = ("table_changes", "table_changes_by_path")
 
 
 def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> DataFrame | None:
-    """The changes that a call gives; None if the name is not that of a Delta table.
+    """Return the changes of a function call; None if the name is not that of a Delta table.
 
     Args:
         spark: The session.
-        function: Which of the functions.
-        arguments: The table, where changes begin and, perhaps, where they end: SQL without columns.
+        function: The name of the function.
+        arguments: The table, the start and optionally the end, as SQL without columns.
 
     Raises:
-        InvalidArgumentError: ``sql.changes``: there are too few or too many arguments, or one has
-            another type.
+        InvalidArgumentError: ``sql.changes``: there are too few or too many arguments, or an
+            argument has the wrong type.
         VersionNotFoundError: As by ``changes``.
     """
     if len(arguments) not in (2, 3):
@@ -59,7 +59,7 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
 def _bound(
     spark: SparkSession, function: str, kind: str, text: str | None, micros: int | None
 ) -> int | datetime.datetime:
-    """A version, or a time."""
+    """Convert an argument to a version or a time."""
     if text is not None and kind in ("tinyint", "smallint", "int", "bigint"):
         return int(text)
     if text is not None and kind == "string":

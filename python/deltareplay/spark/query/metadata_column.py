@@ -1,6 +1,6 @@
-"""``_metadata`` in queries: the tables have it as any other column, and ``*`` leaves it out.
+"""``_metadata`` in queries: a column of each table, which ``*`` does not include.
 
-Spark hides its column of files from whatever is above a view, which is how a query gets its tables.
+Queries read their tables through views, above which Spark hides its own ``_metadata``.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _USES_ALL = ("NATURAL", "PIVOT", "UNPIVOT")
 
 
 def is_named(tokens: Sequence[Token]) -> bool:
-    """Whether a query names the column."""
+    """Return whether a query names the column."""
     return any(token.kind in ("word", "quoted") and token.name.lower() == NAME for token in tokens)
 
 
 @dataclass
 class _Select:
-    """A level of parentheses.
+    """One level of parentheses in a query.
 
     Attributes:
         tables: The aliases of the tables that have the column.
-        stars: Where each ``*`` is, as the index of its token, and the name before it.
-        uses_all: What cannot leave the column out.
+        stars: The index of the token of each ``*``, and the name before it.
+        uses_all: A token that uses all columns, and cannot leave ``_metadata`` out.
     """
 
     tables: list[str] = field(default_factory=list)
@@ -43,12 +43,12 @@ class _Select:
 def leaving_out(
     text: str, tokens: Sequence[Token], tables: dict[int, str]
 ) -> list[tuple[int, str]]:
-    """What to insert into a query, and where, so that no ``*`` has the column.
+    """Return the insertions, by position, that exclude the column from each ``*``.
 
     Args:
         text: The query.
         tokens: Its tokens.
-        tables: The aliases of the tables that have the column, by where these begin.
+        tables: The aliases of the tables that have the column, by the position of the table.
 
     Raises:
         UnsupportedFeatureError: ``sql.metadata``: something else uses all columns of a table.

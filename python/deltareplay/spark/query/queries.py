@@ -1,4 +1,4 @@
-"""Queries over Delta tables: Spark runs them, and this package reads the tables."""
+"""Queries over Delta tables: Spark runs them, and deltareplay reads the tables."""
 
 from __future__ import annotations
 
@@ -52,17 +52,16 @@ class Reference:
 
     Attributes:
         name: Its name or path.
-        version: The version asked for.
-        timestamp: The time of the version asked for.
-        start: Where it begins in the text.
-        end: Where it ends, with the version.
-        alias: What columns may have before their names.
-        alias_at: Where an alias may be put; None if it has one.
-        where: A condition that is true for all of its rows that matter.
-        is_joined: Whether the condition may speak of other tables, too.
-        may_add: Whether the query names its columns, so that it may have more.
-        changes: The arguments of ``table_changes`` or ``table_changes_by_path``, which the name
-            then is.
+        version: The requested version.
+        timestamp: The requested time.
+        start: The position of its first character.
+        end: The position after it and its version.
+        alias: The qualifier of its columns.
+        alias_at: The position where an alias may be inserted; None if it has an alias.
+        where: A condition that all rows used by the query satisfy.
+        is_joined: Whether the condition may refer to other tables, too.
+        may_add: Whether columns may be added, because the query names its columns.
+        changes: The arguments, if the name is ``table_changes`` or ``table_changes_by_path``.
     """
 
     name: Name
@@ -79,7 +78,7 @@ class Reference:
 
 
 def run(spark: SparkSession, text: str) -> DataFrame:
-    """``spark.sql``, which also reads Delta tables by path and by name.
+    """Run a query or statement by Spark, with Delta tables by path and by name.
 
     Raises:
         UnsupportedFeatureError: ``sql.view``: a view of the catalog keeps the text of its query.
@@ -89,7 +88,7 @@ def run(spark: SparkSession, text: str) -> DataFrame:
 
 
 def read_here(spark: SparkSession, text: str) -> DataFrame:
-    """As ``run``: this package reads the tables, also if delta-spark could."""
+    """Run a query as ``run`` does, but always read Delta tables by deltareplay."""
     view = _view(text)
     query = text if view is None or view.query is None else view.query
     query, frames = _with_frames(spark, query)
@@ -112,7 +111,7 @@ def read_here(spark: SparkSession, text: str) -> DataFrame:
 
 
 def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFrame]]:
-    """A query with names in braces in the place of Delta tables, and the rows of each."""
+    """Replace the Delta tables of a query by names in braces; return it with their rows."""
     pieces: list[str] = []
     frames: dict[str, DataFrame] = {}
     snapshots: dict[tuple[Any, ...], Snapshot | None] = {}  # one for all uses of a table
@@ -152,7 +151,7 @@ def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFra
 
 
 def _replacing(reference: Reference, name: str, alias: str | None) -> list[tuple[int, int, str]]:
-    """What puts a frame into the place of a table."""
+    """Return the edits that replace a table by a frame."""
     edits = [(reference.start, reference.end, f"{{{name}}}")]
     if reference.alias_at is not None and alias is not None:
         edits.append((reference.alias_at, reference.alias_at, _plain(f" AS {names.quoted(alias)}")))
@@ -160,12 +159,12 @@ def _replacing(reference: Reference, name: str, alias: str | None) -> list[tuple
 
 
 def _may_add_metadata(snapshot: Snapshot) -> bool:
-    """Whether the table has no column of its own that is called ``_metadata``."""
+    """Return whether the table has no column of its own named ``_metadata``."""
     return all(column.name.lower() != file_metadata.NAME for column in columns_of(snapshot))
 
 
 def _snapshot(spark: SparkSession, reference: Reference) -> Snapshot | None:
-    """The version of a Delta table; None if it is something else."""
+    """Return the version of a Delta table; None if it is not a Delta table."""
     is_path = names.path_of(reference.name) is not None
     if not is_path and len(reference.name) > 1 and names.is_absolute(reference.name[-1]):
         return None  # files of another format
@@ -205,18 +204,18 @@ def _frame(
 
 
 def _plain(text: str) -> str:
-    """Text that ``spark.sql`` leaves as it is, when it looks for names in braces."""
+    """Escape braces, in which ``spark.sql`` looks for names."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
 @dataclass(frozen=True)
 class _View:
-    """``CREATE VIEW``.
+    """A statement ``CREATE VIEW``.
 
     Attributes:
-        method: The method of a frame that creates it; None for a view of the catalog.
+        method: The DataFrame method that creates it; None for a view of the catalog.
         name: Its name.
-        query: Its query; None where the statement says more of the view.
+        query: Its query; None if the statement has other clauses.
     """
 
     method: str | None
@@ -241,11 +240,11 @@ def _view(text: str) -> _View | None:
 
 
 def references(text: str) -> list[Reference]:
-    """The tables that a query reads, by the words before them.
+    """Return the tables that a query reads.
 
-    Functions are none, nor are the names that ``WITH`` defines.
+    Functions, and names that ``WITH`` defines, are left out.
 
-    >>> [one.name for one in references("SELECT * FROM a JOIN b.c USING (id), range(3)")]
+    >>> [table.name for table in references("SELECT * FROM a JOIN b.c USING (id), range(3)")]
     [('a',), ('b', 'c')]
     """
     return _references(Reader(text))
@@ -258,7 +257,7 @@ def _references(reader: Reader) -> list[Reference]:
 
 
 def tables_in(reader: Reader) -> list[Reference]:
-    """The tables in the queries of a text, which may be an expression with subqueries."""
+    """Return the tables in the queries of a text, such as an expression with subqueries."""
     defined = _defined(reader.found)
     return [
         table
@@ -268,7 +267,7 @@ def tables_in(reader: Reader) -> list[Reference]:
 
 
 def rows_of_table(spark: SparkSession, reference: Reference) -> DataFrame | None:
-    """All rows of a Delta table, or its changes; None if it is something else."""
+    """Return all rows of a Delta table, or its changes; None if it is not a Delta table."""
     if reference.changes is not None:
         return change_functions.rows(spark, reference.name[0], reference.changes)
     snapshot = _snapshot(spark, reference)
@@ -324,14 +323,14 @@ def _tables(reader: Reader) -> list[Reference]:
 
 @dataclass
 class _Level:
-    """What parentheses hold.
+    """One level of parentheses in a query.
 
     Attributes:
-        has_tables: Whether a comma comes before another table.
-        is_arguments: Whether FROM is between the arguments of a function.
-        tables: Which tables the FROM has under their own columns, by their places among all.
-        relations: How many tables, queries and functions it has.
-        is_inner: Whether a row of each that does not satisfy WHERE matters to nothing.
+        has_tables: Whether a comma is followed by another table.
+        is_arguments: Whether FROM separates arguments of a function.
+        tables: Indexes of the tables in FROM.
+        relations: The number of tables, queries and functions in FROM.
+        is_inner: Whether rows that do not satisfy WHERE do not affect the result.
     """
 
     has_tables: bool = False
@@ -341,24 +340,24 @@ class _Level:
     is_inner: bool = True
 
     def begins(self) -> None:
-        """A FROM begins."""
+        """Begin a FROM clause."""
         self.has_tables = self.is_inner = True
         self.tables, self.relations = [], 0
 
     def sees(self, token: Token, *, may_follow: bool) -> None:
-        """Counts relations, and looks for what makes rows of others."""
+        """Count relations, and detect outer joins and other operators that are not inner joins."""
         self.relations += may_follow or token.is_word("LATERAL")
         if token.is_word(*_NOT_INNER) or token.text == "|":
             self.is_inner = False
 
 
-#: What gives rows for those that are not there, or of several, or has a second WHERE.
+#: Operators whose result may depend on rows that do not satisfy WHERE.
 _NOT_INNER = (
     *("LEFT", "RIGHT", "FULL", "OUTER", "SEMI", "ANTI", "PIVOT", "UNPIVOT"),
     *("TABLESAMPLE", "INSERT"),
 )
 
-#: What ends a condition.
+#: Keywords that end a condition.
 _AFTER_WHERE = (
     *("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "WINDOW", "CLUSTER", "DISTRIBUTE", "SORT"),
     *("UNION", "EXCEPT", "MINUS", "INTERSECT", "LATERAL", "PIVOT", "SELECT", "INSERT"),
@@ -366,7 +365,7 @@ _AFTER_WHERE = (
 
 
 def _add_condition(reader: Reader, references: list[Reference], level: _Level) -> None:
-    """Gives the tables of a FROM the condition that follows."""
+    """Record the WHERE condition of a FROM clause for its tables."""
     start = reader.at
     reader.at += 1
     try:
@@ -379,20 +378,20 @@ def _add_condition(reader: Reader, references: list[Reference], level: _Level) -
         references[at] = replace(references[at], where=where, is_joined=level.relations > 1)
 
 
-#: What may stand in the place of a table.
+#: Keywords that may follow FROM instead of a table.
 _NO_TABLE = ("SELECT", "VALUES", "LATERAL", "FROM", "TABLE")
 
 
-#: What comes before TABLE where it is no query.
+#: Keywords before TABLE where it does not begin a query.
 _NAMES_TABLE = ("CREATE", "EXTERNAL", "REPLACE", "INTO", "OVERWRITE")
 
 
 def _table(reader: Reader, *, is_alone: bool) -> Reference | None:
-    """A table, up to its alias.
+    """Parse a table, up to its alias.
 
     Args:
         reader: The query.
-        is_alone: Whether no alias can follow.
+        is_alone: Whether an alias is not allowed here.
     """
     start = reader.token.start
     name = reader.name()
@@ -430,7 +429,7 @@ def _table(reader: Reader, *, is_alone: bool) -> Reference | None:
 
 
 def _renames(reader: Reader) -> bool:
-    """Whether an alias follows that gives columns other names."""
+    """Return whether an alias with column names follows."""
     at = reader.at + reader.sees("AS")
     alias = reader.found[at]
     is_alias = alias.kind in ("word", "quoted") and not alias.is_word(*_AFTER_TABLE)
@@ -438,7 +437,7 @@ def _renames(reader: Reader) -> bool:
 
 
 def _defined(parsed: Sequence[Token]) -> set[str]:
-    """The names that ``WITH`` gives to queries, in lower case."""
+    """Return the names of the queries that ``WITH`` defines, in lower case."""
     defined: set[str] = set()
     for index, token in enumerate(parsed[1:], 1):
         before = parsed[index - 1]
@@ -451,7 +450,7 @@ def _defined(parsed: Sequence[Token]) -> set[str]:
 
 
 def _is_definition(parsed: Sequence[Token], index: int) -> bool:
-    """Whether a query for a name follows, perhaps after names of columns."""
+    """Return whether the query of a name follows, perhaps after column names."""
     if parsed[index].text == "(":
         while parsed[index].kind != "end" and parsed[index].text != ")":
             index += 1

@@ -1,4 +1,4 @@
-"""Delta tables in subqueries of conditions and values, which Spark parses by themselves."""
+"""Delta tables in subqueries of conditions and values, which Spark parses by itself."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _T = TypeVar("_T")
 
 @dataclass
 class Subqueries:
-    """Temporary views in the place of tables that Spark itself cannot open.
+    """Temporary views that stand for Delta tables in subqueries.
 
     Attributes:
         spark: The session.
         defined: Queries that ``WITH`` defines before a statement, by their names.
-        views: The views, by what they stand for.
+        views: The views, by name, version and timestamp of the table.
     """
 
     spark: SparkSession
@@ -35,7 +35,10 @@ class Subqueries:
     views: dict[Any, str] = field(default_factory=dict)
 
     def opened(self, expression: _T) -> _T:
-        """An expression whose subqueries read the views; what is not text stays as it is."""
+        """Replace the Delta tables of an expression's subqueries by views.
+
+        Values other than text are returned as they are.
+        """
         if not isinstance(expression, str) or not _has_query(expression):
             return expression
         pieces, after = "", 0
@@ -53,11 +56,11 @@ class Subqueries:
         return cast("_T", pieces + expression[after:])
 
     def values(self, values: Mapping[str, _T]) -> dict[str, _T]:
-        """Columns and their values, opened."""
+        """Replace the Delta tables in the values of columns, as ``opened`` does."""
         return {column: self.opened(value) for column, value in values.items()}
 
     def _view(self, reference: queries.Reference) -> str | None:
-        """The view for a table; None if Spark opens it."""
+        """Return the view of a table; None if Spark itself can open it."""
         key = (reference.name, reference.version, reference.timestamp)
         if key not in self.views:
             frame = self._rows(reference)
@@ -76,7 +79,7 @@ class Subqueries:
         )
 
     def drop(self) -> None:
-        """Drops the views."""
+        """Drop the views."""
         for view in self.views.values():
             self.spark.catalog.dropTempView(view)
 
@@ -87,7 +90,7 @@ _before: ContextVar[Mapping[str, str]] = ContextVar("_before", default={})  # no
 
 @contextmanager
 def after(defined: Mapping[str, str]) -> Iterator[None]:
-    """Lets the subqueries of a statement see the queries that ``WITH`` defines before it."""
+    """Make the queries that ``WITH`` defines visible to the subqueries of a statement."""
     token = _before.set(defined)
     try:
         yield
@@ -97,7 +100,7 @@ def after(defined: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def of(spark: SparkSession) -> Iterator[Subqueries]:
-    """The subqueries of one statement; their views are there as long as it runs."""
+    """Provide the subqueries of one statement, and drop their views when it ends."""
     subqueries = Subqueries(spark, _before.get())
     try:
         yield subqueries

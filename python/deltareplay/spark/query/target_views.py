@@ -1,7 +1,7 @@
-"""Temporary views of whole tables, through which statements change these tables.
+"""Temporary views of whole tables, as targets of statements.
 
-Spark does not tell of a view which Delta table it shows, so that is remembered here when ``sql``
-creates the view. It counts as long as the view shows the same.
+Spark does not reveal which Delta table a view reads, so the table is recorded here when ``sql``
+creates the view. The record is valid as long as the view has the same plan.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _views: WeakKeyDictionary[Any, dict[str, tuple[str, DataFrame]]] = WeakKeyDictio
 
 
 def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> None:
-    """Remembers a new view if it shows all of one table, in its newest version.
+    """Record a new view if it reads all of one table, in the newest version.
 
     Args:
         spark: The session.
         view: The name of the view.
-        query: What it shows.
-        rows: The same, with all tables opened.
+        query: The view's query.
+        rows: The rows of the query.
     """
     known = _views.setdefault(spark, {})
     known.pop(view.lower(), None)
@@ -47,11 +47,11 @@ def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> Non
 
 
 def table_behind(spark: SparkSession, name: Name) -> Name | None:
-    """The table that a temporary view shows; None if the name is not that of a temporary view.
+    """Return the table of a temporary view; None if the name is not that of one.
 
     Raises:
-        UnsupportedFeatureError: ``sql.target``: it shows something else than all of one Delta
-            table, or ``sql`` has not created it.
+        UnsupportedFeatureError: ``sql.target``: the view does not read all of one Delta table, or
+            was not created by ``sql``.
     """
     entry = lookup.in_catalog(spark, name)
     if entry is None or entry.provider is not None:
@@ -67,7 +67,7 @@ def table_behind(spark: SparkSession, name: Name) -> Name | None:
 
 
 def show_newest(spark: SparkSession, name: Name, rows: DataFrame) -> None:
-    """Lets a view show the newest version of its table, after a statement has changed that."""
+    """Recreate a view with the newest version of its table, after a statement changed it."""
     path, _ = _views[spark][name[-1].lower()]
     rows.createOrReplaceTempView(name[-1])
     _views[spark][name[-1].lower()] = (path, rows)
