@@ -54,7 +54,7 @@ def files(
         timestamp: As in ``read``.
         columns: As in ``Snapshot.files``. Name only those that you need: others are not decoded.
         filter: As in ``Snapshot.files``: files in which no row can match are left out.
-        piece_size: About how many bytes of the log a task has.
+        piece_size: Approximate number of bytes of the log per task.
         reconcile: Where the commits after a large checkpoint are replayed: on the driver; or on the
             executors, which costs a shuffle of all live files by their key. By default the driver
             replays up to 256 MiB of commits.
@@ -65,8 +65,8 @@ def files(
 
     Raises:
         InvalidArgumentError: As in ``Snapshot.files``.
-        CorruptTableError: The driver found the log damaged. If a task finds damage, the job fails
-            with a ``PythonException`` that names the file and says what to do.
+        CorruptTableError: The log that the driver reads is damaged. If a task detects damage, the
+            job fails with a ``PythonException`` that names the file and says what to do.
 
     >>> files(spark, table, columns=["size"]).agg({"size": "sum"}).show()  # doctest: +SKIP
     +---------+
@@ -99,7 +99,7 @@ def files(
 
 
 def _here(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
-    """All rows, replayed on the driver."""
+    """Replay all rows on the driver."""
     replayed = [piece.to_arrow(plan.tail) for piece in plan.pieces]
     return from_arrow(
         spark, pa.concat_tables([*replayed, plan.files]), spark_schema(plan.tail.schema)
@@ -107,7 +107,7 @@ def _here(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
 
 
 def _united(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
-    """The rows of a checkpoint and those of the tail: no key is in both."""
+    """Return the rows of the checkpoint and of the tail, which have no key in common."""
     if plan.files.num_rows == 0:
         # without any piece, Spark still needs one partition, without rows
         return _replayed(spark, plan)
@@ -116,7 +116,7 @@ def _united(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
 
 
 def _newest(rows: DataFrame) -> DataFrame:
-    """The newest row of each key; null if that is not a file."""
+    """Return the newest row of each key, without keys whose newest row is null."""
     from pyspark.sql import functions as sf
 
     newest = rows.groupBy("key").agg(sf.max_by("file", "version").alias("file"))
@@ -124,6 +124,6 @@ def _newest(rows: DataFrame) -> DataFrame:
 
 
 def _replayed(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
-    """The rows of all pieces, a task each."""
+    """Replay the pieces of the checkpoint, one task for each."""
     sent = pickle.dumps((plan.tail, plan.pieces))
     return run.rows(spark, "read_pieces", sent, len(plan.pieces), spark_schema(plan.tail.schema))

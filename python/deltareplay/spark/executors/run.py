@@ -1,4 +1,4 @@
-"""Rows that tasks on the executors make, one task for each part of a plan."""
+"""Runs a plan on executors, one task for each part."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Reader = Literal[
 
 
 def rows(spark: SparkSession, reader: Reader, sent: bytes, tasks: int, schema: Any) -> DataFrame:
-    """The rows of all parts of a plan, a task each.
+    """Return the rows of all parts of a plan, one task for each part.
 
     Args:
         spark: The session.
-        reader: Which function reads them.
+        reader: The name of the function in ``task`` that returns the rows.
         sent: The plan, pickled for that function.
-        tasks: How many parts it has.
+        tasks: The number of parts.
         schema: Spark's schema of the rows.
     """
     numbers = spark.range(0, tasks, 1, max(1, tasks))
@@ -53,12 +53,12 @@ def rows(spark: SparkSession, reader: Reader, sent: bytes, tasks: int, schema: A
 
 
 def over(rows: DataFrame, reader: Reader, sent: bytes, schema: Any) -> DataFrame:
-    """The results of tasks over some rows.
+    """Apply a function to rows, in tasks.
 
     Args:
         rows: Rows for the function.
-        reader: Which function.
-        sent: What else it needs, pickled.
+        reader: The name of the function in ``task``.
+        sent: Its other arguments, pickled.
         schema: Spark's schema of its results.
     """
     spark = rows.sparkSession
@@ -73,13 +73,13 @@ ANSWER = "part long, answer string, error binary"
 
 
 def answers(spark: SparkSession, reader: Reader, sent: Any, tasks: int) -> list[str]:
-    """The answers of all parts of a plan, in their order, a task each.
+    """Return the answers of all parts of a plan, in order, one task for each part.
 
     Args:
         spark: The session.
-        reader: Which function answers, with the columns of ``ANSWER``.
+        reader: The name of the function in ``task``, which returns the columns of ``ANSWER``.
         sent: The plan; pickles.
-        tasks: How many parts it has.
+        tasks: The number of parts.
 
     Raises:
         DeltaReplayError: The error of the first part that has one, as its task raised it.
@@ -104,10 +104,10 @@ _NO_ARROW = "No module named 'pyarrow'"
 
 
 def check(spark: SparkSession) -> None:
-    """Runs one task that imports the package, to detect that it is missing before any work is done.
+    """Run one task that imports the package, to fail before any work if it is missing.
 
     Raises:
-        UnsupportedFeatureError: The executors do not have it.
+        UnsupportedFeatureError: The executors do not have the package.
     """
     classic = capabilities.is_classic(spark)
     which = str(spark.sparkContext.applicationId if classic else spark.session_id)
@@ -133,7 +133,7 @@ def check(spark: SparkSession) -> None:
 def task(
     reader: Reader, held: Any, sent: bytes | None
 ) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
-    """The function of a task; pickled by value, so it can report what the executor lacks."""
+    """Return the function of a task, pickled by value, so it can report a missing package."""
     lacking = _LACKING  # the executor cannot look it up in this module
 
     def read(numbers: _Batches) -> Iterator[pa.RecordBatch]:

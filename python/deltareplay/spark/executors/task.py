@@ -1,4 +1,4 @@
-"""What runs on an executor, in a Python worker."""
+"""Functions that run on an executor, in a Python worker."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _last: tuple[bytes, ReplayTail, list[ReplayPiece]] | None = None
 
 
 def read_pieces(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
-    """The rows of some pieces of a plan.
+    """Yield the rows of pieces of a plan.
 
     Args:
         payload: The pickle of the plan's tail and of its pieces.
-        numbers: Which pieces, as integers in the first column.
+        numbers: The numbers of the pieces, as integers in the first column.
     """
     global _last
     if _last is None or _last[0] != payload:
@@ -62,11 +62,11 @@ def read_pieces(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
 
 
 def read_changes(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
-    """The rows of some splits of changes.
+    """Yield the rows of splits of changes.
 
     Args:
         payload: The pickle of ``SentChanges`` and of Spark's schema.
-        numbers: Which splits, as integers in the first column.
+        numbers: The numbers of the splits, as integers in the first column.
     """
     sent, schema = pickle.loads(payload)
     for number in _numbers(numbers):
@@ -74,17 +74,17 @@ def read_changes(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
 
 
 def nothing(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:  # noqa: ARG001
-    """No rows: that this can be imported is all that is asked."""
+    """Yield no rows; running it shows that the package can be imported."""
     yield from ()
 
 
 def row_events(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
-    """Which row each one of some files is: the first step of a ``ChangeShuffle``.
+    """Yield the row events of parts: the first step of a ``ChangeShuffle``.
 
     Args:
         payload: The pickle of the table, of the steps as JSON, of the parts, and of Spark's schema
-            of the rows that are shown in the end.
-        numbers: Which parts, as integers in the first column.
+            of the result.
+        numbers: The numbers of the parts, as integers in the first column.
     """
     table, shuffle, parts, _ = _shuffle(payload)
     for number in _numbers(numbers):
@@ -92,12 +92,12 @@ def row_events(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
 
 
 def row_outcomes(payload: bytes, row_events: _Batches) -> Iterator[pa.RecordBatch]:
-    """The outcome of each row: the second step.
+    """Yield the outcome of each row: the second step.
 
     Args:
         payload: As in ``row_events``.
-        row_events: What ``row_events`` gives, sorted by ``who`` and ``who_low``. All events of a
-            row are here.
+        row_events: The output of ``row_events``, sorted by ``who`` and ``who_low``, with all events
+            of each row.
     """
     _, shuffle, _, _ = _shuffle(payload)
     if coming := _stream(row_events):
@@ -105,11 +105,12 @@ def row_outcomes(payload: bytes, row_events: _Batches) -> Iterator[pa.RecordBatc
 
 
 def outcome_rows(payload: bytes, outcomes: _Batches) -> Iterator[pa.RecordBatch]:
-    """The rows that are shown: the third step.
+    """Yield the changed rows: the third step.
 
     Args:
         payload: As in ``row_events``.
-        outcomes: What ``row_outcomes`` gives, sorted by ``piece``: all outcomes of a file are here.
+        outcomes: The output of ``row_outcomes``, sorted by ``piece``, with all outcomes of each
+            file.
     """
     table, shuffle, _, schema = _shuffle(payload)
     if coming := _stream(outcomes):
@@ -122,7 +123,7 @@ def _shuffle(payload: bytes) -> tuple[Table, _native.ChangeShuffle, list[tuple[i
 
 
 def _stream(batches: _Batches) -> pa.RecordBatchReader | None:
-    """The batches as a stream that Rust reads; None if there is none."""
+    """Return the batches as a stream for the core; None if there are no batches."""
     coming = iter(batches)
     first = next(coming, None)
     if first is None:
@@ -131,17 +132,17 @@ def _stream(batches: _Batches) -> pa.RecordBatchReader | None:
 
 
 def _numbers(batches: _Batches) -> Iterator[int]:
-    """The integers in the first column."""
+    """Yield the integers in the first column."""
     columns = (batch.column(0) for batch in batches)
     return (int(number.as_py()) for column in columns for number in column)
 
 
 def footer_schemas(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
-    """The schema that the footers of some files add up to.
+    """Yield the merged schema of the footers of files.
 
     Args:
         payload: The pickle of the table and of the parts, each a list of files.
-        numbers: Which parts, as integers in the first column.
+        numbers: The numbers of the parts, as integers in the first column.
     """
     table, parts = pickle.loads(payload)
     yield from _answers(
@@ -150,12 +151,12 @@ def footer_schemas(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch
 
 
 def footer_adds(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
-    """The ``add`` actions of some files, with statistics from their footers.
+    """Yield the ``add`` actions of files, with statistics from their footers.
 
     Args:
-        payload: The pickle of the table, of the parts, of what ``_native.Conversion`` takes, and of
-            the definition that it gave.
-        numbers: Which parts, as integers in the first column.
+        payload: The pickle of the table, of the parts, of the arguments of ``_native.Conversion``,
+            and of the definition that it returned.
+        numbers: The numbers of the parts, as integers in the first column.
     """
     table, parts, facts, definition = pickle.loads(payload)
     conversion = _native.Conversion(*facts)
@@ -165,11 +166,11 @@ def footer_adds(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
 
 
 def copied_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
-    """Copies files of one table into another.
+    """Copy files of one table into another.
 
     Args:
         payload: The pickle of both tables and of the parts, each a list of files.
-        numbers: Which parts, as integers in the first column.
+        numbers: The numbers of the parts, as integers in the first column.
     """
     source, target, parts = pickle.loads(payload)
     yield from _answers(
@@ -179,12 +180,12 @@ def copied_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
 
 
 def old_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
-    """Files of some directories that are older than a cutoff.
+    """Yield the files of directories that are older than a cutoff.
 
     Args:
         payload: The pickle of the table, of the names that a vacuum sees, of the cutoff, and of the
             directories.
-        numbers: Which directories, as integers in the first column.
+        numbers: The numbers of the directories, as integers in the first column.
 
     Returns:
         A row for each file: ``path``, relative to the table and not encoded, and ``size``.
@@ -201,7 +202,7 @@ def old_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
 
 
 def named_files(payload: bytes, files: _Batches) -> Iterator[pa.RecordBatch]:
-    """The paths of files that the log names: data files and deletion vectors.
+    """Yield the paths of files that the log names: data files and deletion vectors.
 
     Args:
         payload: The pickle of the table.
@@ -214,11 +215,11 @@ def named_files(payload: bytes, files: _Batches) -> Iterator[pa.RecordBatch]:
 
 
 def deleted_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
-    """Deletes files.
+    """Delete files.
 
     Args:
         payload: The pickle of the table and of the parts, each a list of paths.
-        numbers: Which parts, as integers in the first column.
+        numbers: The numbers of the parts, as integers in the first column.
     """
     table, parts = pickle.loads(payload)
 
@@ -230,7 +231,7 @@ def deleted_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]
 
 
 def verified_files(payload: bytes, files: _Batches) -> Iterator[pa.RecordBatch]:
-    """What is wrong with live files and their deletion vectors.
+    """Yield the findings on live files and their deletion vectors.
 
     Args:
         payload: The pickle of the table and of the version.
@@ -243,11 +244,11 @@ def verified_files(payload: bytes, files: _Batches) -> Iterator[pa.RecordBatch]:
 
 
 def verified_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
-    """What is wrong with the rows of some splits.
+    """Yield the findings on the rows of splits.
 
     Args:
         payload: The pickle of the table, of the version, and of the splits.
-        numbers: Which splits, as integers in the first column.
+        numbers: The numbers of the splits, as integers in the first column.
     """
     table, version, splits = pickle.loads(payload)
     yield from _answers(
@@ -257,7 +258,7 @@ def verified_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]
 
 
 def _answers(numbers: _Batches, answer: Callable[[int], str]) -> Iterator[pa.RecordBatch]:
-    """A row for each part; an error that has a code is an answer, too: the driver raises it."""
+    """Yield a row for each part; an error with a code is sent too, and raised by the driver."""
     for number in _numbers(numbers):
         row: dict[str, Any] = {"part": number, "answer": None, "error": None}
         try:
@@ -268,11 +269,11 @@ def _answers(numbers: _Batches, answer: Callable[[int], str]) -> Iterator[pa.Rec
 
 
 def write_sidecars(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
-    """Writes some pieces of a plan as sidecars of a checkpoint.
+    """Write pieces of a plan as sidecars of a checkpoint.
 
     Args:
         payload: The pickle of the plan's tail, of its pieces, and of the codec.
-        numbers: Which pieces, as integers in the first column.
+        numbers: The numbers of the pieces, as integers in the first column.
 
     Returns:
         A row for each sidecar: ``path``, ``size``, ``modificationTime``, ``numFiles`` and
@@ -287,11 +288,11 @@ def write_sidecars(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch
 
 
 def pack_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
-    """Packs some bins of a plan into a file each.
+    """Compact each bin of a plan into one file.
 
     Args:
         payload: The pickle of the table, of what its data files depend on, and of the bins.
-        numbers: Which bins, as integers in the first column.
+        numbers: The numbers of the bins, as integers in the first column.
 
     Returns:
         Answers: the ``add`` bodies of a bin as a JSON array.
@@ -303,12 +304,12 @@ def pack_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
 
 
 def spill_piece(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
-    """Writes some pieces of bins into temporary files, each in the order of its bin.
+    """Write pieces of bins into temporary files, each sorted in the order of its bin.
 
     Args:
         payload: The pickle of the table, of the directory of the files, of the orders, and of the
             pieces with the number of their order.
-        numbers: Which pieces, as integers in the first column.
+        numbers: The numbers of the pieces, as integers in the first column.
 
     Returns:
         Answers: what ``write_ordered`` takes.
@@ -324,12 +325,12 @@ def spill_piece(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
 
 
 def write_ordered(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
-    """Writes some files out of the temporary files of their bins.
+    """Write data files from the temporary files of their bins.
 
     Args:
         payload: The pickle of the table, of what its data files depend on, of the orders, of the
             temporary files of each order, and of the files: number of their order, and number.
-        numbers: Which files, as integers in the first column.
+        numbers: The numbers of the files, as integers in the first column.
 
     Returns:
         Answers: the ``add`` bodies of a file as a JSON array.
@@ -344,7 +345,7 @@ def write_ordered(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]
 
 
 def _cores() -> int:
-    """How many cores Spark has given to this task."""
+    """Return the number of cores of this task."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
