@@ -1,4 +1,4 @@
-"""``changes``: what happened to the rows of a table, as a DataFrame."""
+"""``changes``: the changed rows of a table as a DataFrame."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ def changes(
     native: bool = True,
     root: str | None = None,
 ) -> DataFrame:
-    """Find what happened to rows from ``start`` to ``end``, both included; needs no feed.
+    """Return the rows changed from ``start`` to ``end``, both included; needs no feed.
 
     The driver reads the commits when this is called. For full changes, Spark's own Parquet reader
     reads change data files, and those files without a deletion vector whose rows all changed. The
     rest is divided into splits, which executors read in Python workers, one task for each split. If
-    rows of a commit that is larger than a split must be compared, each task reads the numbers of
+    rows of a commit that is larger than a split must be compared, each task reads the hashes of
     all of them and keeps a share; a commit has at most 64 shares. The same is done, for the whole
     range, with net kinds of small ranges, and if row tracking allows comparing only the ends of the
-    range. For other net kinds, Spark shuffles the numbers: each row is numbered once, and
-    everything that happened to it comes together in one task.
+    range. For other net kinds, Spark shuffles the hashes: each row is hashed once, and all of its
+    changes meet in one task.
 
     Args:
         spark: As in ``read``.
@@ -86,7 +86,7 @@ def changes(
         most_rows: As in ``Table.changes``, for each task.
         require_feed: As in ``Table.changes``.
         allow_out_of_range: As in ``Table.changes``.
-        split_size: About how many bytes of files a task has, of those that Spark does not read.
+        split_size: Approximate bytes per task of the files that Spark does not read.
         shuffle: Whether numbers of rows are shuffled for net kinds. By default they are if rows
             must be followed through all commits and the files make more than eight splits.
         native: False lets Rust read all files in Python workers, with the table's storage options,
@@ -156,14 +156,14 @@ def changes(
 
 
 def _is_better_shuffled(steps: ChangeShuffle, split_size: int) -> bool:
-    """Whether shares of the rows, each of which reads the numbers of all, would take more."""
+    """Return whether comparing rows in shares would take too many of them."""
     return steps.follows_commits and len(steps.parts(split_size)) > _MOST_SHARES
 
 
 def _apart(
     table: Table, row_changes: Changes, split_size: int
 ) -> tuple[list[ChangeSplit], list[native_files.WholeFile]]:
-    """The splits of what only Rust reads, and the files that Spark reads."""
+    """Return the splits that only the core can read, and the files that Spark reads."""
     splits, whole = [], []
     for split in row_changes.splits(_ALL):
         files, rest = split._native.without_whole_files()
@@ -176,7 +176,7 @@ def _apart(
 def _shown(
     spark: SparkSession, at_end: Snapshot, row_changes: Changes, columns: Sequence[str] | None
 ) -> list[Column]:
-    """The table's columns; void ones are shown to those who name them, as ``read`` does."""
+    """Return the columns of the result; void ones only if they are named, as in ``read``."""
     every = {column.name: column for column in columns_of(at_end)}
     if columns is None:
         selected = [column for column in every.values() if not column.is_void]

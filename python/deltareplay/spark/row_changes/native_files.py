@@ -1,4 +1,4 @@
-"""Files all of whose rows were changed, read by Spark itself."""
+"""Files whose rows were all changed, read by Spark itself."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def frame(
     columns: Sequence[Column],
     root: str | None,
 ) -> list[DataFrame]:
-    """The rows of the files: of change data files, and of the others.
+    """Return the rows of change data files, and those of the other files, as DataFrames.
 
     Args:
         spark: The session; not on Spark Connect.
         table: The table.
         files: The files.
-        columns: Which columns, in this order.
+        columns: The columns, in this order.
         root: As in ``read``.
     """
     labelled = [file for file in files if file[3] is None]

@@ -1,4 +1,4 @@
-"""Net changes by a shuffle: for ranges in which more rows changed than one task should number."""
+"""Net changes by a shuffle, for ranges with more changed rows than one task should compare."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _OUTCOMES = [
 def frame(
     spark: SparkSession, table: Table, shuffle: ChangeShuffle, schema: Any, split_size: int
 ) -> DataFrame:
-    """The rows of net changes.
+    """Return the rows of net changes.
 
     Args:
         spark: The session.
         table: The table.
-        shuffle: What ``Changes.shuffle`` plans.
+        shuffle: The plan that ``Changes.shuffle`` returns.
         schema: Spark's schema of the rows.
-        split_size: About how many bytes of files make a task that finds changed rows.
+        split_size: Approximate bytes of files per task that identifies changed rows.
     """
     parts = shuffle.parts(split_size)
     sent = pickle.dumps((table, shuffle.to_json(), parts, schema))

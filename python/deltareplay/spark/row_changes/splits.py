@@ -1,4 +1,4 @@
-"""Splits of changes on their way to the executors."""
+"""Serialization of splits of changes for the executors."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from deltareplay._table.table import Table
 
 @dataclass(frozen=True)
 class SentChanges:
-    """All splits of some changes; what they have in common is held once.
+    """All splits of changes, with their common text stored once.
 
-    Splits of net changes name all the files of the range, and differ in a number only.
+    Splits of net changes name all the files of the range, and differ only in a number.
 
     Attributes:
         table: The table.
-        before: How the text of each of them begins.
-        between: What is each one's own.
-        after: How it ends.
+        before: The beginning that all texts have in common.
+        between: The part of each text in between.
+        after: The end that all texts have in common.
     """
 
     table: Table
@@ -31,7 +31,7 @@ class SentChanges:
 
     @classmethod
     def of(cls, table: Table, splits: Sequence[ChangeSplit]) -> SentChanges:
-        """Packs splits of one table."""
+        """Pack splits of one table."""
         texts = [split._native.to_json() for split in splits]
         before = _common_beginning(texts)
         rest = [text[len(before) :] for text in texts]
@@ -40,13 +40,13 @@ class SentChanges:
         return cls(table, before, between, after)
 
     def split(self, number: int) -> ChangeSplit:
-        """One of the splits."""
+        """Return a split by its number."""
         text = f"{self.before}{self.between[number]}{self.after}"
         return ChangeSplit._made(self.table, _native.ChangeSplit(text))
 
 
 def _common_beginning(texts: Sequence[str]) -> str:
-    """The longest text with which all of them begin.
+    """Return the longest common prefix.
 
     >>> _common_beginning(["net 1 of 2", "net 2 of 2"])
     'net '
