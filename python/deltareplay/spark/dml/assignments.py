@@ -1,4 +1,4 @@
-"""Assignments of UPDATE and MERGE: columns, and fields of structs, and their values."""
+"""Assignments of UPDATE and MERGE to columns and struct fields."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.dml.statement import as_column, shown
+from deltareplay.spark.dml.statement import as_column, condition_text
 from deltareplay.spark.scan import connect_sql
 from deltareplay.spark.schema.alignment import is_struct
 from deltareplay.spark.schema.fields import Json, field, fields_of
@@ -25,10 +25,10 @@ _DEFAULT = re.compile(r"[\s(]*(`?)DEFAULT\1[\s)]*", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Assignments:
-    """What a clause sets.
+    """The assignments of a clause.
 
     Attributes:
-        values: By the table's own names.
+        values: The values, by the path of the column or field in the table's spelling.
     """
 
     values: dict[tuple[str, ...], Column]
@@ -41,17 +41,17 @@ class Assignments:
         fields: Sequence[Json],
         seen: Collection[str],
     ) -> Assignments:
-        """Finds the columns.
+        """Resolve the columns of assignments, and the keyword ``DEFAULT``.
 
         Args:
             spark: The session.
             set: Columns and their values. ``DEFAULT`` alone is the default of the column.
             fields: The columns of the table.
-            seen: The columns that values see. One of the name ``default`` hides the keyword.
+            seen: The columns that values may refer to. A column ``default`` hides the keyword.
 
         Raises:
             InvalidArgumentError: ``statement.column``: the table has no such column, it is set
-                twice, or it has no default. ``write.identity``: the table itself gives its values.
+                twice, or it has no default. ``write.identity``: only the table itself may set it.
         """
         values: dict[tuple[str, ...], Column] = {}
         hidden = any(name.lower() == "default" for name in seen)
@@ -72,7 +72,7 @@ class Assignments:
         return cls(values)
 
     def sets(self, name: str) -> bool:
-        """Whether a column, or a field in it, is set."""
+        """Return whether a column, or a field in it, is set."""
         return any(path[0] == name for path in self.values)
 
     def typed(
@@ -83,13 +83,13 @@ class Assignments:
         partial: bool = False,
         evolve: str | None = None,
     ) -> Assignments:
-        """The same with values of the columns' types.
+        """Return the assignments with their values converted to the columns' types.
 
         Args:
-            rows: What the values are computed of.
+            rows: The rows from which the values are computed.
             fields: The columns.
-            partial: Whether fields of structs may be missing.
-            evolve: How the statement lets the schema evolve; None if it has no such way.
+            partial: Whether struct values may lack fields.
+            evolve: The option or clause that lets the statement evolve the schema, if any.
         """
         paths = list(self.values)
         values = rows.select(*[self.values[path].alias(f"_{at}") for at, path in enumerate(paths)])
@@ -109,7 +109,7 @@ class Assignments:
         )
 
     def value(self, field: Json, old: Column) -> Column:
-        """The value of a column: what is set, and the old value of the rest."""
+        """Return the new value of a column: its assigned parts, and the old value of the rest."""
         return self._value((field["name"],), field["type"], old)
 
     def _value(self, path: tuple[str, ...], type_: Any, old: Column) -> Column:
@@ -130,7 +130,7 @@ class Assignments:
 
 
 def parts(name: str) -> list[str]:
-    """The parts of a name with dots; backticks quote a part.
+    """Split a dotted name into its parts; backticks quote a part.
 
     >>> parts("a.`b.c`.d"), parts("`a``b`")
     (['a', 'b.c', 'd'], ['a`b'])
@@ -152,7 +152,7 @@ def parts(name: str) -> list[str]:
 
 
 def is_default(value: Any) -> bool:
-    """Whether a value is the keyword ``DEFAULT``, as SQL text or as a column.
+    """Return whether a value is the keyword ``DEFAULT``, as SQL text or as a column.
 
     >>> is_default("(default)"), is_default("`DEFAULT`"), is_default("DEFAULT()")
     (True, True, False)
@@ -160,16 +160,16 @@ def is_default(value: Any) -> bool:
     if not isinstance(value, str):
         if connect_sql.is_literal(value):
             return False
-        value = shown(value)
+        value = condition_text(value)
     return _DEFAULT.fullmatch(value) is not None and value.count("(") == value.count(")")
 
 
 def default_of(spark: SparkSession, field: Json) -> Column:
-    """What the keyword ``DEFAULT`` is for a column.
+    """Return the value of the keyword ``DEFAULT`` for a column.
 
     Raises:
-        InvalidArgumentError: ``statement.column``: it must have a value, and has no default.
-            ``write.identity``: the table itself gives its values.
+        InvalidArgumentError: ``statement.column``: the column is NOT NULL and has no default.
+            ``write.identity``: it is an identity column.
     """
     if identity_columns.is_identity(field):
         raise InvalidArgumentError(

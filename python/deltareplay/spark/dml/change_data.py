@@ -1,6 +1,6 @@
-"""The rows that statements write into the change data feed, beside those of the table.
+"""Rows of the change data feed that statements write beside the rows of the table.
 
-One job writes both, so that values that Spark computes anew each time are the same in both.
+One job writes both, so that values that are not deterministic are the same in both.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 
 def before(fields: Sequence[Json], alias: str) -> Column:
-    """The columns of a row before its change, as ``names.BEFORE``.
+    """Return the columns of a row before its change, as the struct ``names.BEFORE``.
 
     Args:
         fields: The columns of the table.
@@ -33,12 +33,12 @@ def before(fields: Sequence[Json], alias: str) -> Column:
 
 
 def of(alias: str, name: str) -> str:
-    """A column of an aliased frame, for ``sf.col``."""
+    """Qualify a column by the alias of its frame, for ``sf.col``."""
     return f"{names.quoted(alias)}.{names.quoted(name)}"
 
 
 def with_images(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
-    """Changed rows with their images, as ``Rewrite.stage`` takes them.
+    """Return changed rows together with their images, as ``Rewrite.stage`` takes them.
 
     Args:
         rows: The table's columns after the change, those before it as ``names.BEFORE``, the kind
@@ -73,12 +73,12 @@ def with_images(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
 
 
 def inserted(rows: DataFrame, fields: Sequence[Json], *, tracked: bool) -> DataFrame:
-    """New rows as ``with_images`` takes them.
+    """Return new rows in the form that ``with_images`` takes.
 
     Args:
         rows: The table's columns.
         fields: The columns of the table.
-        tracked: Whether the table tracks rows.
+        tracked: Whether the table has row tracking.
     """
     from pyspark.sql import functions as sf
 

@@ -1,4 +1,4 @@
-"""``delete``: rows leave a table; Spark finds them."""
+"""``delete``: deletes rows of a table that Spark finds."""
 
 from __future__ import annotations
 
@@ -111,5 +111,9 @@ def _run(
 
 
 def metrics(rewrite: Rewrite, deleted: int | None) -> dict[str, int]:
-    """The metrics of DELETE, by delta-spark's names; the deleted rows only if they are known."""
-    return rewrite.shown() if deleted is None else rewrite.shown(numDeletedRows=deleted)
+    """Return the metrics of DELETE, by delta-spark's names; deleted rows only if they are known."""
+    return (
+        rewrite.commit_metrics()
+        if deleted is None
+        else rewrite.commit_metrics(numDeletedRows=deleted)
+    )

@@ -1,4 +1,4 @@
-"""Conditions and assignments of statements: SQL text or columns, which Spark evaluates."""
+"""Conditions and assignments of statements, as SQL text or columns for Spark to evaluate."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def condition(value: Any, argument: str = "condition") -> Expression | None:
-    """A condition; None stays None.
+    """Check the type of a condition, and return it; it may be None.
 
     Raises:
-        TypeError: It is neither SQL text nor a column.
+        TypeError: The condition is neither SQL text nor a column.
     """
     if value is None or _is_expression(value):
         return value
@@ -29,10 +29,10 @@ def condition(value: Any, argument: str = "condition") -> Expression | None:
 
 
 def assignments(value: Any, argument: str) -> dict[str, Expression]:
-    """Columns and their values.
+    """Check the types of assignments, and return them.
 
     Raises:
-        InvalidArgumentError: There are none; also a ``ValueError``.
+        InvalidArgumentError: The assignments are None; also a ``ValueError``.
         TypeError: They are not a dict of strings to SQL text or columns.
     """
     if value is None:
@@ -54,7 +54,7 @@ def assignments(value: Any, argument: str) -> dict[str, Expression]:
 
 
 def of_table(values: Mapping[str, Expression], alias: str) -> dict[str, Expression]:
-    """Assignments whose columns have lost the alias of the table: it says nothing there.
+    """Remove the alias of the table from the columns of assignments, where it is redundant.
 
     >>> of_table({"t.a": "1", "`T`.`b c`": "2", "s.c": "3"}, "t")
     {'a': '1', '`b c`': '2', 's.c': '3'}

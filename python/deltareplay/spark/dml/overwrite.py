@@ -1,4 +1,4 @@
-"""Which files an overwriting write replaces."""
+"""The files that an overwrite replaces."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 
 def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.Table | None:
-    """The live files, or those of the partitions that satisfy a condition.
+    """Return the live files, or those of the partitions that satisfy a condition.
 
-    None if the condition does not use partition columns only.
+    The result is None if the condition does not use only partition columns.
     """
     if condition is None:
         return snapshot.files(columns(condition))
@@ -67,7 +67,7 @@ def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.
 def _partition_values(
     snapshot: Snapshot, files: pa.Table, zone: str, *, logical: bool = False
 ) -> pa.Table:
-    """The typed partition values of files, by the columns' names in the log, or in the schema."""
+    """Return the typed partition values of files, by the column names in log or schema."""
     partitions = [column for column in columns_of(snapshot) if column.is_partition]
     values = [constant.values for constant in partition_values.constants(files, partitions, zone)]
     return pa.table(
@@ -76,12 +76,12 @@ def _partition_values(
 
 
 def columns(condition: str | None) -> list[str]:
-    """What to ask of files that a write may replace; with a condition, the rows are counted."""
+    """Return the columns to list of files that a write may replace; row counts with a condition."""
     return REMOVED if condition is None else [*REMOVED, _ROWS]
 
 
 def truncate(statement: Statement) -> None:
-    """Removes all files in one commit; an empty table stays as it is.
+    """Remove all files in one commit; an empty table stays as it is.
 
     Raises:
         InvalidArgumentError: ``transaction.append_only``.
@@ -97,9 +97,9 @@ def truncate(statement: Statement) -> None:
 
 
 def _may_use_data(condition: str, snapshot: Snapshot) -> bool:
-    """Whether a condition has a word that is the name of a data column.
+    """Return whether a condition contains the name of a data column as a word.
 
-    Asking Spark instead would log an error.
+    Spark would log an error for an unknown column.
     """
     words = {word.strip("`").lower() for word in re.findall(r"`[^`]+`|\w+", condition)}
     partitions = {name.lower() for name in snapshot.partition_columns}
@@ -109,12 +109,14 @@ def _may_use_data(condition: str, snapshot: Snapshot) -> bool:
 def same_partitions(
     snapshot: Snapshot, written: Sequence[Mapping[str, str | None]], zone: str
 ) -> pa.Table:
-    """The live files in the partitions of the written files, however the log spells their values.
+    """Return the live files in the partitions of written files.
+
+    Partition values are compared by type, not by their spelling in the log.
 
     Args:
-        snapshot: The version that has the live files.
+        snapshot: The version of the live files.
         written: The partition values of each written file.
-        zone: The time zone of timestamps in the log that have none.
+        zone: The time zone of timestamps in the log without a zone.
     """
     live = snapshot.files([*REMOVED, _PARSED])
     if snapshot.partition_columns:
@@ -125,7 +127,7 @@ def same_partitions(
 
 
 def metrics(removed: pa.Table | None) -> dict[str, int]:
-    """The metrics of the replaced files; their rows, if they were counted and are all known."""
+    """Return the metrics of the replaced files; row counts only if all of them are known."""
     if removed is None:
         return {}
     counted = {
@@ -141,7 +143,7 @@ def metrics(removed: pa.Table | None) -> dict[str, int]:
 
 
 def remove(transaction: Transaction, files: pa.Table, filter: Filter | None) -> None:
-    """Removes the files; the transaction has read what the filter says, or the whole table."""
+    """Remove files; the transaction records the filter as read, or else the whole table."""
     try:
         transaction.read(filter)
     except InvalidArgumentError:

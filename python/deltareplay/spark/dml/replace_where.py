@@ -1,4 +1,4 @@
-"""An overwriting write that replaces rows, not whole partitions."""
+"""Overwrites that replace rows instead of whole partitions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from deltareplay.spark.dml import change_data
 from deltareplay.spark.dml.merge.source import MergeSource
 from deltareplay.spark.dml.rewrite import Rewrite, with_change
 from deltareplay.spark.dml.row_sets import Marked
-from deltareplay.spark.dml.statement import Statement, analyzed, as_column, note_read, shown
+from deltareplay.spark.dml.statement import (
+    Statement,
+    analyzed,
+    as_column,
+    condition_text,
+    note_read,
+)
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.skipping import target_filter
@@ -31,14 +37,14 @@ _ALIAS = "target"
 
 @dataclass(frozen=True)
 class Matching:
-    """Which rows a write replaces: those that match a new row.
+    """The condition by which new rows replace rows of the table.
 
     Attributes:
         using: Columns that are equal in both rows; null equals nothing. Empty with ``on``.
-        on: A condition of both rows; None with ``using``.
+        on: A condition on both rows; None with ``using``.
         alias: The name of the table in the condition.
-        source: The new rows, as the condition sees them.
-        shape: Gives these rows the columns of the table.
+        source: The new rows, with the columns that the condition may refer to.
+        shape: Converts these rows to the columns of the table.
     """
 
     using: tuple[str, ...]
@@ -49,20 +55,20 @@ class Matching:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """Return the parameters of the commit, as delta-spark names them."""
+        """The parameters of the commit, by delta-spark's names."""
         if self.on is None:
             return {"replaceUsingCols": f"({', '.join(self.using)})"}
-        return {"replaceOnCond": shown(self.on)}
+        return {"replaceOnCond": condition_text(self.on)}
 
 
 def replace(
     statement: Statement, df: DataFrame, condition: str, transaction: Transaction
 ) -> tuple[int | None, dict[str, int]]:
-    """Rows that satisfy the condition go, as by ``delete``, and the new ones come, in one commit.
+    """Delete the rows that satisfy a condition, as ``delete`` does, and add rows, in one commit.
 
     Args:
         statement: The table.
-        df: The new rows, all of which have to satisfy the condition.
+        df: The new rows, all of which must satisfy the condition.
         condition: The condition.
         transaction: The transaction of the write.
 
@@ -84,7 +90,7 @@ def replace_matching(
 
     Args:
         statement: The table.
-        matching: The new rows, and which rows they replace.
+        matching: The new rows, and the condition of the rows that they replace.
         transaction: The transaction of the write.
 
     Returns:
@@ -150,14 +156,14 @@ def _committed(
     columns: Collection[str],
     transaction: Transaction,
 ) -> tuple[int | None, dict[str, int]]:
-    """Commit that marked rows go and others come.
+    """Replace the marked rows by others, in one commit.
 
     Args:
         statement: The table.
         candidates: The files that have the marked rows.
-        marked: The rows that go.
-        rows: The rows that come, with the columns of the table.
-        columns: The columns that have values of the user.
+        marked: The rows to delete.
+        rows: The rows to add, with the columns of the table.
+        columns: The columns whose values come from the user.
         transaction: The transaction.
 
     Returns:
@@ -175,7 +181,7 @@ def _committed(
     rewrite = Rewrite(candidates, target, transaction, columns=columns)
     try:
         rewrite.stage(marked, rows)
-        metrics = rewrite.shown(numDeletedRows=len(marked)) | _output(rewrite.metrics)
+        metrics = rewrite.commit_metrics(numDeletedRows=len(marked)) | _output(rewrite.metrics)
         transaction.set_metrics(metrics)
     except BaseException:
         rewrite.discard()
@@ -184,9 +190,9 @@ def _committed(
 
 
 def _output(counts: Mapping[str, int]) -> dict[str, int]:
-    """The metrics of what is there afterwards.
+    """Return the metrics of the output of the write.
 
-    As in delta-spark, a file that gets a vector is one of them, and its other rows are copied.
+    As in delta-spark, a file that gets a vector counts as output, and its other rows as copied.
     """
     return {
         "numFiles": counts["added"] + counts["vectors_added"] + counts["vectors_updated"],

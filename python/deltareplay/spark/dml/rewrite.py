@@ -1,4 +1,4 @@
-"""``Rewrite``: what a statement does to the files of a table, staged in one transaction."""
+"""Changes of a statement to the files of a table, staged in one transaction."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class Rewrite:
-    """Rows leave their files, and others are written; then one commit.
+    """The files that a statement removes, marks and adds, in one commit.
 
-    If the table has deletion vectors, the rows that leave a file are marked. Otherwise the rows
-    that stay are copied, with their row ids. A file without any remaining row is removed.
+    If the table has deletion vectors, deleted rows are marked. Otherwise the other rows of their
+    files are copied, with their row ids. A file without any remaining row is removed.
 
     Attributes:
         metrics: Counts of files, rows and bytes, under neutral names.
@@ -44,7 +44,7 @@ class Rewrite:
         transaction: Transaction,
         columns: Collection[str] | None = None,
     ) -> None:
-        """Nothing is done yet.
+        """Prepare the rewrite; nothing is written yet.
 
         Args:
             candidates: The files.
@@ -77,27 +77,27 @@ class Rewrite:
         )
 
     def remove_whole(self, numbers: Collection[int]) -> None:
-        """Files to remove with all of their rows."""
+        """Mark files for removal with all of their rows."""
         self._removed |= set(numbers)
 
     def stage(
         self, marked: Marked, rows: DataFrame | None = None, *, with_kept: bool = False
     ) -> None:
-        """Lets rows leave their files, and writes others.
+        """Stage the deletion of rows and the addition of others.
 
         Args:
-            marked: The rows that leave.
-            rows: New rows with the columns of the table, checked, and those of the change data
-                feed, which ``names.CHANGE`` tells apart; with ``names.OLD_ROW_ID`` and
+            marked: The rows to delete.
+            rows: New rows with the columns of the table, checked, and rows of the change data feed,
+                with the change type as ``names.CHANGE``; with ``names.OLD_ROW_ID`` and
                 ``names.OLD_VERSION`` if the table tracks rows. None if there are none.
-            with_kept: Whether they are there with the rows that stay, of all files; only for tables
+            with_kept: Whether ``rows`` include the remaining rows of all files; only for tables
                 without deletion vectors.
         """
         live_rows = self._candidates.live_rows(marked.counts)
         live = self._candidates.counted_rows(live_rows)
         some_stay = {number for number, count in marked.counts.items() if count < live[number]}
         self._removed |= set(live_rows) - some_stay
-        # the protocol asks for the number of rows beside a vector
+        # the protocol requires the number of rows beside a vector
         uses_vectors = self._target.uses_vectors
         vectors = {number for number in some_stay if uses_vectors and live_rows[number] is not None}
         copied = some_stay - vectors
@@ -150,8 +150,8 @@ class Rewrite:
         self.metrics["added_bytes"] = counted["numOutputBytes"]
         self.metrics["output_rows"] = counted["numOutputRows"]
 
-    def shown(self, **others: int) -> dict[str, int]:
-        """The metrics of DELETE and UPDATE, by delta-spark's names."""
+    def commit_metrics(self, **others: int) -> dict[str, int]:
+        """Return the metrics of DELETE and UPDATE, by delta-spark's names."""
         counts = self.metrics
         return others | {
             "numCopiedRows": counts["copied"],
@@ -166,12 +166,12 @@ class Rewrite:
         }
 
     def discard(self) -> None:
-        """Deletes what was written; vectors are left for ``VACUUM``."""
+        """Delete the written files; deletion vectors are left for ``VACUUM``."""
         if self._staged is not None:
             self._staged.discard()
 
     def commit(self) -> int | None:
-        """Commits what there is; deletes what was written if nothing was committed."""
+        """Commit the changes, if any; delete the written files if nothing was committed."""
         if self._transaction._native.is_empty():
             self.discard()
             return None
@@ -187,7 +187,7 @@ def _texts(column: pa.ChunkedArray[Any]) -> list[str]:
 
 
 def with_change(rows: DataFrame, kind: str | None) -> DataFrame:
-    """Rows of the change data feed, or of the table."""
+    """Add the change type of rows of the feed; None marks rows of the table."""
     from pyspark.sql import functions as sf
 
     return rows.withColumn(names.CHANGE, sf.lit(kind).cast("string"))

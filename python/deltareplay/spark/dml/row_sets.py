@@ -1,4 +1,4 @@
-"""``Marked``: rows of a statement's candidates, found by Spark, as one set for each file.
+"""Row positions per data file, collected by Spark as bitmaps.
 
 Spark aggregates positions into words of 64 bits, without Python and mostly before the shuffle. The
 driver keeps at most a bit for each row, and sends the sets back as bitmaps that a join tests.
@@ -25,10 +25,10 @@ _WORDS = pa.schema([("file", pa.int32()), ("word", pa.int64()), ("bits", pa.int6
 
 
 class Marked:
-    """Sets of rows by the number of their file."""
+    """Sets of rows, by the number of their file."""
 
     def __init__(self, spark: SparkSession, words: pa.Table) -> None:
-        """From words of bits.
+        """Create the sets from words of bits.
 
         Args:
             spark: The session.
@@ -36,21 +36,21 @@ class Marked:
         """
         self._spark = spark
         self._native = _native.MarkedRows(words)
-        #: How many rows each file has here, by its number.
+        #: The number of rows in the set of each file.
         self.counts: dict[int, int] = dict(self._native.counts())
 
     @classmethod
     def of(cls, rows: DataFrame) -> Marked:
-        """Runs a query, and marks its rows.
+        """Run a query, and return the set of its rows.
 
         Args:
-            rows: With ``names.FILE`` and ``names.ROW_NUMBER``.
+            rows: Rows with ``names.FILE`` and ``names.ROW_NUMBER``.
         """
         return cls(rows.sparkSession, words(rows, {"bits": bit()}))
 
     @classmethod
     def of_words(cls, spark: SparkSession, table: pa.Table, *columns: str) -> Marked:
-        """The rows of one or several columns of ``words``."""
+        """Return the union of one or several columns of the output of ``words``."""
         parts = [table.select(["file", "word", column]) for column in columns]
         named = [part.rename_columns(["file", "word", "bits"]) for part in parts]
         joined = pa.concat_tables(named)
@@ -58,22 +58,22 @@ class Marked:
 
     @classmethod
     def none(cls, spark: SparkSession) -> Marked:
-        """No rows."""
+        """Return an empty set."""
         return cls(spark, _WORDS.empty_table())
 
     def __len__(self) -> int:
         return sum(self.counts.values())
 
     def only(self, rows: DataFrame) -> DataFrame:
-        """The marked ones of some rows."""
+        """Keep the marked rows."""
         return self._joined(rows, "left_semi")
 
     def without(self, rows: DataFrame) -> DataFrame:
-        """The others."""
+        """Keep the rows that are not marked."""
         return self._joined(rows, "left_anti")
 
     def flagged(self, rows: DataFrame) -> DataFrame:
-        """All of them, with ``names.MARKED``."""
+        """Keep all rows, and add ``names.MARKED``."""
         from pyspark.sql import functions as sf
 
         joined = self._joined(rows, "left")
@@ -88,7 +88,7 @@ class Marked:
     def write_vectors(
         self, transaction: Transaction, files: pa.Table
     ) -> Mapping[str, Mapping[str, Any]]:
-        """Writes deletion vectors, united with those that the files have.
+        """Write deletion vectors, merged with the existing vectors of the files.
 
         Args:
             transaction: The transaction that is to commit them.
@@ -110,7 +110,7 @@ class Marked:
 
 
 def bit() -> Column:
-    """The bit of a row in its word."""
+    """Return the bit of a row in its word."""
     from pyspark.sql import functions as sf
 
     position = sf.col(hidden_columns.ROW_NUMBER).bitwiseAND(sf.lit(63)).cast("int")
@@ -127,13 +127,13 @@ def words(
     *others: Column,
     beside: DataFrame | None = None,
 ) -> pa.Table:
-    """Runs a query, and aggregates its rows to words: ``file``, ``word``, and what is asked for.
+    """Run a query, and aggregate its rows to the columns ``file``, ``word`` and others.
 
     Args:
-        rows: With ``names.FILE`` and ``names.ROW_NUMBER``.
-        bits: Bits by the name of their column; those of a word are united.
+        rows: Rows with ``names.FILE`` and ``names.ROW_NUMBER``.
+        bits: Bits of rows, by the name of their column; those of a word are combined by OR.
         others: Other aggregates, with their names.
-        beside: A row of some of these that the same query gives, too, with ``BESIDE`` as its file.
+        beside: A row with other aggregates to add to the result, with ``BESIDE`` as its file.
     """
     from pyspark.sql import functions as sf
 

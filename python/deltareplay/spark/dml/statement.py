@@ -1,4 +1,4 @@
-"""What every statement begins with: the checks, the version that it reads, and its transaction."""
+"""The common base of statements: checks, the version that is read, and the transaction."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement on a table.
+    """A statement on a table.
 
     Attributes:
         spark: The session.
@@ -44,7 +44,7 @@ class Statement:
 
     @classmethod
     def of(cls, spark: SparkSession, table: TableLike, root: str | None) -> Statement:
-        """Opens the table, and refuses what cannot be written before any job.
+        """Open the table, and check that it can be written, before any job.
 
         Raises:
             InvalidArgumentError: The table is append-only.
@@ -65,7 +65,7 @@ class Statement:
         return cls(spark, snapshot, target, root)
 
     def refuse_append_only(self) -> None:
-        """Refuses a table from which no row may go.
+        """Check that rows may be removed from the table.
 
         Raises:
             InvalidArgumentError: ``transaction.append_only``.
@@ -78,33 +78,33 @@ class Statement:
 
     @property
     def known_fields(self) -> list[Json]:
-        """The columns that the data files have."""
+        """The columns in the data files."""
         return TargetTable.of(self.snapshot).written_fields
 
     def evolved(self, fields: Sequence[Json]) -> Statement:
-        """The statement on a table that has these columns, too."""
+        """Return the statement on the table with these columns added."""
         return replace(self, target=self.target.with_columns(struct_type(list(fields))))
 
     def begin(
         self, operation: str, parameters: Mapping[str, Any], user_metadata: str | None
     ) -> Transaction:
-        """The transaction, which has read nothing yet."""
+        """Begin the transaction; it has read nothing yet."""
         text = settings.user_metadata(self.spark) if user_metadata is None else user_metadata
         return self.target.begin(self.snapshot, operation, parameters, text)
 
     def candidates(self, filter: Filter | None) -> Candidates:
-        """The files that a filter leaves."""
+        """Return the files that match a filter."""
         return Candidates.of(self.spark, self.snapshot, filter, self.root)
 
     def empty(self, alias: str) -> DataFrame:
-        """The table's columns without any file, for the analysis of conditions."""
+        """Return an empty frame with the table's columns, for the analysis of conditions."""
         none = self.candidates("1 = 0")
         return none.rows(()).alias(alias)
 
     def matched(
         self, transaction: Transaction, where: str | Column | None, alias: str
     ) -> tuple[Candidates, DataFrame]:
-        """The files with rows that may satisfy a condition; the transaction has read these rows.
+        """Return the files that may have matching rows, and record them as read.
 
         Args:
             transaction: The transaction of the statement.
@@ -112,7 +112,7 @@ class Statement:
             alias: The name of the table in the condition.
 
         Returns:
-            The files, and a frame without rows that has the condition at its top.
+            The files, and an empty frame whose topmost node has the condition.
 
         Raises:
             InvalidArgumentError: Spark does not understand the condition.
@@ -127,10 +127,10 @@ class Statement:
 
 
 def analyzed(make: Callable[[], DataFrame]) -> DataFrame:
-    """A frame whose names and types Spark has found.
+    """Create a frame, and let Spark resolve its names and types.
 
     Raises:
-        InvalidArgumentError: ``statement.expression``: it has not found them; the message is
+        InvalidArgumentError: ``statement.expression``: Spark cannot resolve them; the message is
             Spark's.
     """
     from pyspark.errors import AnalysisException, ParseException
@@ -162,14 +162,14 @@ def _without_own(suggested: re.Match[str]) -> str:
 
 
 def as_column(condition: str | Column) -> Column:
-    """SQL text as a column; a column as it is."""
+    """Convert SQL text to a column; return a column as it is."""
     from pyspark.sql import functions as sf
 
     return sf.expr(condition) if isinstance(condition, str) else condition
 
 
-def shown(condition: str | Column | None) -> str:
-    """A condition as the history has it."""
+def condition_text(condition: str | Column | None) -> str:
+    """Return a condition as the table's history records it."""
     if condition is None:
         return "true"
     if isinstance(condition, str):
@@ -179,12 +179,12 @@ def shown(condition: str | Column | None) -> str:
 
 
 def predicates(condition: str | Column | None) -> str:
-    """A condition as the parameter ``predicate`` of DELETE."""
-    return json.dumps([shown(condition)])
+    """Return a condition as the parameter ``predicate`` of DELETE."""
+    return json.dumps([condition_text(condition)])
 
 
 def note_read(transaction: Transaction, filter: Filter | None) -> None:
-    """Records which rows a statement has read, as narrowly as its filter can."""
+    """Record the rows that a statement has read, as narrowly as its filter allows."""
     try:
         transaction.read(filter)
     except DeltaReplayError:

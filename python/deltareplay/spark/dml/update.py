@@ -1,4 +1,4 @@
-"""``update``: rows of a table get other values; Spark finds and computes them."""
+"""``update``: sets columns of rows that Spark finds, to values that Spark computes."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _run(
     marked = Marked.of(rows)
     updated = len(marked)
     if not marked and txn is None:
-        return Written(None, rewrite.shown(numUpdatedRows=0))
+        return Written(None, rewrite.commit_metrics(numUpdatedRows=0))
     try:
         if marked:
             rows = candidates.rows(marked.counts)
@@ -114,7 +114,7 @@ def _run(
             rows = (marked.flagged if at_once else marked.only)(rows).alias(target_alias)
             changed = _updated(rows, statement, assignments, target_alias)
             rewrite.stage(marked, changed, with_kept=at_once)
-        counted = rewrite.shown(numUpdatedRows=updated)
+        counted = rewrite.commit_metrics(numUpdatedRows=updated)
         transaction.set_metrics(counted)
     except BaseException:
         rewrite.discard()
@@ -125,13 +125,13 @@ def _run(
 def _updated(
     rows: DataFrame, statement: Statement, assignments: Assignments, alias: str
 ) -> DataFrame:
-    """New rows, with their images if the table has a feed.
+    """Return the updated rows, with their images if the table has a change data feed.
 
     Args:
-        rows: Rows as ``Candidates`` has them, under the alias; with ``names.MARKED`` if some of
-            them stay as they are.
+        rows: Rows of ``Candidates`` under the alias; with ``names.MARKED`` if only marked rows
+            are updated.
         statement: The statement.
-        assignments: What is set.
+        assignments: The assignments.
         alias: The alias.
     """
     from pyspark.sql import functions as sf
@@ -140,38 +140,38 @@ def _updated(
     fields = target.written_fields
     typed = assignments.typed(rows, fields)
     columns, beside = [], []
-    some_stay = names.MARKED in rows.columns
+    has_unchanged = names.MARKED in rows.columns
     for field in fields:
         is_generated = "delta.generationExpression" in (field.get("metadata") or {})
         if typed.sets(field["name"]) or not is_generated:
             old = sf.col(change_data.of(alias, field["name"]))
             value = typed.value(field, old)
-            if some_stay and typed.sets(field["name"]):
+            if has_unchanged and typed.sets(field["name"]):
                 value = sf.when(sf.col(names.MARKED), value).otherwise(old)
             columns.append(value.alias(field["name"]))
     if names.OLD_ROW_ID in rows.columns:
         version = sf.lit(None).cast("bigint")
-        if some_stay:
+        if has_unchanged:
             version = sf.when(sf.col(names.MARKED), version).otherwise(sf.col(names.OLD_VERSION))
         beside += [sf.col(names.OLD_ROW_ID), version.alias(names.OLD_VERSION)]
-    if some_stay:
+    if has_unchanged:
         beside.append(sf.col(names.MARKED))
     if target.has_feed:
         beside += [change_data.before(fields, alias), sf.lit(change_data.UPDATE).alias(names.KIND)]
     changed = rows.select(*columns, *beside)
     kept = changed.columns[len(columns) :]
-    changed = table_rows(changed, target, kept, only=names.MARKED if some_stay else None)
-    if some_stay:
+    changed = table_rows(changed, target, kept, only=names.MARKED if has_unchanged else None)
+    if has_unchanged:
         return changed.drop(names.MARKED)
     return change_data.with_images(changed, fields) if target.has_feed else changed
 
 
 def _is_read_once(statement: Statement, assignments: Assignments, rows: DataFrame) -> bool:
-    """Whether rows that change and rows that stay in the same files are written from one scan.
+    """Return whether updated and unchanged rows of a file are written from one scan.
 
-    Otherwise each has a scan of its own: if one row becomes several, for the feed, or if columns
-    are computed that nobody sets. And Spark computes functions in Python for all rows, whatever is
-    around them; a plan of Spark Connect does not show them.
+    They need separate scans if a row becomes several, for the feed, or if columns are computed that
+    no assignment sets. Python UDFs need them, too, because Spark evaluates these on all rows; a
+    plan of Spark Connect does not show them.
     """
     target, spark = statement.target, statement.spark
     if target.uses_vectors or target.has_feed or not capabilities.is_classic(spark):
@@ -185,6 +185,6 @@ def _is_read_once(statement: Statement, assignments: Assignments, rows: DataFram
 
 
 def _is_computed(metadata: Json) -> bool:
-    """Whether a column is computed of others, or padded."""
+    """Return whether a column is generated, or padded to a fixed length."""
     text = str(metadata.get("__CHAR_VARCHAR_TYPE_STRING", ""))
     return "delta.generationExpression" in metadata or text.startswith("char(")

@@ -1,4 +1,4 @@
-"""``write``: the rows of a DataFrame into a table, by Spark's own Parquet writer."""
+"""``write``: writes the rows of a DataFrame into a table, with Spark's own Parquet writer."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def write(
     what goes wrong there is a warning.
 
     Args:
-        df: The rows. Columns are found by name, ignoring case; they have the table's types, or
+        df: The rows. Columns are matched by name, ignoring case; they have the table's types, or
             narrower ones. Missing columns are null, computed, or get their default or identity.
         table: A ``Table``, a ``Snapshot``, or the table's path, URI or name. A new table is
             created in the commit of its first rows, under a name such as ``uc://main.sales.orders``
@@ -113,7 +113,7 @@ def write(
         TableNotFoundError: There is no table whose rows ``replace_using`` or ``replace_on`` could
             replace.
         UnsupportedFeatureError: The table has a feature that cannot be written; Spark is older than
-            4.0; or, as in ``read``, Spark cannot take what the catalog vends. Nothing was written.
+            4.0; or, as in ``read``, Spark cannot use the vended credentials. Nothing was written.
         CommitConflictError: Another writer's commit conflicts; nothing was committed.
         StorageError: The storage failed; or there are files that no committed Spark task wrote
             (``write.uncommitted_files``). Nothing was committed.
@@ -156,7 +156,7 @@ def written(
     user_metadata: str | None = None,
     root: str | None = None,
 ) -> Written:
-    """Write rows; ``matching`` says which rows they replace, the rest is as in ``write``."""
+    """Write rows as ``write`` does; ``matching`` selects the rows that they replace."""
     spark = _session(df)
     _check(mode, where, matching, partition_overwrite, schema_mode)
     table = resolved(spark, table)
@@ -222,7 +222,7 @@ def written(
 def _matching(
     df: DataFrame, using: Sequence[str] | None, on: Expression | None, alias: str
 ) -> replace_where.Matching:
-    """Return which rows are replaced by the arguments of ``write``."""
+    """Return the matching condition of the arguments of ``write``."""
     if using is not None and on is not None:
         raise InvalidArgumentError(
             "replace_using and replace_on are two ways to say which rows are replaced: pass one of "
@@ -241,7 +241,7 @@ def _matching(
 
 
 def _session(df: DataFrame) -> SparkSession:
-    """The session of a DataFrame that can be written."""
+    """Return the session of a DataFrame, after checking that the DataFrame can be written."""
     spark: SparkSession | None = getattr(df, "sparkSession", None)
     if spark is None:
         raise InvalidArgumentError(
@@ -262,7 +262,7 @@ def _session(df: DataFrame) -> SparkSession:
 def _parameters(
     mode: str, where: str | None, partition_overwrite: str, target: TargetTable
 ) -> dict[str, Any]:
-    """What the commit says of the write."""
+    """Return the operation parameters of the commit."""
     parameters: dict[str, Any] = {
         "mode": MODES[mode],
         "partitionBy": list(target.partition_columns),

@@ -1,1 +1,1 @@
-"""MERGE: its builder, its source, its clauses and its execution."""
+"""MERGE: its builder, source, clauses and execution."""

@@ -1,4 +1,4 @@
-"""``merge``: rows of a DataFrame merged into a table, clause by clause; Spark joins."""
+"""``merge``: merges the rows of a DataFrame into a table, with Spark's joins."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @checked_methods
 class Merge:
-    """What a merge does with matched and unmatched rows; ``merge`` creates one.
+    """The clauses of a merge; created by ``merge``.
 
-    Each method adds a clause and returns the merge. Among the clauses of one kind, the first one
-    whose condition is true applies; only the last may have none. Conditions and values are SQL text
-    or columns.
+    Each method adds a clause and returns the merge. Among the clauses of one kind, the first whose
+    condition is true applies; only the last may lack a condition. Conditions and values are SQL
+    text or columns.
     """
 
     __slots__ = ("_clauses", "_merging")
@@ -124,7 +124,7 @@ class Merge:
         return self._add("not_matched_by_source", change_data.DELETE, condition)
 
     def execute(self) -> Written:
-        """Merge, in one commit.
+        """Execute the merge in one commit.
 
         Returns:
             The version, None if there was nothing to do; the metrics of ``Table.merge``.
@@ -157,17 +157,17 @@ def merge(
     user_metadata: str | None = None,
     root: str | None = None,
 ) -> Merge:
-    """Merge rows into a table: create a merge, which ``execute`` runs.
+    """Create a merge of rows into a table, which ``execute`` runs.
 
-    Spark joins the source with the rows of those files that partition values and statistics leave,
-    and finds the rows that change; only they are joined again, with all of their columns. A source
-    that may have other rows when it is read again is written to the table's storage first.
+    Spark joins the source with the rows of the files that partition values and statistics cannot
+    exclude, to find the rows that change; only those are joined again, with all of their columns. A
+    source that may not return the same rows twice is first written to the table's storage.
 
     Args:
         spark: A session of PySpark 4.0 or later, classic or Connect.
         table: A ``Table``, a ``Snapshot``, or the table's path, URI or name.
         source: The rows to merge.
-        on: Which rows match: SQL text or a column.
+        on: The condition of matching rows: SQL text or a column.
         source_alias: The name of the source in conditions and values; by default the alias that it
             has, or ``source``.
         target_alias: The name of the table in conditions and values.

@@ -1,4 +1,4 @@
-"""``Clause``: what a merge does with each row, as Spark expressions."""
+"""The clauses of a merge as Spark expressions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml import change_data
 from deltareplay.spark.dml.assignments import Assignments
-from deltareplay.spark.dml.statement import as_column, shown
+from deltareplay.spark.dml.statement import as_column, condition_text
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.alignment import MERGING, is_struct, lacking, widened
 from deltareplay.spark.schema.fields import Json, spark_type
@@ -25,12 +25,12 @@ When = Literal["matched", "not_matched", "not_matched_by_source"]
 
 @dataclass(frozen=True)
 class Clause:
-    """One clause, as it was given.
+    """A clause of a merge.
 
     Attributes:
-        when: Of which rows it speaks.
-        then: What it does: a kind of ``feed``.
-        condition: SQL text or a column; None means all.
+        when: The rows it applies to: matched, not matched, or not matched by source.
+        then: The kind of change, as in ``change_data``.
+        condition: SQL text or a column; None applies to all rows.
         values: The columns that it sets; None sets all.
     """
 
@@ -39,16 +39,16 @@ class Clause:
     condition: Any
     values: Mapping[str, Any] | None
 
-    def shown(self) -> dict[str, str]:
-        """The clause as the history has it."""
-        shown_clause = {"actionType": self.then}
+    def parameters(self) -> dict[str, str]:
+        """Return the clause as the table's history records it."""
+        parameters = {"actionType": self.then}
         if self.condition is not None:
-            shown_clause["predicate"] = shown(self.condition)
-        return shown_clause
+            parameters["predicate"] = condition_text(self.condition)
+        return parameters
 
 
 def check(clauses: Sequence[Clause]) -> None:
-    """Refuses clauses that cannot apply.
+    """Check that there are clauses, and that each of them can apply.
 
     Raises:
         InvalidArgumentError: ``rows.merge``.
@@ -67,7 +67,7 @@ def check(clauses: Sequence[Clause]) -> None:
 
 
 def takes_several(clauses: Sequence[Clause]) -> bool:
-    """Whether several rows of the source may match one of the table: nothing depends on which."""
+    """Return whether the result does not depend on which source row matches a target row."""
     matched = [clause for clause in clauses if clause.when == "matched"]
     if not matched:
         return True
@@ -78,17 +78,17 @@ def takes_several(clauses: Sequence[Clause]) -> bool:
 
 @dataclass(frozen=True)
 class Sides:
-    """The names of a merge's rows: the table's, and those of the source.
+    """The names of the columns of joined rows, from the table and from the source.
 
-    Clauses for rows that match nothing see one side only, as the other has no values there.
+    Clauses for unmatched rows see one side only, as the other has no values.
 
     Attributes:
         target: The alias of the table.
         fields: The columns of the table after the merge.
-        known: For each column that its files have, with its type in them, the name of its copy in
+        known: The columns in the data files, with their types there, and the name of each copy in
             the joined rows.
         origin: The alias of the source; None if its columns have several.
-        source: For each column of the source the name of its copy.
+        source: The columns of the source, and the name of each copy.
     """
 
     target: str
@@ -98,7 +98,7 @@ class Sides:
     source: list[tuple[Json, str]]
 
     def with_copies(self, joined: DataFrame) -> DataFrame:
-        """Joined rows with copies of the table's columns; the source brings its own."""
+        """Add copies of the table's columns to joined rows; the source already has copies."""
         from pyspark.sql import functions as sf
 
         columns = {
@@ -107,7 +107,7 @@ class Sides:
         return joined.withColumns(columns)
 
     def old(self, field: Json) -> Column:
-        """A column before the merge, with the fields and the type that it has after it."""
+        """Return a column before the merge, with the fields and the type that it has afterwards."""
         from pyspark.sql import functions as sf
 
         for known, copy in self.known:
@@ -116,9 +116,9 @@ class Sides:
         return sf.lit(None).cast(spark_type(field["type"]))
 
     def seen(self, rows: DataFrame, when: When) -> DataFrame:
-        """Joined rows with the columns that clauses of a kind see, and those of this package.
+        """Return joined rows with the columns that clauses of a kind may refer to, and hidden ones.
 
-        What the kind does not see is gone, so kinds come in the order of ``KINDS``.
+        Other columns are dropped, so evaluate kinds in the order of ``KINDS``.
         """
         from pyspark.sql import functions as sf
 
@@ -137,11 +137,11 @@ class Sides:
         return [field["name"] for field, _ in pairs]
 
     def assignments(self, spark: SparkSession, clause: Clause, *, evolves: bool) -> Assignments:
-        """What a clause sets.
+        """Return the assignments of a clause.
 
         Raises:
-            InvalidArgumentError: The table has no such column; or a clause for all columns misses
-                one of them in the source.
+            InvalidArgumentError: The table has no such column; or the source lacks a column that a
+                clause for all columns sets.
         """
         from pyspark.sql import functions as sf
 
@@ -168,9 +168,9 @@ class Sides:
 
 
 def _over(value: Column, source: Any, old: Column, target: Any) -> Column:
-    """A value of a struct with the fields that it lacks from the old one; other values as they are.
+    """Fill the fields that a struct value lacks from the old value; return other values unchanged.
 
-    Null where the value is, and nothing is left of the old one.
+    The result is null if the value is, unless the old struct has fields that the value lacks.
     """
     from pyspark.sql import functions as sf
 
@@ -192,7 +192,7 @@ KINDS: tuple[When, ...] = ("matched", "not_matched", "not_matched_by_source")
 
 
 def _number(clauses: Sequence[Clause], when: When, is_kind: Column) -> Column:
-    """The number of the clause of a kind that applies to a row, -1 if none does."""
+    """Return the number of the clause of a kind that applies to a row, or -1."""
     from pyspark.sql import functions as sf
 
     number: Any = None
@@ -209,12 +209,12 @@ def _number(clauses: Sequence[Clause], when: When, is_kind: Column) -> Column:
 def numbered(
     joined: DataFrame, clauses: Sequence[Clause], whens: Mapping[When, Column], sides: Sides
 ) -> DataFrame:
-    """Joined rows with the number of the clause that applies as ``names.CLAUSE``, -1 if none does.
+    """Add the number of the clause that applies to joined rows as ``names.CLAUSE``, or -1.
 
     Args:
         joined: The rows.
         clauses: The clauses, in their order.
-        whens: For each kind of clause that is asked for the condition that rows are of this kind.
+        whens: The kinds of clauses to evaluate, each with the condition that rows are of this kind.
         sides: The names.
     """
     rows = joined
@@ -243,16 +243,16 @@ def changed(
     *,
     evolves: bool,
 ) -> DataFrame:
-    """The columns of the table after the merge, and those of this package, of rows that change.
+    """Return the changed rows: the table's columns after the merge, and hidden columns.
 
-    Generated columns that no clause sets are left out: they are computed of the others.
+    Generated columns that no clause sets are left out: they are computed from the others.
 
     Args:
         joined: The joined rows.
         clauses: The clauses.
-        whens: For each kind of clause that is asked for the condition that rows are of this kind.
+        whens: The kinds of clauses to evaluate, each with the condition that rows are of this kind.
         sides: The names.
-        numbers: The clauses whose rows these are.
+        numbers: The numbers of the clauses whose rows are returned.
         evolves: Whether the schema evolves.
     """
     from pyspark.sql import functions as sf
@@ -293,7 +293,7 @@ def _value(clause: int, which: int) -> str:
 def _set(
     rows: DataFrame, clauses: Sequence[Clause], sides: Sides, set_by: Mapping[int, Assignments]
 ) -> DataFrame:
-    """The columns of the table, of what clauses have computed."""
+    """Combine the values that clauses have computed into the columns of the table."""
     from pyspark.sql import functions as sf
 
     number = sf.col(hidden_columns.CLAUSE)

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.dml.statement import analyzed, as_column, shown
+from deltareplay.spark.dml.statement import analyzed, as_column, condition_text
 from deltareplay.spark.scan import connect_sql
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.session import capabilities, strings
@@ -40,16 +40,18 @@ _BARE = ("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP")
 def repeatable(
     condition: Expression | None, rows: DataFrame, moment: datetime.datetime
 ) -> Expression | None:
-    """A condition that gives the same each time it is evaluated; None stays None.
+    """Return a condition with a fixed current time; check that it is deterministic.
+
+    None is returned as it is.
 
     Args:
         condition: SQL text or a column.
-        rows: Rows, of which none is read, with the columns that the condition sees.
+        rows: A frame with the columns that the condition may refer to; its rows are not read.
         moment: The current time.
 
     Raises:
-        InvalidArgumentError: ``statement.unrepeatable``: it is not deterministic, or asks for the
-            current time in a way that cannot be replaced.
+        InvalidArgumentError: ``statement.unrepeatable``: the condition is not deterministic, or
+            uses the current time in a way that cannot be replaced.
     """
     if condition is None:
         return None
@@ -64,11 +66,11 @@ def repeatable(
 def at(
     text: str, moment: datetime.datetime, spark: SparkSession, columns: Collection[str] = ()
 ) -> str:
-    """Writes a moment into SQL text, wherever that asks for the current time.
+    """Replace ``current_timestamp()`` and the like in SQL text by a literal.
 
     Raises:
-        InvalidArgumentError: ``statement.unrepeatable``: it asks for ``current_time`` with a
-            precision, of which there may be no literals.
+        InvalidArgumentError: ``statement.unrepeatable``: ``current_time`` has a precision, for
+            which there is no literal.
 
     >>> at("at < now() AND now = 'now()'", datetime.datetime(2026, 1, 31, 12), None)
     "at < TIMESTAMP '2026-01-31T12:00:00.000000Z' AND now = 'now()'"
@@ -88,13 +90,13 @@ def at(
 
 
 def _time_of_day(literal: str, spark: SparkSession) -> str:
-    """The time of a moment in the zone of the session."""
+    """Return the time of day of a timestamp literal, in the session's time zone."""
     [row] = spark.sql(f"SELECT date_format({literal}, 'HH:mm:ss.SSSSSS')").collect()
     return str(row[0])
 
 
 def _end_of_call(every: list[Token], number: int, named: Collection[str]) -> int | None:
-    """Where a call that asks for the current time ends; None if no such call begins there."""
+    """Return the end of a call for the current time at a token; None if there is none."""
     token = every[number]
     if not token.is_word(*_CLOCK) or (number and every[number - 1].text == "."):
         return None
@@ -110,7 +112,7 @@ def _end_of_call(every: list[Token], number: int, named: Collection[str]) -> int
 
 
 def _text(condition: Any, rows: DataFrame, moment: datetime.datetime) -> str | None:
-    """A column that asks for the current time as SQL text; None if it does not ask."""
+    """Return a column that uses the current time as SQL text; None if it does not."""
     spark = rows.sparkSession
     if capabilities.is_classic(spark):
         frame: Any = analyzed(lambda: rows.where(condition))
@@ -121,7 +123,7 @@ def _text(condition: Any, rows: DataFrame, moment: datetime.datetime) -> str | N
         text = None if any(map(found.containsPattern, udfs)) else str(found.sql())
     else:
         text = connect_sql.sql(condition, spark)
-        known = shown(condition) if text is None else text
+        known = condition_text(condition) if text is None else text
         asks = at(known, moment, spark) != known
     if asks and text is None:
         raise _unrepeatable(condition, "calls a UDF and asks for the current time")
@@ -143,7 +145,7 @@ def _check_deterministic(condition: Expression, rows: DataFrame) -> None:
 
 def _unrepeatable(condition: Expression, why: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"a merge evaluates its conditions twice, and {shown(condition)} {why}: compute it as a "
-        "column of the source",
+        f"a merge evaluates its conditions twice, and {condition_text(condition)} {why}: compute "
+        "it as a column of the source",
         code="statement.unrepeatable",
     )

@@ -1,4 +1,4 @@
-"""``Merging``: one merge, step by step."""
+"""Execution of a merge, step by step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ from deltareplay.spark.dml.merge.determinism import repeatable
 from deltareplay.spark.dml.merge.source import MergeSource
 from deltareplay.spark.dml.rewrite import Rewrite
 from deltareplay.spark.dml.row_sets import BESIDE, Marked, bit, words
-from deltareplay.spark.dml.statement import Statement, analyzed, as_column, note_read, shown
+from deltareplay.spark.dml.statement import (
+    Statement,
+    analyzed,
+    as_column,
+    condition_text,
+    note_read,
+)
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.skipping import target_filter
@@ -45,7 +51,7 @@ _COLUMN = f"{hidden_columns.OWN}target_"
 
 @dataclass(frozen=True)
 class Merging:
-    """What ``merge`` was given; ``run`` does it."""
+    """The arguments of ``merge``; ``run`` executes it."""
 
     spark: SparkSession
     table: TableLike
@@ -56,7 +62,7 @@ class Merging:
     options: Mapping[str, Any]
 
     def run(self, clauses: Sequence[Clause]) -> Written:
-        """Merges; see ``Merge.execute``."""
+        """Execute the merge; see ``Merge.execute``."""
         merge_clauses.check(clauses)
         statement = Statement.of(self.spark, self.table, self.root)
         if any(clause.then != change_data.INSERT for clause in clauses):
@@ -110,9 +116,9 @@ class Merging:
     def _repeatable(
         self, clauses: Sequence[Clause], sides: Sides, none: DataFrame
     ) -> tuple[Merging, list[Clause]]:
-        """The merge and its clauses with conditions that give the same each time.
+        """Return the merge and its clauses with conditions that can be evaluated twice.
 
-        ``none`` has the table's columns, and no row.
+        ``none`` is an empty frame with the table's columns.
         """
         moment = datetime.datetime.now(datetime.timezone.utc)
         pairs = analyzed(lambda: sides.with_copies(none.crossJoin(self.source.rows)))
@@ -128,10 +134,10 @@ class Merging:
 
 def _parameters(on: str | Column, clauses: Sequence[Clause]) -> dict[str, Any]:
     def predicates(when: str) -> str:
-        return json.dumps([clause.shown() for clause in clauses if clause.when == when])
+        return json.dumps([clause.parameters() for clause in clauses if clause.when == when])
 
     return {
-        "predicate": json.dumps([shown(on)]),
+        "predicate": json.dumps([condition_text(on)]),
         "matchedPredicates": predicates(_MATCHED),
         "notMatchedPredicates": predicates(_INSERTED),
         "notMatchedBySourcePredicates": predicates(_ALONE),
@@ -139,7 +145,7 @@ def _parameters(on: str | Column, clauses: Sequence[Clause]) -> dict[str, Any]:
 
 
 def _joining(fields: Sequence[Json], clauses: Sequence[Clause]) -> list[Json]:
-    """The columns of the source that join the table."""
+    """Return the columns of the source that the merge may add to the table."""
     setting = [
         clause for clause in clauses if clause.then != change_data.DELETE and clause.when != _ALONE
     ]
@@ -153,7 +159,7 @@ def _joining(fields: Sequence[Json], clauses: Sequence[Clause]) -> list[Json]:
 def _refuse_untyped(
     fields: Sequence[Json], clauses: Sequence[Clause], void_columns: Sequence[str]
 ) -> None:
-    """Refuses clauses that would set columns without a type to values, which would get lost."""
+    """Check that no clause sets a void column to values, which could not be stored."""
     void = set(map(str.lower, void_columns))
     void_fields = [field for field in _joining(fields, clauses) if field["name"].lower() in void]
     for field in void_fields:
@@ -163,7 +169,7 @@ def _refuse_untyped(
 
 
 def _chosen(fields: Sequence[Json], paths: Sequence[list[str]]) -> list[Json]:
-    """The fields that paths name, whole, and of those that paths lead into what these name."""
+    """Select the fields that paths name; from structs, only the nested fields that paths name."""
     chosen = []
     for field in fields:
         inner, type_ = (
@@ -193,13 +199,13 @@ class _Run:
         return any(clause.when == when and clause.then in kinds for clause in self.clauses)
 
     def check(self, none: DataFrame) -> DataFrame:
-        """Lets Spark analyze everything before the first job; gives a frame that is the join.
+        """Let Spark analyze the merge before the first job; return the joined frame.
 
         Args:
-            none: The table's columns, and no row.
+            none: An empty frame with the table's columns.
 
         Raises:
-            InvalidArgumentError: An expression does not fit.
+            InvalidArgumentError: Spark cannot resolve an expression.
         """
         source = self.source.rows
         pairs = analyzed(lambda: none.join(source, as_column(self.merging.on), "full"))
@@ -208,7 +214,7 @@ class _Run:
         return pairs
 
     def merge(self, source: DataFrame, candidates: Candidates) -> Written:
-        """Finds the rows, writes what becomes of them, and commits."""
+        """Find the rows that change, write their new values, and commit."""
         inserted = () if self._has(_INSERTED, change_data.INSERT) else None
         rewrite = Rewrite(candidates, self.statement.target, self.transaction, inserted)
         try:
@@ -229,7 +235,7 @@ class _Run:
         return Written(rewrite.commit(), metrics)
 
     def _check_counts(self, metrics: Mapping[str, int]) -> None:
-        """Refuses counts that show that a condition gave other results the second time."""
+        """Check that conditions gave the same results in both queries, by the row counts."""
         inserted = metrics["numTargetRowsInserted"]
         if inserted < 0 or (inserted and not self._has(_INSERTED, change_data.INSERT)):
             written = inserted + metrics["numTargetRowsUpdated"]
@@ -244,7 +250,7 @@ class _Run:
         return self.sides.with_copies(target.join(source, as_column(self.merging.on), how))
 
     def _found(self, source: DataFrame, candidates: Candidates) -> _Found:
-        """The rows of the table that match, and those that a clause changes."""
+        """Find the rows of the table that match, and those that each clause changes."""
         from pyspark.sql import functions as sf
 
         spark = self.merging.spark
@@ -295,7 +301,7 @@ class _Run:
         )
 
     def _rows(self, source: DataFrame, candidates: Candidates, marks: _Found) -> DataFrame | None:
-        """The rows to write; None if there are none."""
+        """Return the rows to write; None if there are none."""
         has_feed = self.statement.target.has_feed
         kinds = (change_data.UPDATE, change_data.DELETE) if has_feed else (change_data.UPDATE,)
         inserts = self._has(_INSERTED, change_data.INSERT)
@@ -327,9 +333,9 @@ class _Run:
     def _of_target(
         self, marked: Marked, candidates: Candidates, source: DataFrame, when: When
     ) -> DataFrame:
-        """What clauses make of rows of the table without one of the source.
+        """Apply clauses to rows of the table without joining the source.
 
-        If they do match rows of it (``_MATCHED``), only a clause that looks at none may be there.
+        Matched rows (``_MATCHED``) are allowed only if no clause reads columns of the source.
         """
         from pyspark.sql import functions as sf
 
@@ -343,12 +349,12 @@ class _Run:
         which: Sequence[When],
         known: Mapping[When, Column] | None = None,
     ) -> DataFrame:
-        """What clauses make of joined rows: the table's columns, the kind, ids, the row before.
+        """Apply clauses to joined rows; return the table's columns, the kind, ids and old row.
 
         Args:
             joined: The rows.
             which: The kinds of clauses that apply to them.
-            known: For which rows each kind applies; by default as the join says.
+            known: The rows to which each kind applies; by default as the join determines.
         """
         from pyspark.sql import functions as sf
 
@@ -387,14 +393,14 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Found:
-    """Rows of the table.
+    """The rows of the table that the first query found.
 
     Attributes:
-        matched: Those that match a row of the source; None if nobody asks.
-        changed: Those that clauses change, by the kind of the clause and what it does.
-        modified: All of these.
-        source_rows: How many rows the source has.
-        pairs: How many pairs of rows match.
+        matched: Rows that match a source row; None if no clause needs them.
+        changed: Rows that clauses change, by the kind of clause and the kind of change.
+        modified: All rows that clauses change.
+        source_rows: The number of source rows.
+        pairs: The number of matching pairs of rows.
     """
 
     matched: Marked | None
@@ -405,13 +411,13 @@ class _Found:
 
     @classmethod
     def none(cls, spark: SparkSession, source_rows: int) -> _Found:
-        """Nothing is looked for."""
+        """Return the result of a merge that only inserts, which does not run the first query."""
         nothing = Marked.none(spark)
         return cls(None, dict.fromkeys(_CHANGES, nothing), nothing, source_rows, 0)
 
     @classmethod
     def of(cls, spark: SparkSession, table: pa.Table) -> _Found:
-        """What the first query has found."""
+        """Create the result from the output of the first query."""
         beside = pc.equal(table["file"], pa.scalar(BESIDE))
         source_rows = pc.sum(table.filter(beside)[_PAIRS]).as_py()
         table = table.filter(pc.invert(beside))
@@ -423,7 +429,7 @@ class _Found:
         return cls(matched, changed, every, source_rows, pairs)
 
     def count(self, kind: str, *whens: When) -> int:
-        """How many rows clauses update, or delete."""
+        """Return the number of rows that clauses update, or delete."""
         return sum(len(self.changed[when, kind]) for when in whens or (_MATCHED, _ALONE))
 
 
@@ -450,7 +456,7 @@ _BESIDE = (
 
 
 def _metrics(rewrite: Rewrite, marks: _Found) -> dict[str, int]:
-    """The metrics of MERGE, by delta-spark's names."""
+    """Return the metrics of MERGE, by delta-spark's names."""
     files = rewrite.metrics
     updated, deleted = marks.count(change_data.UPDATE), marks.count(change_data.DELETE)
     return {

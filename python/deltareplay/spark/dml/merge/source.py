@@ -1,4 +1,4 @@
-"""``MergeSource``: the source of a merge, the same each time it is read."""
+"""The source of a merge, made repeatable."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ _EXACT = {
 
 @dataclass(frozen=True)
 class MergeSource:
-    """The source, as a merge joins it.
+    """The source of a merge.
 
     Attributes:
         frame: The rows, under the alias.
         alias: The alias; None if the columns have several.
-        fields: Their columns.
+        fields: The columns.
     """
 
     frame: DataFrame
@@ -61,10 +61,10 @@ class MergeSource:
 
     @classmethod
     def of(cls, frame: DataFrame, alias: str | None) -> MergeSource:
-        """Gives the source its name.
+        """Determine the alias of the source, and check its columns.
 
         Raises:
-            InvalidArgumentError: It has two columns of one name.
+            InvalidArgumentError: Two columns have the same name.
         """
         fields = fields_of(frame.schema)
         seen: set[str] = set()
@@ -85,12 +85,12 @@ class MergeSource:
 
     @property
     def columns(self) -> list[tuple[Json, str]]:
-        """Each column, and the name under which the joined rows have it, too."""
+        """The columns, each with the name of its copy in joined rows."""
         return [(field, f"{_COLUMN}{at}") for at, field in enumerate(self.fields)]
 
     @property
     def rows(self) -> DataFrame:
-        """The source with ``names.FROM_SOURCE``, and its columns under names of their own, too."""
+        """The source with ``names.FROM_SOURCE`` and copies of its columns."""
         return self._marked(self.frame)
 
     def _marked(self, frame: DataFrame) -> DataFrame:
@@ -101,9 +101,9 @@ class MergeSource:
 
     @contextmanager
     def stable(self, target: TargetTable, root: str | None) -> Iterator[DataFrame]:
-        """``rows``, which have the same rows however often they are read.
+        """Provide ``rows`` such that they are the same however often they are read.
 
-        A source that may have others is written into a directory of the table until the merge
+        A source that is not repeatable is written into a directory of the table until the merge
         ends.
         """
         if _is_stable(self.frame):
@@ -131,7 +131,7 @@ _COLUMN = f"{hidden_columns.OWN}source_"
 
 
 def _aliases(frame: DataFrame) -> set[str]:
-    """The names before the columns of a frame."""
+    """Return the qualifiers of a frame's columns."""
     if capabilities.is_classic(frame.sparkSession):
         plan: Any = frame._jdf.queryExecution().analyzed()
         output = plan.output()
@@ -141,7 +141,7 @@ def _aliases(frame: DataFrame) -> set[str]:
 
 
 def _aliases_in(plan: Any) -> set[str]:
-    """The names before columns that a plan of Connect shows; projections keep those of others."""
+    """Return the qualifiers of a Connect plan's columns; projections keep those of their input."""
     while plan is not None:
         kind = type(plan).__name__
         if kind == "SubqueryAlias":
@@ -155,7 +155,7 @@ def _aliases_in(plan: Any) -> set[str]:
 
 
 def _is_stable(frame: DataFrame) -> bool:
-    """Whether a frame gives the same rows each time, as its plan shows; Connect has none."""
+    """Return whether the plan of a frame is repeatable; Connect has no plan to inspect."""
     if not capabilities.is_classic(frame.sparkSession):
         return False
     plan: Any = frame._jdf.queryExecution().analyzed()
@@ -174,7 +174,7 @@ def _gives_the_same(plan: Any) -> bool:
 
 
 def _is_of_snapshot(leaf: Any) -> bool:
-    """Whether a relation is over the files of a version, which do not change."""
+    """Return whether a relation reads the files of a version, which do not change."""
     try:
         return "SnapshotFiles" in leaf.relation().location().getClass().getName()
     except Exception:  # another kind of relation has no location
