@@ -385,7 +385,7 @@ def test_summary_of_every_type(run, tmp_path) -> None:
 
 
 def test_summary_of_more_rows_than_its_sample(run, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("deltareplay.cli._summary._SAMPLE", 1000)
+    monkeypatch.setattr("deltareplay.cli._rows._SAMPLE", 1000)
     values = [number * 7919 % 20_011 for number in range(20_011)]  # a permutation
     dr.write(tmp_path, pa.table({"n": values[:9_000]}))
     dr.write(tmp_path, pa.table({"n": values[9_000:]}))

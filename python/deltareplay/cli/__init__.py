@@ -1,4 +1,4 @@
-"""The command ``deltareplay``: one verb a file, all of them through the public API."""
+"""The command ``deltareplay``: all of its verbs use the public API."""
 
 from __future__ import annotations
 

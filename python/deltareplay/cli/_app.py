@@ -28,23 +28,30 @@ Exit codes: 0 right, 1 findings, 2 wrong use, 3 the table cannot be read or the 
 
 #: Set by the shell that asks for completions, of any verb.
 _COMPLETE = "_DELTAREPLAY_COMPLETE"
-#: The verbs, as the help shows them. Each is the function of its name in a file of its name.
+#: The verbs, as the help shows them, with the modules that have their functions.
 _VERBS = {
-    "Look": (
-        "show",
-        "report",
-        "history",
-        "files",
-        "partitions",
-        "schema",
-        "head",
-        "count",
-        "summary",
-        "watch",
-    ),
-    "Compare": ("diff", "changes", "actions"),
-    "Check": ("why", "verify", "explain"),
-    "Maintain": ("checkpoint", "compact-log", "cleanup-log", "vacuum", "optimize", "restore"),
+    "Look": {
+        "show": "_show",
+        "report": "_show",
+        "history": "_history",
+        "files": "_rows",
+        "partitions": "_rows",
+        "schema": "_rows",
+        "head": "_rows",
+        "count": "_rows",
+        "summary": "_rows",
+        "watch": "_history",
+    },
+    "Compare": {"diff": "_compare", "changes": "_compare", "actions": "_compare"},
+    "Check": {"why": "_check", "verify": "_check", "explain": "_check"},
+    "Maintain": {
+        "checkpoint": "_maintain",
+        "compact-log": "_maintain",
+        "cleanup-log": "_maintain",
+        "vacuum": "_maintain",
+        "optimize": "_maintain",
+        "restore": "_maintain",
+    },
 }
 
 
@@ -75,12 +82,12 @@ def _application(only: str | None) -> typer.Typer:
         rich_markup_mode="rich",
     )
     app.callback()(_root)
-    for panel, names in _VERBS.items():
-        for name in names:
+    for panel, verbs in _VERBS.items():
+        for name, module_name in verbs.items():
             if only in (None, name):
-                function = name.replace("-", "_")
-                module = importlib.import_module(f"deltareplay.cli._{function}")
-                app.command(name, rich_help_panel=panel)(getattr(module, function))
+                module = importlib.import_module(f"deltareplay.cli.{module_name}")
+                function = getattr(module, name.replace("-", "_"))
+                app.command(name, rich_help_panel=panel)(function)
     return app
 
 
@@ -93,7 +100,7 @@ def run(arguments: list[str]) -> int:
         # characters that the terminal's encoding lacks must not end the command
         sys.stdout.reconfigure(errors="backslashreplace")
     first = next(iter(arguments), None)
-    is_verb = any(first in names for names in _VERBS.values())
+    is_verb = any(first in verbs for verbs in _VERBS.values())
     app = _application(first if is_verb and _COMPLETE not in os.environ else None)
     try:
         app(arguments or ["--help"], prog_name="deltareplay")

@@ -1,15 +1,118 @@
-"""``deltareplay history``: the commits, newest first."""
+"""``deltareplay history`` and ``watch``: the commits, newest first or as they come."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+import time
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from deltareplay.cli import _commits
-from deltareplay.cli._output import Column
-from deltareplay.cli._records import records
+from deltareplay._support.units import whole
+from deltareplay.cli._output import Column, Output
+from deltareplay.cli._values import plain, records, short_moment
 from deltareplay.cli._verb import Request, verb
+
+if TYPE_CHECKING:
+    from deltareplay import Table
+
+
+def newest_commits(table: Table, limit: int | None) -> Iterator[dict[str, Any]]:
+    """The commits, newest first, as rows."""
+    return records(table.history(limit).to_batches())
+
+
+def who(commit: Mapping[str, Any]) -> str:
+    """The user, or else the engine, that made a commit.
+
+    >>> who({"userName": None, "userId": "7", "engineInfo": "Spark"}), who({})
+    ('7 with Spark', '')
+    """
+    user = commit.get("userName") or commit.get("userId")
+    engine = commit.get("engineInfo")
+    return plain(f"{user} with {engine}" if user and engine else user or engine)
+
+
+def effect(commit: Mapping[str, Any]) -> str:
+    """How many rows and files a commit wrote (+), changed (~) and removed (-), by its metrics.
+
+    >>> effect({"operationMetrics": {"numOutputRows": "30", "numFiles": "3"}})
+    '+30 rows, +3 files'
+    >>> effect({"operationMetrics": {"numDeletedRows": "2", "numRemovedFiles": "1"}})
+    '-2 rows, -1 file'
+    >>> effect({"operationMetrics": {"numRestoredFiles": "1", "numRemovedFiles": "2"}})
+    '+1 -2 files'
+    """
+    metrics = commit.get("operationMetrics") or {}
+
+    def of(*names: str) -> int:
+        counts = (whole(metrics.get(name)) for name in names)
+        return next((count for count in counts if count is not None), 0)
+
+    changed = {
+        "+": of("numTargetRowsInserted"),
+        "~": of("numTargetRowsUpdated", "numUpdatedRows"),
+        "-": of("numTargetRowsDeleted", "numDeletedRows"),
+    }
+    if not any(changed.values()):
+        changed["+"] = of("numOutputRows")
+    files = {
+        "+": of("numAddedFiles", "numTargetFilesAdded", "numRestoredFiles", "numFiles"),
+        "-": of("numRemovedFiles", "numTargetFilesRemoved"),
+    }
+    parts = [_signed(changed, "row"), _signed(files, "file")]
+    return ", ".join(part for part in parts if part)
+
+
+def _signed(numbers: Mapping[str, int], noun: str) -> str:
+    there = {sign: number for sign, number in numbers.items() if number}
+    if not there:
+        return ""
+    text = " ".join(f"{sign}{number:,}" for sign, number in there.items())
+    return f"{text} {noun}{'' if list(there.values()) == [1] else 's'}"
+
+
+def parameters(arguments: Mapping[str, str | None] | None) -> str:
+    """The parameters of an operation, such as its condition, without empty ones.
+
+    >>> parameters({"predicate": '["id = 8"]', "partitionBy": "[]"}), parameters(None)
+    ('predicate: id = 8', '')
+    """
+    texts = {name: _unwrapped(text) for name, text in (arguments or {}).items()}
+    return ", ".join(f"{plain(name)}: {text}" for name, text in texts.items() if text)
+
+
+def _unwrapped(text: str | None) -> str:
+    """Texts in a list of JSON, without the list; writers wrap conditions and columns so."""
+    if not text or text in ("[]", "{}", "null"):
+        return ""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return plain(", ".join(value))
+    return plain(text)
+
+
+def commit_columns(output: Output) -> list[Column]:
+    """The columns of commits for people; with their parameters on a wide terminal."""
+    operation_parameters = Column("operationParameters", "Parameters", parameters, cut=True)
+    return [
+        Column("version", "Version", right=True),
+        output.times("timestamp", "Time"),
+        Column("operation", "Operation"),
+        Column("effect", "Rows and files"),
+        Column("by", "By", cut=True),
+        *([operation_parameters] if output.is_wide else []),
+    ]
+
+
+def with_parameters(commit: dict[str, Any]) -> dict[str, Any]:
+    """A commit with what only a person asks for."""
+    return {**commit, "effect": effect(commit), "by": who(commit).replace("Apache-", "")}
 
 
 @verb
@@ -23,6 +126,65 @@ def history(
     commits = request.table.history(limit or None)
     rows = records(commits.to_batches())
     if output.is_text:
-        output.rows(map(_commits.with_parameters, rows), _commits.columns(output))
+        output.rows(map(with_parameters, rows), commit_columns(output))
     else:
         output.rows(rows, [Column(name) for name in commits.column_names])
+
+
+@verb
+def watch(
+    request: Request,
+    *,
+    start: Annotated[
+        int | None,
+        typer.Option("--from", metavar="VERSION", help="Begin here; default: what comes next."),
+    ] = None,
+    rows: Annotated[
+        bool, typer.Option("--rows", help="Show the changed rows instead of the commits.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="Stop after this number; 0 means never.")
+    ] = 0,
+    interval: Annotated[
+        float,
+        typer.Option(
+            "--interval",
+            metavar="SECONDS",
+            min=0.01,
+            help="Seconds between two listings of the log.",
+        ),
+    ] = 1.0,
+) -> None:
+    """Show new commits as they come, one line each, until Ctrl-C."""
+    table, output = request.table, request.output
+    if rows:
+        first: int | Literal["latest"] = "latest" if start is None else start
+        stream = table.follow(starting_version=first, read_change_feed=True, poll_interval=interval)
+        changed = (row for batch in stream for row in records(batch.to_batches()))
+        columns = [Column(name) for name in stream.schema.names]
+        output.stream(islice(changed, limit or None), columns, plain)
+        return
+    commits = islice(_new(table, start, interval), limit or None)
+    columns = [Column(name) for name in ("version", "timestamp", "operation", "effect", "by")]
+    output.stream(map(with_parameters, commits), columns, lambda commit: _line(commit, output.utc))
+
+
+def _line(commit: dict[str, Any], utc: bool) -> str:
+    operation, effect = plain(commit["operation"]), commit["effect"]
+    moment = short_moment(commit["timestamp"], utc=utc)
+    return f"{commit['version']:>7}  {moment}  {operation:<12}  {effect:<20}  {commit['by']}"
+
+
+def _new(table: Table, start: int | None, interval: float) -> Iterator[dict[str, Any]]:
+    """Commits from ``start`` on, oldest first; waits for them."""
+    last = table.snapshot().version if start is None else start - 1
+    while True:
+        newest = table.snapshot().version
+        if newest > last:
+            newer = list(newest_commits(table, newest - last))
+            for commit in reversed(newer):
+                if commit["version"] > last:
+                    last = commit["version"]
+                    yield commit
+        else:
+            time.sleep(interval)

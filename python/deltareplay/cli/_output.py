@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from deltareplay.cli._format import counted, moment, plain, short_moment, to_json
+from deltareplay.cli._values import counted, moment, plain, short_moment, to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa

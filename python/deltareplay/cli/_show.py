@@ -1,4 +1,4 @@
-"""``deltareplay show``: one version on one screen."""
+"""``deltareplay show`` and ``report``: one version on one screen, or as one HTML file."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import json
 import re
 import warnings
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote
+
+import typer
 
 from deltareplay._arrow.schema_text import leaves
 from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay._support import units
-from deltareplay.cli import _commits, _findings
-from deltareplay.cli._format import count, counted, instant, plain, size
-from deltareplay.cli._options import Timestamp, Version
-from deltareplay.cli._verb import Request, verb
+from deltareplay.cli._check import print_findings
+from deltareplay.cli._history import effect, newest_commits, who
+from deltareplay.cli._values import counted, instant, plain, size, thousands
+from deltareplay.cli._verb import Request, Timestamp, Version, verb
 from deltareplay.exceptions import CorruptTableError, DeltaReplayWarning, VersionNotFoundError
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from deltareplay import Snapshot, Table
+
 
 #: Columns and properties on the screen.
 _MOST = 20
@@ -54,8 +58,8 @@ def _facts(request: Request, table: Table, snapshot: Snapshot) -> dict[str, Any]
         "version": snapshot.version,
         "timestamp": snapshot.timestamp,
         "operation": commit.get("operation"),
-        "effect": _commits.effect(commit),
-        "by": _commits.who(commit),
+        "effect": effect(commit),
+        "by": who(commit),
         "rows": rows,
         "files": snapshot.num_files,
         "size_in_bytes": snapshot.size_in_bytes,
@@ -82,7 +86,7 @@ def _commit(table: Table, snapshot: Snapshot) -> dict[str, Any]:
     Commits after it may be damaged.
     """
     with contextlib.suppress(CorruptTableError):
-        newest = next(_commits.commits(table, 1), {})  # passes over all other actions
+        newest = next(newest_commits(table, 1), {})  # passes over all other actions
         if newest.get("version") == snapshot.version:
             return newest
     try:
@@ -130,7 +134,7 @@ def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list
         findings.append(
             {
                 "severity": "warning",
-                "message": f"slow to open: {count(commits)} commits come after the checkpoint",
+                "message": f"slow to open: {thousands(commits)} commits come after the checkpoint",
                 "remedy": request.command("checkpoint"),
             }
         )
@@ -139,7 +143,8 @@ def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list
         findings.append(
             {
                 "severity": "info",
-                "message": f"many small files: {count(files)} of {size(total // files)} on average",
+                "message": f"many small files: {thousands(files)} of {size(total // files)} "
+                "on average",
                 "remedy": request.command("optimize"),
             }
         )
@@ -172,8 +177,8 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
         "By": facts["by"],
         "Rows": "unknown: some files have no statistics; deltareplay count"
         if facts["rows"] is None
-        else count(facts["rows"]),
-        "Files": f"{count(files)}, {size(total)}{average}",
+        else thousands(facts["rows"]),
+        "Files": f"{thousands(files)}, {size(total)}{average}",
         "Log": _log_text(facts),
         "Partitioned by": ", ".join(map(plain, facts["partition_columns"])) or "nothing",
         "Clustered by": ", ".join(map(plain, facts["clustering_columns"])),
@@ -213,7 +218,7 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
         console.print("        deltareplay verify checks everything", style="dim")
     for number, finding in enumerate(health):
         heading = "Health" if number == 0 else ""
-        _findings.tell(console, **finding, heading=heading)
+        print_findings(console, **finding, heading=heading)
 
 
 def _log_text(facts: dict[str, Any]) -> str:
@@ -232,3 +237,21 @@ def _first(texts: list[str]) -> Text:
 
     more = [f"and {len(texts) - _MOST} more"] if len(texts) > _MOST else []
     return Text("\n".join(texts[:_MOST] + more))
+
+
+@verb
+def report(
+    request: Request,
+    *,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the report goes.")
+    ] = Path("report.html"),
+    version: Version = None,
+    orphans: Annotated[
+        bool, typer.Option("--orphans", help="Also list the table, for files that nobody needs.")
+    ] = False,
+) -> None:
+    """Write one HTML file that shows the table, with advice."""
+    written = request.table.report(output, version=version, orphans=orphans)
+    facts = {"output": str(written), "size_in_bytes": written.stat().st_size}
+    request.output.document(facts, lambda console: console.print(str(written), soft_wrap=True))

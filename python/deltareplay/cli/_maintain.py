@@ -1,0 +1,315 @@
+"""The verbs that maintain a table."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deltareplay import _native
+from deltareplay.cli._values import counted, plain, size, thousands
+from deltareplay.cli._verb import Request, Timestamp, Yes, names, verb
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from deltareplay import Table
+
+
+#: Files on the screen.
+_DELETED_ON_SCREEN = 20
+
+
+def print_deleted(
+    console: Console, files: Sequence[str], size_in_bytes: int, *, dry_run: bool, command: str
+) -> None:
+    """Prints the files, their number, and what to do next."""
+    for path in files[:_DELETED_ON_SCREEN]:
+        console.print(plain(path), soft_wrap=True)
+    if len(files) > _DELETED_ON_SCREEN:
+        console.print(f"and {len(files) - _DELETED_ON_SCREEN:,} more", style="dim")
+    summary = f"{counted(len(files), 'file')}, {size(size_in_bytes)}"
+    if not dry_run:
+        console.print(f"deleted: {summary}")
+    elif files:
+        console.print(f"would delete: {summary}; `{command}` does")
+    else:
+        console.print("there is nothing to delete")
+
+
+class Layout(str, Enum):
+    """The layouts of ``Table.checkpoint``."""
+
+    classic = "classic"
+    v2 = "v2"
+    v2_json = "v2-json"
+
+
+@verb
+def checkpoint(
+    request: Request,
+    *,
+    layout: Annotated[
+        Layout | None, typer.Option("--layout", help="By default as the table's policy says.")
+    ] = None,
+) -> None:
+    """Write a checkpoint, so that the table opens faster.
+
+    Deletes nothing: cleanup-log does.
+    """
+    written = request.table.checkpoint(
+        layout=None if layout is None else layout.value, cleanup=False
+    )
+    request.output.document(
+        dataclasses.asdict(written),
+        lambda console: console.print(
+            f"{written.path}: {counted(written.num_files, 'file')}, {size(written.size_in_bytes)}",
+            soft_wrap=True,
+        ),
+    )
+
+
+@verb
+def compact_log(
+    request: Request,
+    *,
+    start: Annotated[
+        int | None,
+        typer.Argument(metavar="[START]", help="By default the first one after the checkpoint."),
+    ] = None,
+    end: Annotated[
+        int | None, typer.Argument(metavar="[END]", help="By default the latest version.")
+    ] = None,
+) -> None:
+    """Write several commits as one file, which is faster to read.
+
+    Deletes nothing.
+    """
+    file = request.table.compact_log(start, end)
+    request.output.document(
+        dataclasses.asdict(file),
+        lambda console: console.print(
+            f"{file.path}: {thousands(file.num_actions)} of "
+            f"{thousands(file.num_actions_before)} actions, {size(file.size_in_bytes)} instead of "
+            f"{size(file.size_in_bytes_before)}",
+            soft_wrap=True,
+        ),
+    )
+
+
+@verb
+def cleanup_log(request: Request, *, yes: Yes = False) -> None:
+    """Delete files of the log that have expired.
+
+    No version inside the retention period needs them. Without --yes they are only listed.
+    """
+    done = request.table.cleanup_log(dry_run=not yes)
+
+    def text(console: Console) -> None:
+        print_deleted(
+            console,
+            done.files,
+            done.size_in_bytes,
+            dry_run=done.dry_run,
+            command=request.command("cleanup-log", "--yes"),
+        )
+        if done.earliest_version is not None:
+            console.print(f"oldest version that can be read afterwards: {done.earliest_version}")
+        for note in done.notes:
+            console.print(plain(note), style="dim")
+
+    request.output.document(dataclasses.asdict(done), text)
+
+
+@verb
+def vacuum(
+    request: Request,
+    *,
+    retain_hours: Annotated[
+        float | None,
+        typer.Option(
+            "--retain-hours", min=0, help="The period; by default the table's, which is a week."
+        ),
+    ] = None,
+    lite: Annotated[
+        bool, typer.Option("--lite", help="Find files by the log, without listing the table.")
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Allow a shorter period than the table's: others may lose files."
+        ),
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Delete data files that no version needs any more.
+
+    Versions inside the retention period keep their files. Without --yes, files are only listed.
+    """
+    retention = None if retain_hours is None else datetime.timedelta(hours=retain_hours)
+    done = request.table.vacuum(retention, lite=lite, force=force, dry_run=not yes)
+
+    def text(console: Console) -> None:
+        print_deleted(
+            console,
+            done.files,
+            done.size_in_bytes,
+            dry_run=done.dry_run,
+            command=request.command("vacuum", "--yes"),
+        )
+        console.print(
+            f"files that were removed or written since {request.output.moment(done.cutoff)} stay",
+            style="dim",
+        )
+
+    facts = {**dataclasses.asdict(done), "retention": done.retention.total_seconds()}
+    request.output.document(facts, text)
+
+
+@verb
+def optimize(
+    request: Request,
+    *,
+    where: Annotated[
+        str | None, typer.Option("--where", metavar="SQL", help="Which partitions; default: all.")
+    ] = None,
+    z_order_by: Annotated[
+        str | None, typer.Option("--z-order-by", metavar="NAMES", help="Columns, by commas.")
+    ] = None,
+    target_file_size: Annotated[
+        int | None,
+        typer.Option("--target-file-size", metavar="BYTES", min=1, help="By default the table's."),
+    ] = None,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Only rewrite files with deleted rows or columns.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Pack small data files, or put rows in order.
+
+    The rows stay the same. Without --yes it only shows which files it would rewrite.
+    """
+    table, order = request.table, names(z_order_by)
+    if not yes:
+        snapshot = table.snapshot()
+        plan = _native.OptimizePlan(
+            table._native, snapshot._native, where, order or (), purge, target_file_size
+        )
+        files, bytes_, partitions = plan.totals()
+        facts = {
+            "dry_run": True,
+            "version": snapshot.version,
+            "files": files,
+            "size_in_bytes": bytes_,
+            "partitions": partitions,
+            "target_file_size": plan.target_file_size,
+        }
+        request.output.document(facts, lambda console: _print_optimize(console, facts))
+        return
+    done = table.optimize(
+        where,
+        z_order_by=order,
+        target_file_size=target_file_size,
+        purge=purge,
+    )
+    metrics = done.metrics
+
+    def text(console: Console) -> None:
+        if done.version is None:
+            console.print("there was nothing to do")
+            return
+        console.print(
+            f"version {done.version}: {counted(metrics['numRemovedFiles'], 'file')}, "
+            f"{size(metrics['numRemovedBytes'])}, became "
+            f"{counted(metrics['numAddedFiles'], 'file')}, {size(metrics['numAddedBytes'])}"
+        )
+
+    request.output.document({"dry_run": False, "version": done.version, **metrics}, text)
+
+
+def _print_optimize(console: Console, facts: dict[str, Any]) -> None:
+    if not facts["files"]:
+        console.print("there is nothing to do")
+        return
+    console.print(
+        f"would rewrite {counted(facts['files'], 'file')}, {size(facts['size_in_bytes'])}, in "
+        f"{counted(facts['partitions'], 'partition')}; files get up to "
+        f"{size(facts['target_file_size'])}",
+        soft_wrap=True,
+    )
+    console.print("with --yes, it does so")
+
+
+@verb
+def restore(
+    request: Request,
+    *,
+    version: Annotated[
+        int | None, typer.Argument(metavar="[VERSION]", help="The version to go back to.")
+    ] = None,
+    timestamp: Timestamp = None,
+    ignore_missing_files: Annotated[
+        bool, typer.Option("--ignore-missing-files", help="Leave out data files that are gone.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Commit a version with the content of an older one.
+
+    Without --yes it only shows what that would change.
+    """
+    if (version is None) == (timestamp is None):
+        raise typer.BadParameter("give a VERSION, or --timestamp")
+    table = request.table
+    if not yes:
+        facts = _restore_plan(table, version, timestamp)
+        command = request.command("restore", f"{facts['restored_version']} --yes")
+        request.output.document(facts, lambda console: _print_plan(console, facts, command))
+        return
+    done = table.restore(version, timestamp=timestamp, ignore_missing_files=ignore_missing_files)
+
+    def text(console: Console) -> None:
+        console.print(
+            f"version {done.version} has the content of version {done.restored_version}: "
+            f"{counted(done.num_restored_files, 'file')} restored, "
+            f"{counted(done.num_removed_files, 'file')} removed"
+        )
+        if done.missing_files:
+            console.print(f"{counted(len(done.missing_files), 'file')} missing, left out")
+
+    request.output.document({"dry_run": False, **dataclasses.asdict(done)}, text)
+
+
+def _restore_plan(table: Table, version: int | None, timestamp: str | None) -> dict[str, Any]:
+    newest, older = table.snapshot(), table.snapshot(version, timestamp)
+    difference = newest.diff(older)
+    kinds = difference.files["change"].to_pylist()
+    return {
+        "dry_run": True,
+        "version": newest.version,
+        "restored_version": older.version,
+        "num_restored_files": kinds.count("added") + kinds.count("vector"),
+        "num_removed_files": kinds.count("removed") + kinds.count("vector"),
+        "rows": difference.num_rows,
+        "size_in_bytes": difference.size_in_bytes,
+        "definition": [
+            f"{row['what']} {row['name']}".rstrip() for row in difference.definition.to_pylist()
+        ],
+    }
+
+
+def _print_plan(console: Console, facts: dict[str, Any], command: str) -> None:
+    rows, sizes = map(thousands, facts["rows"]), map(size, facts["size_in_bytes"])
+    console.print(
+        f"would restore version {facts['restored_version']}, now {facts['version']}: "
+        f"{counted(facts['num_restored_files'], 'file')} restored, "
+        f"{counted(facts['num_removed_files'], 'file')} removed, "
+        f"rows {' to '.join(rows)}, size {' to '.join(sizes)}",
+        soft_wrap=True,
+    )
+    for name in facts["definition"]:
+        console.print(f"changes {name}")
+    console.print(f"`{command}` does", soft_wrap=True)
