@@ -48,13 +48,17 @@ def _is_skipped(item: pytest.Item) -> bool:
     return any(mark.args[:1] == (True,) for mark in item.iter_markers("skipif"))
 
 
+#: For every JVM, those of other processes too. Plans of a few rows run once: for them, the optimising
+#: compiler takes more time than it saves.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
 }
 
 #: Plans of a few rows take longer to compile than to interpret. The other sessions compile them.
