@@ -176,17 +176,17 @@ WRONG = {
     "DELETE FROM t\nWHERE a)": "expected the end of the statement, not ')', at line 2, column 8",
     "DELETE FROM": "expected a name, not 'the end', at line 1, column 12",
     "UPDATE t SET a 1": "expected =, not '1', at line 1, column 16",
-    "UPDATE t SET a = 1, a = 2": "expected no second value of a, not '2', at line 1, column 25",
+    "UPDATE t SET a = 1, a = 2": "duplicate assignment to a, at line 1, column 21",
     "OPTIMIZE t ZORDER BY (a": "expected ), not 'the end', at line 1, column 24",
     "VACUUM t RETAIN x HOURS": "expected a number, not 'x', at line 1, column 17",
     "VACUUM t RETAIN 7": "expected HOURS, not 'the end', at line 1, column 18",
     "VACUUM t USING INVENTORY u": "expected RETAIN, DRY RUN, LITE or FULL, not 'USING'",
-    "DESCRIBE HISTORY t LIMIT x": "expected a whole number, not 'x', at line 1, column 26",
+    "DESCRIBE HISTORY t LIMIT x": "expected an integer, not 'x', at line 1, column 26",
     "RESTORE t": "expected VERSION AS OF or TIMESTAMP AS OF, not 'the end'",
     "MERGE INTO t USING u ON a = b": "expected WHEN, not 'the end', at line 1, column 30",
     "MERGE INTO t USING u ON a WHEN MATCHED THEN INSERT *": "expected UPDATE, not 'INSERT'",
     "MERGE INTO t USING u ON a WHEN NOT MATCHED THEN INSERT (a, b) VALUES (1)": (
-        "expected 2 values before this"
+        "INSERT needs 2 values, not 1, at line 1, column 73"
     ),
 }
 
@@ -278,7 +278,10 @@ def test_parts_of_an_insert(text: str, parts: insert.Insert) -> None:
         ("INSERT INTO t (a, b)", "expected a query, not 'the end'"),
         ("INSERT INTO t (a + 1) SELECT 1", "expected ), not '+', at line 1, column 18"),
         ("INSERT INTO t PARTITION (p = q) SELECT 1", "expected a number, not 'q', at line 1"),
-        ("INSERT INTO t PARTITION (p, P = 1) SELECT 1", "expected no second P"),
+        (
+            "INSERT INTO t PARTITION (p, P = 1) SELECT 1",
+            "duplicate partition column P, at line 1, column 29",
+        ),
         ("INSERT INTO t PARTITION (p) IF NOT EXISTS SELECT 1", "expected a query, not 'IF'"),
     ],
 )

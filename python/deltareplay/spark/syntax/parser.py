@@ -112,10 +112,12 @@ class Reader:
 
     def wrong(self, expected: str) -> InvalidArgumentError:
         """Return the error that something else was expected at the current token."""
-        seen = self.token.text or "the end"
+        return self.invalid(f"expected {expected}, not {self.token.text or 'the end'!r}")
+
+    def invalid(self, message: str) -> InvalidArgumentError:
+        """Return an error with the position of the current token."""
         return InvalidArgumentError(
-            f"expected {expected}, not {seen!r}, at {position(self.text, self.token.start)}",
-            code="sql.syntax",
+            f"{message}, at {position(self.text, self.token.start)}", code="sql.syntax"
         )
 
     def name(self) -> Name:
@@ -175,7 +177,7 @@ class Reader:
         """Parse a non-negative integer."""
         text = self.string() if self.token.kind == "string" else self.token.text
         if not (text.isascii() and text.isdecimal() and len(text) < 20):
-            raise self.wrong("a whole number")
+            raise self.wrong("an integer")
         if self.token.text == text:
             self.at += 1
         return int(text)
@@ -266,12 +268,13 @@ class Reader:
         """Parse the assignments of ``SET``: columns and the SQL of their values."""
         values: dict[str, str] = {}
         while True:
-            start = self.token
+            start = self.at
             self.name()
-            column = self.text[start.start : self.found[self.at - 1].end]
-            self.needs("=")
+            column = self.text[self.found[start].start : self.found[self.at - 1].end]
             if column in values:
-                raise self.wrong(f"no second value of {column}")
+                self.at = start
+                raise self.invalid(f"duplicate assignment to {column}")
+            self.needs("=")
             values[column] = self.until((",",), *stops)
             if not self.takes(","):
                 return values
@@ -291,9 +294,11 @@ class Reader:
         self.needs("(")
         values: dict[str, str] = {}
         while True:
+            start = self.at
             key = self.key()
             if key in values:
-                raise self.wrong(f"no second value of {key}")
+                self.at = start
+                raise self.invalid(f"duplicate property {key}")
             self.takes("=")
             values[key] = self._value()
             if not self.takes(","):
@@ -308,7 +313,7 @@ class Reader:
         for key in values:
             if key in _RESERVED:
                 self.at = start
-                raise self.wrong(f"properties without {key}, which Spark reserves")
+                raise self.invalid(f"the property {key} is reserved by Spark")
         return values
 
     def key(self) -> str:
