@@ -1,1 +1,1 @@
-"""Rows of a DataFrame into data files and one commit."""
+"""Writing of DataFrame rows into data files, and their commit."""

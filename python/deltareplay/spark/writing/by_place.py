@@ -1,4 +1,4 @@
-"""Values of INSERT by their places, which pair the fields of structs, too, as in delta-spark."""
+"""Values of INSERT matched by position, also in struct fields, as in delta-spark."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Widens = Callable[[str, str], bool]
 def is_compatible(table: Sequence[Json], rows: Sequence[Json], widens: Widens) -> bool:
     """Return whether rows have the table's names and types, at any depth and in any order.
 
-    Such rows are stored by their names. They may have more columns and fields.
+    Such rows are matched by name. They may have additional columns and fields.
 
     Args:
         table: The columns of the table, all of which the rows must have.
         rows: The columns of the rows.
-        widens: Which types the columns of the table get.
+        widens: Returns whether the table's type is widened to that of the rows.
     """
     own = {column["name"].lower(): column for column in table}
     if not set(own) <= {column["name"].lower() for column in rows}:
@@ -69,20 +69,20 @@ def placed(
     *,
     only_structs: bool = False,
 ) -> Column:
-    """Return a value with the names of a column's fields, and its types unless they get wider.
+    """Convert a value to the names of a column's fields, and to its types unless they are widened.
 
-    More fields than the column has keep their names.
+    Additional fields keep their names.
 
     Args:
         spark: The session.
         value: The value.
         source: The field of the value.
         own: The column of the table.
-        widens: Which types the columns of the table get.
-        only_structs: Whether arrays and maps stay as they are, with the names in them.
+        widens: Returns whether the column's type is widened to that of the value.
+        only_structs: Whether to leave arrays and maps unchanged, with the names in them.
 
     Raises:
-        InvalidArgumentError: ``write.columns``: the value lacks fields, or is no struct.
+        InvalidArgumentError: ``write.columns``: the value lacks fields, or is not a struct.
     """
     if is_collated(source):  # strings of a table compare by bytes
         source = field(source["name"], nullable(source["type"]))
@@ -93,7 +93,7 @@ def placed(
 
 @dataclass(frozen=True)
 class _Placing:
-    """How values are paired; as ``placed``."""
+    """The arguments of ``placed`` that apply at any depth."""
 
     spark: SparkSession
     widens: Widens
@@ -164,7 +164,7 @@ class _Placing:
 
 
 def _shape(type_: Any) -> Any:
-    """A type without its names, and without what may be null."""
+    """Return a type without names and nullability."""
     if isinstance(type_, str):
         return type_
     if type_["type"] == "struct":

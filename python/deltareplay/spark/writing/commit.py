@@ -1,4 +1,4 @@
-"""Rows of a DataFrame and the commit that adds them: what ``write`` and a query have in common."""
+"""The commit of a DataFrame's rows, shared by ``write`` and CREATE TABLE AS SELECT."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def commit(
     also: Callable[[pa.Table], Mapping[str, int]],
     root: str | None = None,
 ) -> WrittenVersion:
-    """Writes the rows, and commits them with what is staged; no files stay if that fails.
+    """Write the rows and commit them with the staged actions; no files remain if that fails.
 
     Args:
         spark: The session.
         rows: The rows.
-        location: Where the table is, or is about to be.
+        location: The location of the table.
         target: The table.
         transaction: The transaction.
-        also: Stages what depends on the written files, whose columns of ``add`` it gets, and
-            returns more metrics.
+        also: Receives the columns of ``add`` of the written files, stages actions that depend on
+            them, and returns additional metrics.
         root: The table's Hadoop path, if it is not its URI.
 
     Returns:

@@ -1,4 +1,4 @@
-"""``Rewritten``: the tasks of an optimize, and its commit."""
+"""The tasks of an optimize, and its commit."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _PIECE = 64 << 20
 
 
 class Rewritten:
-    """Files that take the place of others, written by the executors."""
+    """Files that replace others, written by the executors."""
 
     def __init__(
         self, spark: SparkSession, target: TargetTable, plan: _native.OptimizePlan
     ) -> None:
-        """Nothing is written yet.
+        """Prepare the rewrite; nothing is written yet.
 
         Args:
             spark: The session.
             target: The table.
-            plan: Which files, and how.
+            plan: The plan of the optimize.
         """
         self._spark = spark
         self._table = target.table
@@ -43,7 +43,7 @@ class Rewritten:
         self._plan = plan
 
     def commit(self, user_metadata: str | None) -> Written:
-        """Runs the tasks, and commits what they wrote.
+        """Run the tasks, and commit the files that they wrote.
 
         Args:
             user_metadata: Any text for the commit.
@@ -54,7 +54,7 @@ class Rewritten:
         added = self._ordered() if self._plan.is_ordered else self._packed()
         text = settings.user_metadata(self._spark) if user_metadata is None else user_metadata
         write_options = options(None, None, text, None, True, 60.0)
-        # if nothing is committed, the files go away
+        # if nothing is committed, the files are deleted
         return written(self._plan.commit(added, write_options))
 
     def _packed(self) -> list[tuple[int, str]]:
@@ -96,9 +96,9 @@ class Rewritten:
 
 
 def after_write(spark: SparkSession, target: TargetTable, version: int, added: pa.Table) -> None:
-    """Compacts small files after a write, where the session or the table asks for it.
+    """Compact small files after a write, if the session or the table enables it.
 
-    What goes wrong is a warning: the write is committed.
+    A failure is a warning, because the write is committed.
 
     Args:
         spark: The session.

@@ -1,4 +1,4 @@
-"""What rows must satisfy, checked by Spark where it evaluates them."""
+"""Constraints on rows, checked by Spark while it evaluates the rows."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def checked(
     replace_where: str | None,
     only: str | None = None,
 ) -> DataFrame:
-    """The same rows; a task fails if one breaks a constraint.
+    """Add the constraints to rows; a task fails if a row breaks a constraint.
 
     Args:
-        rows: With the table's columns.
+        rows: Rows with the table's columns.
         target: The table.
         computed: Generated columns that need no check.
         replace_where: A condition of the write.
-        only: The column that tells which rows are checked; None for all.
+        only: A boolean column that selects the rows to check; None for all.
     """
     from pyspark.sql import functions as sf
 
@@ -52,25 +52,25 @@ def checked(
             *[sf.col(names.quoted(field["name"])) for field in fields if _shows(field["type"])]
         )
         message = sf.concat(sf.lit(f"{what}; it is "), display.cast("string"))
-        # Spark moves conditions below joins, where they would meet rows that are not written; one
-        # that is not deterministic stays. Of ``rand() < 0`` Spark knows the result, and drops it.
+        # Spark may push a filter below a join and evaluate it on rows that are never written. A
+        # non-deterministic condition is not pushed; ``rand() < 0`` would be folded away.
         never = sf.monotonically_increasing_id() < 0
         fails = failure(message).cast("boolean") | never
-        # a result of null breaks it, too
+        # a null result breaks the constraint, too
         passes = passes if only is None else ~sf.col(only) | passes
         rows = rows.where(sf.when(passes, sf.lit(True)).otherwise(fails))
     return rows
 
 
 def failure(message: Column) -> Column:
-    """Fails the task with a message that ``broken`` finds."""
+    """Return an expression that fails the task, with a message that ``broken`` recognizes."""
     from pyspark.sql import functions as sf
 
     return sf.raise_error(sf.concat(sf.lit(MARK), message, sf.lit(_END)))
 
 
 def broken(error: BaseException) -> InvalidArgumentError | None:
-    """The broken constraint in the error of a failed job."""
+    """Return the broken constraint as an error, if a failed job's error contains one."""
     text = str(error)
     if MARK not in text:
         return None
@@ -85,7 +85,7 @@ def _conditions(
     computed: Sequence[str],
     replace_where: str | None,
 ) -> Iterator[tuple[str, Column]]:
-    """Each condition with its description."""
+    """Yield each condition with its description."""
     from pyspark.sql import functions as sf
 
     known = [field["name"] for field in fields]
@@ -114,7 +114,7 @@ def _conditions(
 
 
 def _not_null(fields: list[Json], above: str) -> Iterator[tuple[str, Column]]:
-    """The conditions of columns, and of fields in their structs, which may not be null then."""
+    """Yield the conditions of columns, and of fields in structs, that must not be null."""
     from pyspark.sql import functions as sf
 
     for field in fields:
@@ -127,5 +127,5 @@ def _not_null(fields: list[Json], above: str) -> Iterator[tuple[str, Column]]:
 
 
 def _shows(type_: Any) -> bool:
-    """Whether Spark shows values of a type as text."""
+    """Return whether Spark can print values of a type as text."""
     return "variant" not in json.dumps(type_)

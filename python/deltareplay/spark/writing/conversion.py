@@ -1,4 +1,4 @@
-"""Values of statements in the types of a table: cast, whatever their type, by SQL's assignment."""
+"""Casts of values to the table's types, by SQL's store assignment."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def converted(
     spark: SparkSession, value: Column, source: Any, own: Any, name: str, *, code: str
 ) -> Column:
-    """Return a value in another type; a part of it that does not fit fails the task.
+    """Cast a value to another type; a part of it that does not fit fails the task.
 
-    Fields of structs are paired by their places.
+    Fields of structs are matched by position.
 
     Args:
         spark: The session.
@@ -30,8 +30,8 @@ def converted(
         code: The code of errors.
 
     Raises:
-        InvalidArgumentError: The types differ in structure; ``spark.setting``: the session's policy
-            of assignment does not allow it, or is another than SQL's.
+        InvalidArgumentError: The types differ in structure; ``spark.setting``: the session's store
+            assignment policy does not allow the cast, or is not supported.
     """
     from pyspark.sql import functions as sf
 
@@ -91,7 +91,7 @@ def _checked(spark: SparkSession, value: Column, source: Any, own: str, name: st
 
 
 def _check_policy(spark: SparkSession, source: Any, own: str, name: str) -> None:
-    """Refuse a cast that the session's policy of assignment forbids, or wants otherwise."""
+    """Check that the session's store assignment policy allows a cast."""
     policy = settings.store_assignment(spark)
     if policy == "ANSI" or (policy == "STRICT" and _is_up_cast(source, own)):
         return
@@ -117,7 +117,7 @@ _WHOLE = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 
 
 def _is_up_cast(source: Any, own: str) -> bool:
-    """Whether a cast loses nothing, by Spark's rules (``Cast.canUpCast``)."""
+    """Return whether a cast loses nothing, by Spark's rules (``Cast.canUpCast``)."""
     if not isinstance(source, str):
         return False
     if source in _NUMBERS and own in _NUMBERS:

@@ -1,4 +1,4 @@
-"""Properties of new tables from the settings of a session."""
+"""Table properties of new tables from the session's settings."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _OF_PROTOCOL = ("delta.minreaderversion", "delta.minwriterversion", _IGNORED.low
 
 
 def merged(settings: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties of a new table: its own, and what the session has beside them.
+    """Return the properties of a new table: its own, and the session's defaults for the others.
 
-    As in delta-spark, settings that name no property are ignored.
+    As in delta-spark, settings that are not properties are ignored.
 
     Args:
-        settings: Those of the session, by their whole names.
-        own: The properties that the new table was given.
+        settings: The session's settings, by their full names.
+        own: The properties in the definition of the table.
 
     Raises:
         InvalidArgumentError: ``spark.setting``: a property cannot have the value of a setting.
-        UnsupportedFeatureError: ``spark.setting``: a setting asks for a feature that cannot be
+        UnsupportedFeatureError: ``spark.setting``: a setting enables a feature that cannot be
             written.
     """
     properties = {name.lower(): value for name, value in own.items()}
@@ -50,7 +50,7 @@ def _asks_protocol(name: str) -> bool:
 
 
 def _is_property(setting: str, name: str, value: str) -> bool:
-    """Whether a setting names a property, of a table that can be written."""
+    """Return whether a setting is a table property that can be set here."""
     try:
         known = _native.checked_property(name, value)
         if known != name and not name.startswith("delta.feature."):

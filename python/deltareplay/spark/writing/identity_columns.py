@@ -1,7 +1,7 @@
-"""Identity columns: the values that a table gives, computed where Spark writes the rows.
+"""Values of identity columns, computed where Spark writes the rows.
 
-Tasks cannot count together. Each counts its own rows, in steps that leave room for the rows of
-other tasks, so that values have gaps, as they may.
+Tasks have no common counter. Each counts its own rows, in steps that leave room for the rows of
+other tasks, so that values have gaps, which the protocol allows.
 
 Delta protocol: "Identity Columns".
 """
@@ -33,12 +33,12 @@ _TASK_BITS = 8
 
 
 def is_identity(field: Json) -> bool:
-    """Whether the table itself gives the values of a column."""
+    """Return whether a column is an identity column."""
     return any(key.startswith(_PREFIX) for key in field.get("metadata") or {})
 
 
 def value(field: Json) -> Column:
-    """The value of the column in a new row."""
+    """Return the value of the column in a new row."""
     from pyspark.sql import functions as sf
 
     metadata = field["metadata"]
@@ -55,7 +55,7 @@ def value(field: Json) -> Column:
 
 
 def farthest(field: Json, stored: str) -> Column:
-    """The value of the column that is farthest from its start, of rows.
+    """Return the aggregate for the value that is farthest from the start of the sequence.
 
     Args:
         field: The column.
@@ -68,12 +68,12 @@ def farthest(field: Json, stored: str) -> Column:
 
 
 def set_marks(transaction: Transaction, target: TargetTable, marks: Mapping[str, int]) -> None:
-    """Lets the commit tell how far identity columns have got.
+    """Stage the new high-water marks of identity columns.
 
     Args:
         transaction: The transaction.
         target: The table.
-        marks: The farthest value, by the name of the column.
+        marks: The value farthest from the start, by the name of the column.
     """
     known = json.loads(target.metadata.schema_string)["fields"]
     fields = [_marked(field, marks.get(field["name"])) for field in known]
@@ -92,7 +92,7 @@ def _marked(field: Json, mark: int | None) -> Json:
 
 
 def refuse_given(df: DataFrame, target: TargetTable) -> None:
-    """Refuses rows that have values for a column that only the table counts.
+    """Check that rows have no values for a column that is GENERATED ALWAYS AS IDENTITY.
 
     Raises:
         InvalidArgumentError: ``write.identity``.
@@ -104,7 +104,7 @@ def refuse_given(df: DataFrame, target: TargetTable) -> None:
 
 
 def refuse(field: Json) -> None:
-    """Refuses values for a column that only the table itself counts.
+    """Check that a column may be set: it is not GENERATED ALWAYS AS IDENTITY.
 
     Raises:
         InvalidArgumentError: ``write.identity``.

@@ -1,7 +1,6 @@
-"""Expressions that a table's log has: constraints, generated columns and defaults.
+"""Expressions in a table's log: constraints, generated columns and defaults.
 
-Whoever wrote the log chose their text. Spark gets none of it, but what the core parses and prints
-anew.
+The text in the log is untrusted. Spark gets only SQL that the core has parsed and printed again.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ _OWN = "org.apache.spark.sql.catalyst.expressions."
 
 
 def sql(spark: SparkSession, text: str, what: str, columns: Sequence[str]) -> str:
-    """An expression as SQL for Spark: one value, whatever stands around it.
+    """Return an expression as SQL for Spark, usable as an operand in any expression.
 
     Args:
         spark: The session.
-        text: The expression, as the log has it.
-        what: Whose it is, for errors.
-        columns: The columns that it may name.
+        text: The expression in the log.
+        what: A description of the expression, for errors.
+        columns: The columns that it may refer to.
 
     Raises:
-        UnsupportedFeatureError: ``spark.expression``: it calls or names anything but columns,
-            operators, and functions that see nothing but their arguments; or the session has a
-            function of its own under the name of one of these.
+        UnsupportedFeatureError: ``spark.expression``: it uses anything but columns, operators, and
+            functions that depend only on their arguments; or the session has replaced such a
+            function by its own.
     """
     qualified = capabilities.version(spark) >= (4, 2)
     printed, functions = _native.spark_expression(text, what, list(columns), qualified)
@@ -46,7 +45,7 @@ def sql(spark: SparkSession, text: str, what: str, columns: Sequence[str]) -> st
 
 
 def _check_own(spark: SparkSession, functions: Sequence[str], what: str) -> None:
-    """Refuses functions of which the session has made others: older Spark takes those."""
+    """Check that the session has not replaced these functions, which older Spark would call."""
     for name in functions:
         known = spark.catalog.getFunction(name).className
         if not str(known).startswith(_OWN):
@@ -58,14 +57,14 @@ def _check_own(spark: SparkSession, functions: Sequence[str], what: str) -> None
 
 
 def value(spark: SparkSession, text: str, what: str, columns: Sequence[str]) -> Column:
-    """An expression as a column; arguments and errors are those of ``sql``."""
+    """Return an expression as a column; arguments and errors are those of ``sql``."""
     from pyspark.sql import functions as sf
 
     return sf.expr(sql(spark, text, what, columns))
 
 
 def generated(spark: SparkSession, field: Json, columns: Sequence[str]) -> Column:
-    """The value of a generated column, in its type.
+    """Return the value of a generated column, in its type.
 
     Raises:
         UnsupportedFeatureError: As by ``sql``.
@@ -76,7 +75,7 @@ def generated(spark: SparkSession, field: Json, columns: Sequence[str]) -> Colum
 
 
 def default(spark: SparkSession, field: Json) -> str:
-    """The default of a column as SQL; ``NULL`` if it has none.
+    """Return the default of a column as SQL; ``NULL`` if it has none.
 
     Raises:
         UnsupportedFeatureError: As by ``sql``.

@@ -1,4 +1,4 @@
-"""``Staged``: data files that Spark has written, and no commit names yet."""
+"""Data files that Spark has written and that are not committed yet."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ _OPTIMIZED = {
 
 @dataclass(frozen=True)
 class StagedFiles:
-    """What a job has written.
+    """The files that a job has written.
 
     Attributes:
         adds: The columns of ``add`` for each data file.
         changes: The arguments of ``Transaction.add_change_data`` for each change data file.
-        changed_rows: The rows of the latter.
-        marks: How far identity columns have got, by their names.
-        written: Encoded path, bytes and time, in milliseconds, of every file.
+        changed_rows: The number of rows in change data files.
+        marks: The new high-water marks of identity columns, by name.
+        written: The encoded path, size in bytes and time in milliseconds of each file.
     """
 
     adds: pa.Table
@@ -69,7 +69,7 @@ class StagedFiles:
     written: list[tuple[str, int, int]]
 
     def stage(self, transaction: Transaction) -> None:
-        """Stages them; those that are old when it commits are looked at again."""
+        """Stage the files; the commit checks that old files still exist."""
         transaction.add_files(self.adds)
         for change in self.changes:
             transaction.add_change_data(**change)
@@ -82,12 +82,12 @@ class Staged:
     def __init__(
         self, spark: SparkSession, target: TargetTable, name: str, root: str | None
     ) -> None:
-        """Names the directory; nothing is written yet.
+        """Choose the name of the directory, without writing anything.
 
         Args:
             spark: The session.
             target: The table.
-            name: The name of the directory, which no other write has.
+            name: The name of the directory, unique to this write.
             root: The table's Hadoop path, if it is not its URI.
         """
         self._spark = spark
@@ -97,7 +97,7 @@ class Staged:
         self._changes: list[str] = []
 
     def write(self, outgoing: Outgoing) -> StagedFiles:
-        """Writes the rows, and returns the files that have some.
+        """Write the rows, and return the files that have rows.
 
         Raises:
             InvalidArgumentError: A row breaks a constraint.
@@ -136,7 +136,7 @@ class Staged:
         return files
 
     def _is_optimized(self) -> bool:
-        """Whether rows are shuffled before they are written: the session's word, or the table's."""
+        """Return whether rows are shuffled before the write, by session or table."""
         optimizes = delta_settings.optimizes_writes(self._spark)
         if optimizes is not None:
             return optimizes
@@ -147,10 +147,10 @@ class Staged:
         )
 
     def _check_rows(self, files: StagedFiles, written: int) -> None:
-        """Refuses files of attempts that Spark did not commit; some committers leave them there.
+        """Check that there are no files of attempts that Spark did not commit.
 
-        An attempt that moved its files and was then lost is repeated. If the second attempt has
-        other rows, because the source is not deterministic, files of the first one may stay.
+        Some committers leave such files: an attempt that moved its files and was then lost is
+        repeated, and if the source is not deterministic, files of the first attempt may remain.
         """
         num_rows = self.metrics(files.adds)["numOutputRows"] + files.changed_rows
         if num_rows != written:
@@ -192,7 +192,7 @@ class Staged:
         return StagedFiles(pa.Table.from_pylist(adds, _ADD), moved, changed, marks, written)
 
     def _moved(self, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Change data files at the place that the protocol has for them."""
+        """Move change data files to the directory that the protocol prescribes."""
         if not changes:
             return []
         moved = {}
@@ -213,7 +213,7 @@ class Staged:
 
     @staticmethod
     def metrics(written: pa.Table) -> dict[str, int]:
-        """The metrics of the write."""
+        """Return the metrics of the write."""
         added = written.to_pylist()
         rows = sum(json.loads(file["stats"])["numRecords"] for file in added)
         return {
@@ -223,7 +223,7 @@ class Staged:
         }
 
     def discard(self) -> None:
-        """Deletes the files, as far as possible; what stays is for ``VACUUM``."""
+        """Delete the files as far as possible; the rest is left for ``VACUUM``."""
         if self._changes:
             paths = [quote(path, safe=SAFE) for path in self._changes]
             with contextlib.suppress(DeltaReplayError):  # the error that led here counts
@@ -246,11 +246,11 @@ _ADD = pa.schema(
 
 
 def commit_or_discard(transaction: Transaction, discard: Callable[[], None]) -> int | None:
-    """Commits what was written; it goes away if it is certain that nothing was committed.
+    """Commit; delete the written files if it is certain that nothing was committed.
 
     Args:
-        transaction: What to commit.
-        discard: Deletes what was written.
+        transaction: The transaction to commit.
+        discard: Deletes the written files.
     """
     try:
         return transaction.commit()

@@ -1,4 +1,4 @@
-"""``TargetTable``: the table that rows are written to; a new one appears with its first rows."""
+"""The table that rows are written to, or the new table that the write creates."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TargetTable:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> TargetTable:
-        """A version of an existing table."""
+        """Return the target for a version of an existing table."""
         return cls(table_of(snapshot), snapshot.version, snapshot.metadata, snapshot.protocol)
 
     @classmethod
@@ -55,7 +55,7 @@ class TargetTable:
         partition_by: Sequence[str],
         properties: Mapping[str, str],
     ) -> TargetTable:
-        """A new table, with the columns of some rows, and what its catalog requires.
+        """Return a new table with the columns of rows, and the properties of its catalog.
 
         All columns are nullable, as with Delta's own writer.
 
@@ -72,9 +72,9 @@ class TargetTable:
         return created
 
     def with_columns(self, schema: StructType) -> TargetTable:
-        """The table with the columns, and fields of structs, of some rows that it lacks.
+        """Return the table with added columns and struct fields of rows.
 
-        A table that widens types gets the wider ones of the rows.
+        A table with type widening also gets the wider types of the rows.
         """
         new_fields = [new_field(field) for field in fields_of(schema)]
         merged = _native.with_columns(self.metadata._json(), struct(new_fields))
@@ -92,13 +92,13 @@ class TargetTable:
     def with_new_columns(
         self, schema: StructType, partition_by: Sequence[str] | None
     ) -> TargetTable:
-        """The table with the columns of some rows in place of its own.
+        """Return the table with the columns of rows in place of its own.
 
-        Under column mapping, columns that stay keep their ids and their names in files.
+        With column mapping, columns that stay keep their ids and physical names.
 
         Args:
             schema: The columns of the rows.
-            partition_by: The new partition columns; None keeps those that there are.
+            partition_by: The new partition columns; None keeps the existing ones.
 
         Raises:
             InvalidArgumentError: A column that no table can have, or a partition column is not
@@ -111,11 +111,11 @@ class TargetTable:
         return self._with_metadata(body)
 
     def widens(self, old: str, new: str) -> bool:
-        """Return whether a column of one primitive type gets another one from rows.
+        """Return whether a column's primitive type is widened to that of rows.
 
         Args:
             old: The name of the type in the schema of the table.
-            new: That of the rows.
+            new: The name of the type of the rows.
         """
         return self._is_on("delta.enableTypeWidening") and _native.widens(old, new)
 
@@ -128,22 +128,22 @@ class TargetTable:
 
     @property
     def written_fields(self) -> list[Json]:
-        """The columns that have values in data files; nothing in them is void."""
+        """The columns that are in data files, without void fields."""
         return _with_values(self.fields)
 
     @property
     def void_columns(self) -> list[str]:
-        """The names of the columns that hold nothing but nulls, and are in no file."""
+        """The names of void columns, which have only nulls and are in no file."""
         return [field["name"] for field in self.fields if field["type"] == "void"]
 
     @property
     def written_names(self) -> list[str]:
-        """Their names."""
+        """The names of the columns that are in data files."""
         return [field["name"] for field in self.written_fields]
 
     @property
     def partition_columns(self) -> list[str]:
-        """Logical names of the partition columns."""
+        """The logical names of the partition columns."""
         return self.metadata.partition_columns
 
     @property
@@ -153,7 +153,7 @@ class TargetTable:
 
     @property
     def uses_vectors(self) -> bool:
-        """Whether deletion vectors mark the rows that leave a file."""
+        """Whether deleted rows are marked by deletion vectors."""
         return self._is_on("delta.enableDeletionVectors")
 
     @property
@@ -166,7 +166,7 @@ class TargetTable:
 
     @property
     def facts(self) -> tuple[Any, ...]:
-        """What data files depend on, as an argument of ``_native.stage_rows``."""
+        """The table's state on which data files depend, for ``_native.stage_rows``."""
         metadata = self.metadata
         return (
             metadata.schema_string,
@@ -176,7 +176,7 @@ class TargetTable:
         )
 
     def refuse_void(self) -> None:
-        """Refuse columns of nulls in places from which no file can leave them out, as delta-spark.
+        """Check that void columns are only where files can leave them out.
 
         Raises:
             InvalidArgumentError: ``write.columns``.
@@ -193,7 +193,7 @@ class TargetTable:
             raise _untyped("all columns have nothing but nulls", self.fields[0]["name"])
 
     def check(self, partition_by: Sequence[str] | None) -> None:
-        """Refuses features that a write by Spark cannot maintain.
+        """Check that Spark can write the table, and that it has these partition columns.
 
         Raises:
             InvalidArgumentError: The table is partitioned by other columns.
@@ -210,7 +210,7 @@ class TargetTable:
         self.check_features()
 
     def check_features(self) -> None:
-        """Refuses features that files written by Spark cannot have.
+        """Check that Spark can write files for the table's features.
 
         Raises:
             UnsupportedFeatureError: The table has such a feature.
@@ -218,7 +218,7 @@ class TargetTable:
         check_writable(self.protocol)
 
     def snapshot(self) -> Snapshot | None:
-        """The version that the write starts from."""
+        """Return the version that the write starts from."""
         return None if self.version is None else self.table.snapshot(self.version)
 
     def begin(
@@ -228,7 +228,7 @@ class TargetTable:
         parameters: Mapping[str, Any],
         user_metadata: str | None,
     ) -> Transaction:
-        """A transaction that also creates the table or adds columns, if needed.
+        """Begin a transaction that also creates the table or adds columns, if needed.
 
         Args:
             snapshot: The version that the write starts from; None for a new table.
@@ -252,7 +252,7 @@ class TargetTable:
 
 
 def check_writable(protocol: Protocol) -> None:
-    """Refuse a table with features that files written by Spark cannot have.
+    """Check that files written by Spark support the features of a protocol.
 
     Raises:
         UnsupportedFeatureError: ``write.feature``.
@@ -270,7 +270,7 @@ def check_writable(protocol: Protocol) -> None:
 
 
 def partitions_among(columns: Sequence[str], partition_by: Sequence[str]) -> list[str]:
-    """The partition columns, as the columns are written.
+    """Return the partition columns in the spelling of the columns.
 
     Raises:
         InvalidArgumentError: ``transaction.partition_columns``: a column is missing.
@@ -298,7 +298,7 @@ def _untyped(what: str, name: str) -> InvalidArgumentError:
 
 
 def _void_in(type_: Any, at: str) -> str | None:
-    """The part of a column without a type that its files would have to have."""
+    """Return the path of a void part that data files cannot leave out; None if there is none."""
     if isinstance(type_, str):
         return None
     if type_["type"] == "struct":
@@ -333,7 +333,7 @@ _NOTES = (
 
 
 def _with_values(fields: list[Json]) -> list[Json]:
-    """The fields that are not void, without those parts of structs that are."""
+    """Remove void fields from the columns and their structs."""
     return [
         {**field, "type": _type_in_files(field["type"])}
         for field in fields
@@ -352,7 +352,7 @@ def _type_in_files(type_: Any) -> Any:
 def new_field(source_field: Json) -> Json:
     """Return the column of a new table for a column of rows: nullable, with its metadata.
 
-    Comments, lengths of strings and the keys of users stay, also inside of structs.
+    Comments, lengths of strings and metadata of users are kept, also in structs.
 
     Raises:
         UnsupportedFeatureError: ``spark.collation``: the column has a collation.
@@ -364,7 +364,7 @@ def new_field(source_field: Json) -> Json:
 
 
 def refuse_collation(field: Json) -> None:
-    """Refuse a column, or a part of one, whose strings have a collation.
+    """Check that the strings of a column have no collation.
 
     Raises:
         UnsupportedFeatureError: ``spark.collation``.
@@ -379,12 +379,12 @@ def refuse_collation(field: Json) -> None:
 
 
 def is_collated(field: Json) -> bool:
-    """Return whether a column, or a part of one, has a collation."""
+    """Return whether a column, or a nested field, has a collation."""
     return _collated(field) is not None
 
 
 def _collated(field: Json) -> str | None:
-    """The name of a field that has a collation; None if there is none."""
+    """Return the path of a field that has a collation; None if there is none."""
     if "__COLLATIONS" in (field.get("metadata") or {}):
         return str(field["name"])
     type_ = field["type"]
