@@ -38,7 +38,7 @@ def write_checkpoint(
     Args:
         spark: As in ``read``.
         table: As in ``read``; with a ``Snapshot``, its version.
-        piece_size: About how many bytes of the log a task and a sidecar have.
+        piece_size: Approximate bytes of the log per task and per sidecar.
         cleanup: As in ``Table.checkpoint``: the log is cleaned afterwards, on the driver.
 
     Returns:
@@ -49,9 +49,9 @@ def write_checkpoint(
             (``checkpoint.layout``): set ``delta.checkpointPolicy`` to ``v2``, or write a classic
             checkpoint with ``Table.checkpoint``.
         UnsupportedFeatureError: The table has a feature that this release cannot write.
-        CorruptTableError: The driver found the log damaged, or what the tasks found is not
-            complete. If a task finds damage, the job fails with a ``PythonException`` that names
-            the file.
+        CorruptTableError: The log that the driver reads is damaged, or the results of the tasks
+            are incomplete. If a task detects damage, the job fails with a ``PythonException``
+            that names the file.
 
     Source: Delta protocol, "V2 Spec".
 

@@ -1,4 +1,4 @@
-"""``clone``: another table with the same rows; the executors copy the files."""
+"""``clone``: a copy of a table whose files the executors copy."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def clone(
     Args:
         spark: As in ``read``.
         source: As in ``read``; with a ``Snapshot``, its version.
-        target: Where the clone is. The executors must reach it.
+        target: The location of the clone. The executors must be able to reach it.
         version: As in ``Table.clone``.
         timestamp: As in ``Table.clone``.
         shallow: As in ``Table.clone``.
@@ -90,7 +90,7 @@ _Copy = tuple[str, str | None, str, int | None]
 
 
 def _parts(copies: list[_Copy]) -> list[list[_Copy]]:
-    """The files that a task copies, for each task."""
+    """Group the files to copy by task."""
     parts: list[list[_Copy]] = []
     left = 0
     for copy in copies:

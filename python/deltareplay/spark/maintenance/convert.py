@@ -1,4 +1,4 @@
-"""``convert``: a directory of Parquet files becomes a table; the executors read the footers."""
+"""``convert``: converts a directory of Parquet files to a table; the executors read the footers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def convert(
     properties: Mapping[str, str] | None = None,
     statistics: bool = True,
 ) -> Table:
-    """Make a Delta table of a directory of Parquet files; the executors read the footers.
+    """Convert a directory of Parquet files to a Delta table; the executors read the footers.
 
     The driver lists the directory and commits; two jobs read the footers: the first for the
     columns, the second for the statistics. Rules and results are those of ``deltareplay.convert``.

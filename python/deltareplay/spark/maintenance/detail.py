@@ -106,12 +106,12 @@ def _row(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def location(uri: str) -> str:
-    """A local path as a Hadoop path; other URIs unchanged."""
+    """Return a local path as a Hadoop path, and other URIs unchanged."""
     return "file:" + uri.removeprefix("file://") if uri.startswith("file:///") else unquote(uri)
 
 
 def _features(snapshot: Snapshot) -> list[str]:
-    """The features of the protocol, named or implied by its versions, sorted."""
+    """Return the features that the protocol names or that its versions imply, sorted."""
     protocol = snapshot.protocol
     named = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
     if protocol.writer_features is None:

@@ -20,7 +20,7 @@ def history(spark: SparkSession, table: TableLike, *, limit: int | None = None) 
     Args:
         spark: As in ``read``.
         table: As in ``read``.
-        limit: How many; None lists all commits that are still in the log.
+        limit: The maximum number; None lists all commits that are still in the log.
 
     Raises:
         TableNotFoundError: There is no Delta table.

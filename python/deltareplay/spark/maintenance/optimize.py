@@ -1,4 +1,4 @@
-"""``optimize``: data files that the executors pack or put in order."""
+"""``optimize``: compaction and clustering of data files by the executors."""
 
 from __future__ import annotations
 

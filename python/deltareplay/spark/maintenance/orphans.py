@@ -28,17 +28,17 @@ LISTINGS = 64
 def unnamed(
     spark: SparkSession, snapshot: Snapshot, cutoff: int, named: Sequence[str]
 ) -> tuple[list[str], int]:
-    """The files that are older than a cutoff, and that no live file and no other name protects.
+    """Return the files that are older than a cutoff and are not live or otherwise protected.
 
-    Tasks list the table, one for each directory at the top, or deeper if there are few. Others
-    resolve the paths of live files and their deletion vectors. A join of both, on the executors,
-    leaves the files that nothing names.
+    Tasks list the table, one for each top-level directory, or deeper ones if there are few. Others
+    resolve the paths of live files and their deletion vectors. An anti join of both, on the
+    executors, leaves the orphaned files.
 
     Args:
         spark: The session.
         snapshot: The latest version.
         cutoff: Milliseconds since the epoch: younger files are left out.
-        named: Paths that are protected, too.
+        named: Additional paths that are protected.
 
     Returns:
         Their paths, sorted, relative to the table root and not encoded; and their total size.

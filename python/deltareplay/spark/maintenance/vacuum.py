@@ -1,4 +1,4 @@
-"""``vacuum``: data files that nobody needs, found and deleted by the executors."""
+"""``vacuum``: deletion of files that no version in the retention period needs, by the executors."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def vacuum(
 ) -> Vacuumed:
     """Delete data files that no version inside the retention period needs, on the executors.
 
-    Rules and result are those of ``Table.vacuum``; use it for tables whose files one machine does
-    not list in time. Tasks list the table and resolve the paths in the log, a join finds what
-    nothing names, and tasks delete it. The driver has the removals of the retention period and the
-    paths that are deleted in memory.
+    Rules and result are those of ``Table.vacuum``; use this for tables with too many files for one
+    machine to list in time. Tasks list the table and resolve the paths in the log, a join finds
+    the files that nothing names, and tasks delete them. The driver holds the removals of the
+    retention period and the paths to delete in memory.
 
     Args:
         spark: As in ``read``.
-        table: As in ``read``. It is always the latest version that counts.
+        table: As in ``read``; of a ``Snapshot``, the latest version is used.
         retention: As in ``Table.vacuum``.
         lite: As in ``Table.vacuum``. Nothing is listed, so the driver does it alone.
         dry_run: As in ``Table.vacuum``.
@@ -55,7 +55,7 @@ def vacuum(
         log: As in ``Table.vacuum``.
 
     Returns:
-        What was deleted, or would be.
+        The files that were deleted, or would be.
 
     Raises:
         InvalidArgumentError: The retention is too short; or with ``lite`` the log does not reach
@@ -136,5 +136,5 @@ def _end(table: Table, status: str, files: int, directories: int) -> None:
 def _note(
     table: Table, operation: str, parameters: dict[str, Any], metrics: dict[str, int]
 ) -> None:
-    """A commit that says something and changes nothing."""
+    """Commit an operation without file actions."""
     table.transaction(operation, parameters=parameters, metrics=metrics).commit()

@@ -1,4 +1,4 @@
-"""``verify``: whether a table is sound; the executors look at the data files."""
+"""``verify``: a check of a table whose data files the executors read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
 
     What is checked, and the result, are those of ``Table.verify``. The driver replays the commits.
     Tasks look at each live file and decode its deletion vector, list the table for files that
-    nothing names, and with ``rows`` read all rows.
+    the log does not name, and with ``rows`` read all rows.
 
     Args:
         spark: As in ``read``.
@@ -44,7 +44,7 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
         rows: Also read every row of the latest version.
 
     Returns:
-        What was checked, and what is wrong.
+        The checks that were made, and the findings.
 
     Raises:
         TableNotFoundError: There is no Delta table.
@@ -76,7 +76,7 @@ Part = dict[str, Any]
 
 
 def _live(spark: SparkSession, snapshot: Snapshot) -> list[Part]:
-    """What is wrong with live files, as each task found it."""
+    """Return the findings of each task on live files."""
     columns = ["path", "size", "numRecords", "deletionVector"]
     live = files(spark, snapshot, columns=columns)
     sent = pickle.dumps((table_of(snapshot), snapshot.version))
@@ -85,7 +85,7 @@ def _live(spark: SparkSession, snapshot: Snapshot) -> list[Part]:
 
 
 def _rows(spark: SparkSession, snapshot: Snapshot, earlier: list[Part]) -> Part:
-    """What is wrong with rows of files of which nothing wrong is known yet."""
+    """Return the findings on rows of files that have no errors so far."""
     splits = snapshot.scan(on_error="skip").splits()
     sent = (table_of(snapshot), snapshot.version, splits)
     answers = run.answers(spark, "verified_rows", sent, len(splits))
@@ -107,7 +107,7 @@ def _findings(part: Part) -> Iterable[Finding]:
 
 
 def _joined(log: Verification, parts: list[Part]) -> Verification:
-    """All findings, worst first."""
+    """Combine all findings, the worst first."""
     omitted = sum(part["omitted"] for part in parts)
     counts: Counter[str] = Counter()
     kept: dict[Finding, None] = {}
