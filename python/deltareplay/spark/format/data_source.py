@@ -1,7 +1,7 @@
-"""The Python Data Source behind ``format("deltareplay")``; only ``register`` imports it.
+"""The Python data source of ``format("deltareplay")``; only ``register`` imports it.
 
-Its classes travel to the executors by value, so that one that has no ``deltareplay`` can say so.
-That is why methods import what they need of the package, and the module itself only PySpark.
+Its classes are pickled by value, so that an executor without ``deltareplay`` can report that. That
+is why methods import the package, and the module itself imports only PySpark.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _AvailableNow: Any = object if limits is None else limits.SupportsTriggerAvailab
 
 
 def lacking(missing: ImportError) -> RuntimeError:
-    """What an executor without the package says."""
+    """Return the error of an executor without the package."""
     return RuntimeError(
         f"the executor on {socket.gethostname()} has no deltareplay in {sys.executable} "
         f"({missing}): install {WHEEL} there, or ship an environment that has it with "
@@ -53,11 +53,11 @@ def lacking(missing: ImportError) -> RuntimeError:
 
 
 class Part(InputPartition):
-    """One split, pickled; None where there is nothing to read."""
+    """A pickled split; None if there is nothing to read."""
 
 
 class Rows:
-    """Reads on an executor what was planned on the driver."""
+    """Reads splits on an executor."""
 
     def __init__(self, options: dict[str, str], version: int | None, schema: Any) -> None:
         self.options = options
@@ -65,7 +65,7 @@ class Rows:
         self.schema = schema
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a part."""
+        """Yield the rows of a split."""
         if partition.value is None:
             return
         try:
@@ -76,12 +76,12 @@ class Rows:
 
 
 class Reader(Rows, DataSourceReader):
-    """The rows of one version."""
+    """Reads the rows of one version."""
 
     filters: Sequence[Any] = ()
 
     def partitions(self) -> Sequence[InputPartition]:
-        """A part for each split."""
+        """Return the splits."""
         from deltareplay.spark.format import options
 
         splits = options.splits(self.options, self.version, self.schema, list(self.filters))
@@ -89,10 +89,10 @@ class Reader(Rows, DataSourceReader):
 
 
 class FilteringReader(Reader):
-    """Takes filters, which skip files and row groups."""
+    """Reads with pushed filters, which skip files and row groups."""
 
     def pushFilters(self, filters: list[Any]) -> list[Any]:  # noqa: N802 Spark's name
-        """Gives all of them back: Spark evaluates them again."""
+        """Keep the filters for skipping; return all of them, for Spark to evaluate again."""
         from deltareplay.spark.format import pushdown
 
         self.filters = [
@@ -102,12 +102,12 @@ class FilteringReader(Reader):
 
 
 class PlannedReader(Rows, DataSourceStreamReader):
-    """Lives on the driver as long as the query; what is read travels as splits."""
+    """Plans the batches of a stream on the driver; executors get splits."""
 
     planner: StreamPlanner | None = None
 
     def plan(self) -> StreamPlanner:
-        """What plans the batches, made when it is first needed."""
+        """Return the planner of the batches, created on first use."""
         from deltareplay.spark.format import options
 
         if self.planner is None:
@@ -115,11 +115,11 @@ class PlannedReader(Rows, DataSourceStreamReader):
         return self.planner
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 Spark's name
-        """Where the stream begins."""
+        """Return the offset at which the stream starts."""
         return self.plan().first()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """A part for each split between two offsets."""
+        """Return the splits between two offsets."""
         from deltareplay.spark.format import options
 
         splits = self.plan().between(start, end, options.split_size(self.options))
@@ -127,23 +127,23 @@ class PlannedReader(Rows, DataSourceStreamReader):
 
 
 class StreamReader(PlannedReader):
-    """For Spark 4.0 and 4.1: knows by itself where a batch starts."""
+    """Reads streams on Spark 4.0 and 4.1, which do not pass the start of a batch."""
 
     def latestOffset(self) -> dict[str, Any]:  # noqa: N802 Spark's name
-        """Where the next batch ends."""
+        """Return the offset at which the next batch ends."""
         return self.plan().next()
 
 
 class LimitedStreamReader(PlannedReader, _AvailableNow):
-    """For Spark 4.2 on, which says where a batch starts, its limits, and when a run has to end."""
+    """Reads streams on Spark 4.2 or later, which passes start and limits of a batch."""
 
     def latestOffset(self, start: Any, limit: Any) -> Any:  # noqa: N802 Spark's name
-        """Where the batch ends that starts there."""
+        """Return the offset at which a batch from a start offset ends."""
         is_all = isinstance(limit, limits.ReadAllAvailable)
         return self.plan().next(start, limited=not is_all)
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802 Spark's name
-        """What the options say."""
+        """Return the limit of the options."""
         from deltareplay.spark.format import stream_options
 
         read_limits = stream_options.limits(self.options)
@@ -154,12 +154,12 @@ class LimitedStreamReader(PlannedReader, _AvailableNow):
         return limits.ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 Spark's name
-        """The run ends at what is there now."""
+        """Let the run end at the newest version of now."""
         self.plan().end_at_newest()
 
 
 class Message(WriterCommitMessage):
-    """What a task has written, pickled."""
+    """The pickled result of a task that wrote files."""
 
     def __init__(self, value: bytes) -> None:
         self.value = value
@@ -177,11 +177,11 @@ class Writes:
         self.sink = pickle.dumps(Sink.open(dict(options), schema, overwrite, stream=self.is_stream))
 
     def write(self, iterator: Iterator[Any]) -> Message:
-        """What a task does with its rows."""
+        """Write the rows of a task."""
         return self.staged(iterator)
 
     def staged(self, batches: Iterable[pa.RecordBatch]) -> Message:
-        """Writes files that no commit speaks of yet."""
+        """Write the rows of a task to files that are not committed yet."""
         try:
             from deltareplay.spark.format import sink
         except ImportError as missing:
@@ -189,15 +189,15 @@ class Writes:
         return Message(pickle.dumps(sink.stage(pickle.loads(self.sink), batches)))
 
     def done(self, messages: Iterable[Any], batch: int | None) -> None:
-        """Commits what all tasks have written."""
+        """Commit the files of all tasks."""
         written = [pickle.loads(message.value) for message in messages]
         pickle.loads(self.sink).commit(written, batch)
 
     def undone(self, messages: Sequence[Any]) -> None:
-        """Takes the files of the tasks away that have written, where another has failed.
+        """Delete the files of the tasks that succeeded, if another task failed.
 
-        Where every task has written, it was the commit that failed: it has cleaned up by itself,
-        as far as it could know that nothing was committed.
+        If all tasks succeeded, the commit failed; it has deleted the files itself if it was certain
+        that nothing was committed.
         """
         if any(message is None for message in messages):
             written = [pickle.loads(message.value) for message in messages if message is not None]
@@ -205,24 +205,24 @@ class Writes:
 
 
 class Writer(Writes, DataSourceArrowWriter):
-    """One write, one commit."""
+    """Writes a DataFrame in one commit."""
 
     def commit(self, messages: Any) -> None:
-        """All tasks are done."""
+        """Commit the files of all tasks."""
         self.done(messages, None)
 
     def abort(self, messages: Any) -> None:
-        """A task or the commit has failed."""
+        """Clean up after a failed task or commit."""
         self.undone(messages)
 
 
 class StreamWriter(Writes, _StreamWriter):
-    """A commit for each batch of a stream."""
+    """Writes a stream, with one commit per batch."""
 
     is_stream = True
 
     def write(self, iterator: Iterator[Any]) -> Message:
-        """What a task does with its rows."""
+        """Write the rows of a task."""
         if GIVES_BATCHES:
             return self.staged(iterator)
         from deltareplay.spark.schema import arrow
@@ -230,16 +230,16 @@ class StreamWriter(Writes, _StreamWriter):
         return self.staged(arrow.batches_of_rows(iterator, self.schema))
 
     def commit(self, messages: Any, batchId: int) -> None:  # noqa: N803 Spark's name
-        """All tasks of the batch are done."""
+        """Commit the files of all tasks of a batch."""
         self.done(messages, batchId)
 
     def abort(self, messages: Any, batchId: int) -> None:  # noqa: ARG002, N803 Spark's name
-        """A task or the commit has failed."""
+        """Clean up after a failed task or commit."""
         self.undone(messages)
 
 
 class DeltaReplayDataSource(DataSource):
-    """The format ``deltareplay``, and ``delta``: ``source`` makes the class of a session."""
+    """The format ``deltareplay`` or ``delta``; ``source`` creates the class of a session."""
 
     called = "deltareplay"
     zone: str | None = None
@@ -247,7 +247,7 @@ class DeltaReplayDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The name of the format."""
+        """Return the name of the format."""
         return cls.called
 
     def __init__(self, options: dict[str, str]) -> None:
@@ -260,36 +260,36 @@ class DeltaReplayDataSource(DataSource):
         self.version = given.pinned(self.reading)
 
     def schema(self) -> Any:
-        """The columns that are read."""
+        """Return the columns of a read."""
         from deltareplay.spark.format import options
 
         return options.schema(self.reading, self.version)
 
     def reader(self, schema: Any) -> Reader:
-        """For ``spark.read``."""
+        """Return the reader of ``spark.read``."""
         return self.reads_by(dict(self.reading), self.version, schema)
 
     def streamReader(self, schema: Any) -> PlannedReader:  # noqa: N802 Spark's name
-        """For ``spark.readStream``."""
+        """Return the reader of ``spark.readStream``."""
         reads_by = StreamReader if limits is None else LimitedStreamReader
         return reads_by(dict(self.reading), self.version, schema)
 
     def writer(self, schema: Any, overwrite: bool) -> Writer:
-        """For ``df.write``."""
+        """Return the writer of ``df.write``."""
         return Writer(self.options, schema, overwrite)
 
     def streamWriter(self, schema: Any, overwrite: bool) -> StreamWriter:  # noqa: N802 Spark's name
-        """For ``df.writeStream``."""
+        """Return the writer of ``df.writeStream``."""
         return StreamWriter(self.options, schema, overwrite)
 
 
 def source(called: str, zone: str | None, *, filtering: bool) -> type[DeltaReplayDataSource]:
-    """The class for a session, with what a worker cannot ask it.
+    """Create the data source class of a session, with settings that workers cannot look up.
 
     Args:
         called: The name of the format.
-        zone: The zone of times that name none; None is UTC.
-        filtering: Whether the session lets Python sources take filters.
+        zone: The time zone of timestamps without one; None is UTC.
+        filtering: Whether the session pushes filters to Python data sources.
     """
     settings = {
         "called": called,

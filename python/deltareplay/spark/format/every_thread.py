@@ -1,9 +1,9 @@
-"""Formats in Python that every thread and every session of the driver finds.
+"""Registration of Python formats for every thread and session of the driver.
 
-Spark looks a format in Python up in the session that is active in the thread of the JVM: other
-threads of Python have none, and ``newSession()`` makes one that knows no formats. Formats of the
-JVM are looked up in the class path. So a class, ``RegisteredSource.java``, stands there for the
-format; it is compiled by the compiler that Spark carries. On Spark Connect, each call runs in its
+Spark looks Python formats up in the session that is active in a thread of the JVM: other threads of
+Python have none, and sessions of ``newSession()`` know no formats. Formats of the JVM are looked up
+in the class path, so a class, ``RegisteredSource.java``, stands there for the Python format; it is
+compiled by the compiler that Spark uses for generated code. On Spark Connect, each call runs in its
 own session.
 """
 
@@ -38,7 +38,7 @@ _classes: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
 def register(spark: SparkSession, source: type[DataSource]) -> None:
-    """Register a format with a classic session, and let all threads and sessions find it.
+    """Register a format with a classic session, for all threads and sessions.
 
     Args:
         spark: The session.
@@ -70,7 +70,7 @@ def register(spark: SparkSession, source: type[DataSource]) -> None:
 
 
 def _class(jvm: Any, name: str) -> Any:
-    """Compiles the class of a format into the class path of all threads."""
+    """Compile the class of a format, and add it to the class path of all threads."""
     own = f"Registered{name.capitalize()}"
     java = resources.files(__package__).joinpath("RegisteredSource.java")
     source = java.read_text(encoding="utf-8").replace("CLASS", own).replace("NAME", name)

@@ -1,4 +1,4 @@
-"""Values of options, which Spark passes as strings."""
+"""Conversion of option values, which Spark passes as strings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_PATH = "Spark's catalog does not pass the path of a table on to Python data s
 
 
 def number(name: str, text: str) -> int:
-    """An option that is a whole number.
+    """Parse an integer option.
 
     Raises:
         InvalidArgumentError: ``option.number``.
@@ -34,17 +34,16 @@ def number(name: str, text: str) -> int:
 
 
 def path(options: Mapping[str, str], call: str) -> str:
-    """The path of the table.
+    """Return the path of the table from the options.
 
     Args:
         options: The options, by their names in lower case.
-        call: The method with which a program passes the path.
+        call: The method that takes the path, ``load`` or ``save``.
 
     Raises:
         InvalidArgumentError: ``option.path``: the options have no path, or are those of a table in
-            Spark's catalog, which has a ``provider`` and does not pass the path to Python data
-            sources. Only where such a table gets its name, as a table of the format ``delta``, the
-            catalog passes it.
+            Spark's catalog, which have a ``provider``, and no path for Python data sources. The
+            catalog passes the path only when a table of the format ``delta`` is created.
     """
     provider = options.get("provider", "").lower()
     if "path" in options and (not provider or (provider == "delta" and call == "load")):
@@ -59,11 +58,11 @@ def path(options: Mapping[str, str], call: str) -> str:
 
 
 def in_zone(options: Mapping[str, str], zone: str | None) -> dict[str, str]:
-    """Options whose times are in their own zone, or in that of the session.
+    """Add a time zone to the timestamps of options that have none.
 
     Args:
-        options: As from Spark.
-        zone: The zone of times that name none; None leaves them as they are, which means UTC.
+        options: The options from Spark.
+        zone: The time zone of timestamps without one; None leaves them unchanged, which means UTC.
 
     >>> in_zone({"timestampAsOf": "2026-01-02"}, "Europe/Berlin")
     {'timestampAsOf': '2026-01-02T00:00:00+01:00'}

@@ -1,4 +1,4 @@
-"""What the options of the format ``deltareplay`` mean; runs in Python workers."""
+"""Interpretation of the options of the format ``deltareplay``; runs in Python workers."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ Options = Mapping[str, str]
 
 
 def pinned(options: Options) -> int | None:
-    """The version of everything that follows; None if there is none to read.
+    """Return the version that a read is fixed to; None if there is nothing to read.
 
-    It is not known yet whether a read or a write follows. Each checks its own options, and lists
-    those that it has.
+    It is not known yet whether a read or a write follows, so invalid options are not an error here:
+    each checks its own.
     """
     try:
         return snapshot(options, None).version
@@ -59,14 +59,14 @@ def pinned(options: Options) -> int | None:
 
 
 def travelled(options: Options, zone: str | None) -> dict[str, str]:
-    """Options for reading, with the version that a path names, as ``/path@v7``, as an option.
+    """Replace a path with a version or time, such as ``/path@v7``, by options.
 
     Args:
-        options: As from Spark.
+        options: The options from Spark.
         zone: The zone of the session; None is UTC.
 
     Raises:
-        InvalidArgumentError: ``argument.version``: there is another option for the version.
+        InvalidArgumentError: ``argument.version``: another option sets the version, too.
     """
     lowered = _lower(options)
     travelled_path = lookup.travelled(lowered.get("path", ""))
@@ -85,7 +85,7 @@ def travelled(options: Options, zone: str | None) -> dict[str, str]:
 
 
 def _table(options: Mapping[str, str]) -> Table:
-    """The table, with its storage options."""
+    """Return the table, with its storage options."""
     storage = {
         name[len(_STORAGE) :]: value for name, value in options.items() if name.startswith(_STORAGE)
     }
@@ -94,10 +94,10 @@ def _table(options: Mapping[str, str]) -> Table:
 
 
 def snapshot(options: Options, version: int | None) -> Snapshot:
-    """The snapshot that the options name, or this version of the table.
+    """Return the snapshot that the options select, or this version of the table.
 
     Raises:
-        InvalidArgumentError: No path, or an unknown option.
+        InvalidArgumentError: The options have no path, or an option is unknown.
     """
     lowered = _lower(options)
     path(lowered, "load")
@@ -132,7 +132,7 @@ def _lower(options: Options) -> dict[str, str]:
 
 
 def split_size(options: Options) -> int:
-    """Bytes of data files in a split."""
+    """Return the number of bytes of data files per split."""
     lowered = _lower(options)
     return number("splitSize", lowered.get("splitsize", "0")) or TARGET_SIZE
 
@@ -147,7 +147,7 @@ def _extras(options: Options) -> dict[str, Any]:
 
 
 def schema(options: Options, version: int | None) -> Any:
-    """Spark's schema of the rows."""
+    """Return Spark's schema of the rows."""
     extras = _extras(options)
     of = snapshot(options, version)
     if stream_options.has_end(options):
@@ -169,7 +169,7 @@ def schema(options: Options, version: int | None) -> Any:
 def splits(
     options: Options, version: int | None, schema: Any, pushed: list[Any]
 ) -> Sequence[Split | ChangeSplit]:
-    """What tasks read: the columns that a schema names, of rows or of changes.
+    """Return the splits of rows or changes, with the columns of a schema.
 
     Raises:
         InvalidArgumentError: The schema or the filter has a column that the table does not have.
@@ -189,7 +189,7 @@ def splits(
 
 
 def planner(options: Options, version: int | None, schema: Any) -> StreamPlanner:
-    """The planner of a stream's batches, with the columns that a schema names.
+    """Return the planner of a stream's batches, with the columns of a schema.
 
     Raises:
         InvalidArgumentError: An option does not fit a stream.
@@ -206,7 +206,7 @@ def planner(options: Options, version: int | None, schema: Any) -> StreamPlanner
 
 
 def _changes(options: Options, schema: Any) -> dict[str, Any]:
-    """Which changes, or which rows of a stream, with the columns that a schema names."""
+    """Return the arguments that select changes, or rows of a stream, with a schema's columns."""
     rows = stream_options.follow_arguments(options)
     change_columns = {field["name"] for field in CHANGE_FIELDS} if "kind" in rows else set()
     rows["columns"] = [name for name in schema.fieldNames() if name.lower() not in change_columns]
@@ -214,5 +214,5 @@ def _changes(options: Options, schema: Any) -> dict[str, Any]:
 
 
 def batches(split: bytes, schema: Any) -> Iterator[pa.RecordBatch]:
-    """The rows of a pickled split, of a scan or of changes."""
+    """Yield the rows of a pickled split, of a scan or of changes."""
     return as_spark_takes(pickle.loads(split).to_batches(), schema)

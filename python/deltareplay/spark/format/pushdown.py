@@ -1,4 +1,4 @@
-"""Filters that Spark pushes to the data source, as tuples."""
+"""Conversion of the filters that Spark pushes to the data source."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _OPERATORS = {
 
 
 def comparison(filter: Any) -> Any:
-    """A filter as a tuple; None for one that is left to Spark.
+    """Convert a filter to a tuple; return None for a filter that only Spark can evaluate.
 
-    Moments are left to Spark: their zone is the session's, which a worker does not know.
+    Timestamps are left to Spark: they are in the session's zone, which a worker does not know.
     """
     kind = type(filter).__name__
     name = _name(getattr(filter, "attribute", ()))

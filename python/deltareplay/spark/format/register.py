@@ -1,4 +1,4 @@
-"""``register``: the formats ``deltareplay`` and ``delta`` for SQL and for Spark Connect."""
+"""``register``: registers the formats ``deltareplay`` and ``delta``, for SQL and Spark Connect."""
 
 from __future__ import annotations
 
@@ -16,35 +16,34 @@ _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "deltareplay") -> None:
-    """Make the format ``deltareplay`` known to a session, or the format ``delta``.
+    """Register the format ``deltareplay`` or ``delta`` with a session.
 
     Both are the same format, with Delta's own option names. With ``delta``, pipelines that were
     written for delta-spark run without its jar, and Spark's catalog takes names of Delta tables.
-    Times in options that name no zone are then in the session's zone; otherwise they are in UTC.
+    Timestamps in options without a zone are then in the session's zone; otherwise in UTC.
 
     Options: ``versionAsOf``, ``timestampAsOf``, ``readChangeFeed`` with its range, ``filter``
     (SQL), ``splitSize`` (bytes), ``allowedRoots`` (comma-separated), ``withRowId``,
-    ``withFilePath``, ``withRowIndex``, and ``storage.<key>`` for each storage option. A schema that
-    is given chooses columns. Streams and writes have options of their own, which are Delta's.
+    ``withFilePath``, ``withRowIndex``, and ``storage.<key>`` for each storage option. A schema
+    selects columns. Streams and writes have Delta's options.
 
-    From then on, writers of PySpark pass on to the format, by an option of the write, what Spark
-    does not: the settings of the session that ``write`` obeys, and ``partitionBy`` of streams.
+    From then on, PySpark's writers add an option for what Spark does not pass on to the format: the
+    settings of the session that apply to ``write``, and ``partitionBy`` of streams.
 
-    Filters are pushed where ``spark.sql.python.filterPushdown.enabled`` was set before this call
+    Filters are pushed if ``spark.sql.python.filterPushdown.enabled`` was set before this call
     (Spark 4.1).
 
-    On classic Spark, every thread of the program finds the format, and every other session, too.
-    Registered again, it has the zone that the session has then. On Spark Connect, each session
-    registers it.
+    On classic Spark, all threads and sessions of the program know the format. Registering it again
+    sets the session's current time zone. On Spark Connect, each session must register it.
 
-    Rows come from Python workers: prefer ``read`` wherever it works.
+    Rows are read in Python workers: prefer ``read`` where possible.
 
     Args:
         spark: A session of PySpark 4.0 or later, classic or Connect.
         name: The name of the format.
 
     Raises:
-        InvalidArgumentError: There is no format of that name here.
+        InvalidArgumentError: The format is neither ``deltareplay`` nor ``delta``.
         UnsupportedFeatureError: This PySpark has no Python Data Source API; or the session has
             delta-spark's jar, which keeps the name ``delta``.
 

@@ -1,4 +1,4 @@
-"""``df.write.option("replaceUsing", ...)`` and ``replaceOn``, by the function ``write``."""
+"""The options ``replaceUsing`` and ``replaceOn`` of ``df.write``, by the function ``write``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OTHERS = ("replacewhere", "partitionoverwritemode", "overwriteschema")
 
 
 def save(df: DataFrame, options: Mapping[str, str], mode: str | None) -> None:
-    """Write the rows in the place of those that match one of them.
+    """Replace the rows of the table that match a new row.
 
     Args:
         df: The rows.

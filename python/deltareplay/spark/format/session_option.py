@@ -1,9 +1,9 @@
-"""Tells the formats what Spark does not pass on to Python data sources, by an option of each write.
+"""Passes session settings to the formats, by an option that is added to each write.
 
 Spark drops ``partitionBy`` of a stream, and a Python worker sees no settings of the session. So
-``register`` extends PySpark's writers: if the format is one of ours, they add an option. Writes by
-the name of a table, whose path Spark does not pass on either, say what to call instead. Writes that
-replace the rows that match new ones run Spark jobs before they commit, so ``write`` does them.
+``register`` extends PySpark's writers: if the format is ours, they add an option. Writes by table
+name, whose path Spark does not pass on either, raise an error with an alternative. Writes that
+replace matching rows run Spark jobs before they commit, so they call ``write``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MODE, _OPTIONS = "_deltareplay_mode", "_deltareplay_options"
 
 
 def pass_on(spark: SparkSession, name: str) -> None:
-    """Let the writers of this kind of session pass on to a format what it needs to know."""
+    """Extend the writers of this kind of session to pass settings on to a format."""
     _formats.add(name)
     if capabilities.is_classic(spark):
         from pyspark.sql import readwriter
@@ -62,7 +62,7 @@ def pass_on(spark: SparkSession, name: str) -> None:
 
 
 def _extend(kind: Any, ends: str) -> None:
-    """Keep what a writer is told, and add the option where it ends."""
+    """Record the calls of a writer, and add the option in the methods that end it."""
     set_format, set_partitions, end = kind.format, kind.partitionBy, getattr(kind, ends)
     signature = inspect.signature(end)
 
@@ -92,7 +92,7 @@ def _extend(kind: Any, ends: str) -> None:
 
 
 def _replace_rows(kind: Any) -> None:
-    """Let ``save`` replace the rows that match new ones, if options say so."""
+    """Extend ``save`` to replace matching rows, if an option requires it."""
     set_mode, set_option, set_options, save = kind.mode, kind.option, kind.options, kind.save
     signature = inspect.signature(save)
 
@@ -132,7 +132,7 @@ def _keep(writer: Any, options: Mapping[str, Any]) -> None:
 
 
 def _texts(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return options as Spark passes them on."""
+    """Return options as the strings that Spark passes on."""
     return {
         key: str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in options.items()
@@ -141,7 +141,7 @@ def _texts(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _explain(kind: Any, name: str) -> None:
-    """Say what to call instead of a method that takes the name of a table."""
+    """Let a method that takes the name of a table raise an error with an alternative."""
     method = getattr(kind, name)
     signature = inspect.signature(method)
     instead = InvalidArgumentError(
@@ -177,7 +177,7 @@ def _add_option(writer: Any, *, is_stream: bool) -> None:
 
 
 def _is_ours(writer: Any, source: str | None) -> bool:
-    """Whether a writer has one of our formats, which the call itself may name."""
+    """Return whether a writer, or the call itself, selects one of our formats."""
     source = source or getattr(writer, _FORMAT, None)
     if source is None:
         source = _session(writer).conf.get("spark.sql.sources.default")

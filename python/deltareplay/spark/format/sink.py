@@ -1,4 +1,4 @@
-"""``Sink``: the target of ``df.write.format("deltareplay")`` and ``writeStream``."""
+"""The target of ``df.write.format("deltareplay")`` and ``writeStream``."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StagedRows:
-    """What one task has written; readers do not see it yet.
+    """Files that one task has written, not committed yet.
 
     Attributes:
         adds: Bodies of ``add``, a JSON array.
-        rows: How many rows.
-        size_in_bytes: The size of the files.
+        rows: The number of rows.
+        size_in_bytes: The total size of the files.
         version: The version of the table that they were written for; None for a new table.
         query: The id of the streaming query, if there is one.
     """
@@ -71,17 +71,17 @@ class Sink:
     def open(
         cls, options: Mapping[str, str], schema: Any, overwrite: bool, *, stream: bool = False
     ) -> Sink:
-        """The table that the options name; if it does not exist, the commit creates it.
+        """Open the table of the options; if it does not exist, the commit creates it.
 
         Args:
-            options: As from Spark.
+            options: The options from Spark.
             schema: Spark's schema of the rows.
             overwrite: Whether existing rows are replaced.
-            stream: Whether the rows are those of a stream, which are cast, as by delta-spark.
+            stream: Whether the rows come from a stream; they are cast, as in delta-spark.
 
         Raises:
             InvalidArgumentError: An option is unknown, or contradicts the others or the table; or
-                a column has another type than the table's.
+                the type of a column differs from the table's.
             UnsupportedFeatureError: The table has a feature that cannot be written.
         """
         parsed = sink_options.parse(options, overwrite)
@@ -108,7 +108,7 @@ class Sink:
         return self.target.table
 
     def stage(self, batches: Iterable[pa.RecordBatch], query: str | None) -> StagedRows:
-        """Writes the rows of one task; runs on an executor.
+        """Write the rows of one task; runs on an executor.
 
         Raises:
             InvalidArgumentError: Rows do not fit the table, or break a constraint; the files are
@@ -124,7 +124,7 @@ class Sink:
         return StagedRows(*staged, self.target.version, query)
 
     def commit(self, written: Sequence[StagedRows], batch: int | None) -> None:
-        """Commits what all tasks have written, once; if that fails, the files are deleted.
+        """Commit the files of all tasks; if that fails, delete them.
 
         Args:
             written: The result of each task.
@@ -191,9 +191,9 @@ class Sink:
         return parameters
 
     def _application(self, written: Sequence[StagedRows]) -> str | None:
-        """The application id of the batches: from the options, or else the query of the checkpoint.
+        """Return the application id of the batches: an option, or else the query's id.
 
-        None if no task ran: a batch without rows may be committed twice.
+        The result is None if no task ran: a batch without rows may be committed twice.
         """
         if self.options.txn_app_id is not None or not written:
             return self.options.txn_app_id
@@ -207,7 +207,7 @@ class Sink:
         return queries.pop()
 
     def _removed(self, transaction: Transaction, snapshot: Snapshot, adds: list[Any]) -> pa.Table:
-        """The files that are replaced."""
+        """Remove the files that the write replaces, and return them."""
         if self.options.dynamic:
             written = [add["partitionValues"] for add in adds]
             # executors read timestamps that have no zone in the log as UTC
@@ -231,18 +231,18 @@ class Sink:
         return live
 
     def discard(self, written: Iterable[StagedRows]) -> None:
-        """Deletes files that no commit names; what stays is for ``VACUUM``."""
+        """Delete files that are not committed; the rest is left for ``VACUUM``."""
         paths = [path for message in written for path in message.paths]
         with contextlib.suppress(DeltaReplayError):
             _native.discard_staged(self.table._native, paths)
 
 
 def stage(sink: Sink, batches: Iterable[pa.RecordBatch]) -> StagedRows:
-    """Writes the rows of a task into files that no commit speaks of yet.
+    """Write the rows of a task into files that are not committed yet.
 
     Args:
-        sink: Where to.
-        batches: The rows, as Spark gives them.
+        sink: The target.
+        batches: The rows, as Spark passes them.
     """
     from pyspark import TaskContext
 

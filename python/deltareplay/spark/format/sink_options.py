@@ -1,4 +1,4 @@
-"""What the options of ``df.write.format("deltareplay")`` mean; runs in Python workers."""
+"""Interpretation of the options of ``df.write.format("deltareplay")``; runs in Python workers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KNOWN = frozenset(
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """How rows are written.
+    """The options of a write.
 
     Attributes:
         path: The path of the table.
@@ -44,11 +44,11 @@ class SinkOptions:
         merge_schema: Whether columns that the table lacks are added.
         overwrite_schema: Whether the columns of the rows replace those of the table.
         properties: Properties of a new table.
-        default_properties: Settings of the session that say more of these.
-        replace_where: Which rows are replaced.
+        default_properties: The session's defaults of properties of new tables, by setting.
+        replace_where: The condition of the rows to replace.
         dynamic: Whether the partitions of the new rows are replaced.
         txn_app_id: The application of an idempotent write.
-        txn_version: Its number.
+        txn_version: The version of an idempotent write.
         user_metadata: Any text for the commit.
     """
 
@@ -67,12 +67,12 @@ class SinkOptions:
     user_metadata: str | None
 
     def table(self) -> Table:
-        """The table."""
+        """Return the table."""
         return Table(self.path, self.storage, self.roots)
 
     @property
     def txn(self) -> tuple[str, int] | None:
-        """Application and version, if both are given."""
+        """Application and version, if both are set."""
         if self.txn_app_id is None or self.txn_version is None:
             return None
         return self.txn_app_id, self.txn_version
@@ -82,10 +82,10 @@ class SinkOptions:
 
 
 def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
-    """The options of a write.
+    """Parse the options of a write.
 
     Raises:
-        InvalidArgumentError: One is unknown, or they contradict each other.
+        InvalidArgumentError: An option is unknown, or options contradict each other.
 
     >>> parse({"path": "t", "partitionBy": "a, b"}, overwrite=False).partition_by
     ('a', 'b')

@@ -1,4 +1,4 @@
-"""What the options of a stream mean; runs in Python workers."""
+"""Interpretation of the options of streams; runs in Python workers."""
 
 from __future__ import annotations
 
@@ -57,10 +57,11 @@ _UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def check_batch(options: Mapping[str, str]) -> None:
-    """Refuses options that only streams have, or only reads of changes.
+    """Check the options of a batch read: no options of streams, and a valid range of changes.
 
     Raises:
-        InvalidArgumentError: Such an option; changes without a start, or with two of them.
+        InvalidArgumentError: An option is only for streams or changes; or changes have no start, or
+            two.
     """
     known = {name.lower() for name in options} & KNOWN
     changes = gives_changes(options)
@@ -91,10 +92,10 @@ def check_batch(options: Mapping[str, str]) -> None:
 
 
 def check_stream(options: Mapping[str, str]) -> None:
-    """Refuses options that only batch reads have.
+    """Check the options of a stream: no options of batch reads, and at most one start.
 
     Raises:
-        InvalidArgumentError: An option of batches, or two starts.
+        InvalidArgumentError: An option is only for batch reads, or there are two starts.
     """
     batch_options = sorted(name for name in options if name.lower() in _ONLY_BATCHES)
     if batch_options:
@@ -112,12 +113,12 @@ def check_stream(options: Mapping[str, str]) -> None:
 
 
 def gives_changes(options: Mapping[str, str]) -> bool:
-    """Whether the rows are changes."""
+    """Return whether the rows are changes."""
     return "kind" in follow_arguments(options)
 
 
 def follow_arguments(options: Mapping[str, str]) -> dict[str, Any]:
-    """The options that select rows, as arguments of ``Table.follow``."""
+    """Convert the options that select rows to arguments of ``Table.follow``."""
     lowered = _lower(options)
     arguments: dict[str, Any] = {
         name: lowered[option].lower() == "true"
@@ -139,11 +140,11 @@ def follow_arguments(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def excluded(options: Mapping[str, str]) -> re.Pattern[str] | None:
-    r"""The regular expression of paths that a stream leaves out.
+    r"""Return the regular expression of the paths that a stream leaves out.
 
     Raises:
-        InvalidArgumentError: ``option.regex``: Python does not know it, or it could mean something
-            else to Java; ``option.stream``: rows of net changes are of no file.
+        InvalidArgumentError: ``option.regex``: it is invalid in Python, or may have another meaning
+            in Java; ``option.stream``: rows of net changes do not belong to a file.
 
     >>> excluded({"excludeRegex": r"part=\d"}).search("part=7/x.parquet") is not None
     True
@@ -169,16 +170,16 @@ def excluded(options: Mapping[str, str]) -> re.Pattern[str] | None:
 
 
 def has_end(options: Mapping[str, str]) -> bool:
-    """Whether the options say where changes end."""
+    """Return whether the options set the end of a range of changes."""
     return gives_changes(options) and not _END.isdisjoint(_lower(options))
 
 
 def change_range(options: Mapping[str, str], newest: int) -> tuple[int | str, int | str]:
-    """Where changes begin and end in a batch read, as arguments of ``Table.changes``.
+    """Return start and end of the changes of a batch read, for ``Table.changes``.
 
     Args:
-        options: As from Spark.
-        newest: The version where they end by default.
+        options: The options from Spark.
+        newest: The default end.
 
     Raises:
         InvalidArgumentError: A version is not a number.
@@ -197,7 +198,7 @@ def change_range(options: Mapping[str, str], newest: int) -> tuple[int | str, in
 
 
 def limits(options: Mapping[str, str]) -> dict[str, Any]:
-    """The limits of a batch, as arguments of ``Table.follow``.
+    """Return the limits of a batch, as arguments of ``Table.follow``.
 
     Raises:
         InvalidArgumentError: A limit is not a number.
@@ -214,7 +215,7 @@ def limits(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def start(options: Mapping[str, str]) -> dict[str, Any]:
-    """Where a new stream starts, as arguments of ``Table.follow``.
+    """Return the start of a new stream, as arguments of ``Table.follow``.
 
     Raises:
         InvalidArgumentError: The version is not a number.
@@ -233,7 +234,7 @@ def _lower(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _size(name: str, text: str) -> int:
-    """Bytes or files, with one of Spark's units: ``10m``, ``2gb``."""
+    """Parse a number of bytes or files with a unit of Spark, such as ``10m`` or ``2gb``."""
     digits = text.strip().lower().removesuffix("b")
     unit = _UNITS.get(digits[-1:], 0)
     size = number(name, digits[:-1] if unit else digits) * (unit or 1)

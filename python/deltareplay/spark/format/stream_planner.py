@@ -1,4 +1,4 @@
-"""``StreamPlanner``: where a batch of a stream ends, and what is between two offsets."""
+"""Planning of the batches of a stream."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _NO_LIMIT = (1 << 62) - 1
 class StreamPlanner:
     """Plans the batches of one run of a query.
 
-    Spark before 4.2 asks where the next batch ends without passing the current offset, so it is
-    kept here. It is also known after a restart, because Spark first asks what is between the last
-    offset and itself.
+    Spark before 4.2 requests the end of the next batch without passing the current offset, so the
+    offset is kept here. It is also known after a restart, because Spark first requests the batch up
+    to the last offset.
 
-    What is between two offsets is always the same, also in another process.
+    The splits between two offsets are always the same, also in another process.
     """
 
     def __init__(
@@ -37,14 +37,14 @@ class StreamPlanner:
         limits: dict[str, Any],
         excluded: re.Pattern[str] | None = None,
     ) -> None:
-        """Starts with the options of the stream.
+        """Start with the options of the stream.
 
         Args:
             known: The version whose columns Spark knows.
-            start: Where a new stream starts, as in ``Table.follow``.
-            rows: Which rows are returned, as in ``Table.follow``.
-            limits: The limits of a batch, as in ``Table.follow``; without limits it has everything.
-            excluded: Files whose paths in the log match it are left out.
+            start: The start of a new stream, as arguments of ``Table.follow``.
+            rows: The rows to return, as arguments of ``Table.follow``.
+            limits: The limits of a batch, as arguments of ``Table.follow``; none means all.
+            excluded: A regular expression of paths in the log, whose files are left out.
         """
         self._table = table_of(known)
         self._known = known
@@ -57,25 +57,25 @@ class StreamPlanner:
         self._target: Place | None = None
 
     def first(self) -> Place:
-        """Where a new stream starts.
+        """Return the offset at which a new stream starts.
 
         Raises:
             InvalidArgumentError: The start is invalid.
-            VersionNotFoundError: It is after the latest version.
+            VersionNotFoundError: The start is after the latest version.
         """
         if self._first is None:
             self._first = _place(self._table.follow(**self._start))
         return self._first
 
     def end_at_newest(self) -> None:
-        """Limits batches to what is there now."""
+        """Limit the run to the newest version of now."""
         self._target = self._latest()
 
     def next(self, start: Place | None = None, *, limited: bool = True) -> Place:
-        """Where the next batch ends; its start if there is nothing new.
+        """Return the offset at which the next batch ends; its start if nothing is new.
 
         Args:
-            start: Where it starts; None if Spark does not pass it.
+            start: The start of the batch; None if Spark does not pass it.
             limited: Whether the limits of the options apply.
 
         Raises:
@@ -120,12 +120,12 @@ class StreamPlanner:
         return _place(stream)
 
     def between(self, start: Place, end: Place, split_size: int) -> list[ChangeSplit]:
-        """The splits between two offsets.
+        """Return the splits between two offsets.
 
         Args:
-            start: After this offset.
-            end: Up to this offset.
-            split_size: About how many bytes of files a split has.
+            start: The offset after which the splits begin.
+            end: The offset up to which they go, included.
+            split_size: Approximate bytes of files per split.
 
         Raises:
             InvalidArgumentError: The table's columns changed, or it was replaced.
@@ -156,7 +156,7 @@ class StreamPlanner:
         return splits
 
     def _kept(self, splits: list[ChangeSplit]) -> Iterator[ChangeSplit]:
-        """The splits without the files that are left out."""
+        """Yield the splits without excluded files."""
         for split in splits:
             if self._excluded is None or not any(map(self._excluded.search, split.paths)):
                 yield split
@@ -174,7 +174,7 @@ class StreamPlanner:
                     yield part
 
     def _check_columns(self) -> None:
-        """Raises if the table's columns are not those that Spark knows."""
+        """Check that the table's columns are those that Spark knows."""
         newest, known = self._table.snapshot(), self._known
         if (newest.schema_json, newest.partition_columns) != (
             known.schema_json,
@@ -188,9 +188,9 @@ class StreamPlanner:
 
 
 def _begun(start: Place, end: Place) -> Place:
-    """The version whose rows the first batch has.
+    """Return the start of a first batch, with the version whose rows it has.
 
-    When that batch is planned again after a crash, the latest version may be another one.
+    When the batch is planned again after a crash, the latest version may have changed.
     """
     if not start["isStartingVersion"] or start["index"] >= 0:
         return start
@@ -204,5 +204,5 @@ def _place(stream: Follow) -> Place:
 
 
 def _order(offset: Place) -> tuple[int, int]:
-    """The sort key of an offset."""
+    """Return the sort key of an offset."""
     return offset["reservoirVersion"], max(offset["index"], -1)
