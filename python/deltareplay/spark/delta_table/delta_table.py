@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class DeltaTable:
     """A Delta table in a Spark session, with the methods of delta-spark's ``DeltaTable``.
 
-    ``forPath``, ``forName``, ``convertToDelta`` and the builders of ``create`` make instances.
+    Instances come from ``forPath``, ``forName``, ``convertToDelta`` and the builders of ``create``.
     Conditions and values are SQL text or columns, and Spark evaluates them. Each method takes the
     newest version of the table at the time of the call.
 
@@ -55,7 +55,7 @@ class DeltaTable:
         alias: str | None = None,
         name: str | None = None,
     ) -> None:
-        """Not for programs: see the class."""
+        """Use ``forPath`` or ``forName`` instead."""
         self._spark = spark
         self._table = table
         self._alias = alias
@@ -96,14 +96,14 @@ class DeltaTable:
         self._table.generate(mode.lower())
 
     def delete(self, condition: Expression | None = None) -> None:
-        """Delete rows, by the executors.
+        """Delete the rows that satisfy a condition, on the executors.
 
         Args:
-            condition: Which rows; None deletes all.
+            condition: The condition of the rows; None deletes all.
 
         Raises:
             TypeError: The condition is neither SQL text nor a column.
-            InvalidArgumentError: It names a column that the table does not have.
+            InvalidArgumentError: The condition names a column that the table does not have.
             CommitConflictError: Another writer's commit conflicts.
 
         >>> orders.delete("day < '2026-01-01'")  # doctest: +SKIP
@@ -116,10 +116,10 @@ class DeltaTable:
         condition: Expression | None = None,
         set: Mapping[str, Expression] | None = None,
     ) -> None:
-        """Set columns, by the executors.
+        """Set columns of the rows that satisfy a condition, on the executors.
 
         Args:
-            condition: Which rows; None updates all.
+            condition: The condition of the rows; None updates all.
             set: Columns and their values; required.
 
         Raises:
@@ -138,14 +138,14 @@ class DeltaTable:
 
         Args:
             source: The rows; with ``source.alias("s")``, clauses can say ``s.id``.
-            condition: Which row of the source belongs to which row of the table.
+            condition: The condition under which a source row matches a row of the table.
 
         Returns:
             A builder, to which clauses are added.
 
         Raises:
             TypeError: The source is not a DataFrame, or the condition not an expression.
-            InvalidArgumentError: One of them is None.
+            InvalidArgumentError: The source or the condition is None.
 
         >>> merge = orders.alias("o").merge(new.alias("n"), "o.id = n.id")  # doctest: +SKIP
         >>> merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()  # doctest: +SKIP
@@ -187,7 +187,7 @@ class DeltaTable:
         """List the commits, newest first, with the columns of ``DESCRIBE HISTORY``.
 
         Args:
-            limit: How many; None lists all that are still in the log.
+            limit: The maximum number; None lists all commits that are still in the log.
 
         >>> orders.history(1).select("operation").show()  # doctest: +SKIP
         """
@@ -212,7 +212,7 @@ class DeltaTable:
         identifier: str,
         partitionSchema: str | StructType | None = None,
     ) -> DeltaTable:
-        """Make a Delta table of a directory of Parquet files, in place.
+        """Convert a directory of Parquet files to a Delta table, in place.
 
         Args:
             sparkSession: The session.
@@ -220,8 +220,8 @@ class DeltaTable:
             partitionSchema: The partition columns, as DDL or as a ``StructType``.
 
         Raises:
-            InvalidArgumentError: The identifier names no directory, or the directories do not
-                have these partition columns.
+            InvalidArgumentError: The identifier is not a directory of Parquet files, or its
+                subdirectories do not have these partition columns.
 
         >>> DeltaTable.convertToDelta(spark, "parquet.`/tmp/orders`", "day date")  # doctest: +SKIP
         """
@@ -270,7 +270,7 @@ class DeltaTable:
         Args:
             sparkSession: The session.
             tableOrViewName: A name such as ``sales.orders``, or ``delta.`/path```. Despite the
-                argument's name, views are refused, as by delta-spark.
+                argument's name, views are an error, as in delta-spark.
 
         Raises:
             TableNotFoundError: There is no Delta table of that name.
@@ -285,7 +285,7 @@ class DeltaTable:
 
     @classmethod
     def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:
-        """Begin a table; it is an error if there is one already.
+        """Return a builder of a new table; it is an error if the table exists.
 
         Args:
             sparkSession: The session; None takes the active one.
@@ -299,7 +299,7 @@ class DeltaTable:
     def createIfNotExists(
         cls, sparkSession: SparkSession | None = None
     ) -> DeltaTableBuilder[DeltaTable]:
-        """Begin a table; if there is one, it stays as it is.
+        """Return a builder of a new table; an existing table is left unchanged.
 
         Args:
             sparkSession: The session; None takes the active one.
@@ -312,7 +312,7 @@ class DeltaTable:
 
     @classmethod
     def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:
-        """Replace a table, rows and definition; it is an error if there is none.
+        """Return a builder that replaces an existing table, rows and definition.
 
         Args:
             sparkSession: The session; None takes the active one.
@@ -325,7 +325,7 @@ class DeltaTable:
     def createOrReplace(
         cls, sparkSession: SparkSession | None = None
     ) -> DeltaTableBuilder[DeltaTable]:
-        """Create a table, or replace the one that is there.
+        """Return a builder that creates a table, or replaces the existing one.
 
         Args:
             sparkSession: The session; None takes the active one.
@@ -351,14 +351,14 @@ class DeltaTable:
         return lookup.at_path(identifier)._native.exists()
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
-        """Raise the versions of the protocol; lower ones change nothing.
+        """Upgrade the protocol versions; lower versions change nothing.
 
         Args:
-            readerVersion: What readers must support.
-            writerVersion: What writers must support.
+            readerVersion: The version that readers must support.
+            writerVersion: The version that writers must support.
 
         Raises:
-            InvalidArgumentError: A version is not a whole number, or there is no such version.
+            InvalidArgumentError: A version is not an integer, or does not exist.
 
         >>> orders.upgradeTableProtocol(1, 4)  # doctest: +SKIP
         """
@@ -387,7 +387,7 @@ class DeltaTable:
         self._table.add_feature(featureName)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
-        """Drop a table feature, after its traces, as ``Table.drop_feature`` does.
+        """Drop a table feature and its traces, as ``Table.drop_feature`` does.
 
         Args:
             featureName: The feature.
@@ -405,7 +405,7 @@ class DeltaTable:
         self._table.drop_feature(featureName, truncate_history=bool(truncateHistory))
 
     def restoreToVersion(self, version: int) -> DataFrame:
-        """Commit a version with the content of an older one.
+        """Restore the table to an older version, in a new commit.
 
         Args:
             version: The older version.
@@ -414,7 +414,7 @@ class DeltaTable:
             One row of metrics.
 
         Raises:
-            InvalidArgumentError: The version is not a whole number.
+            InvalidArgumentError: The version is not an integer.
             VersionNotFoundError: The log no longer has it, or files are missing.
 
         >>> orders.restoreToVersion(3).show()  # doctest: +SKIP
@@ -423,17 +423,17 @@ class DeltaTable:
         return results.restored(self._spark, self._table, self._table.restore(version))
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
-        """Commit a version with the content that the table had at a time.
+        """Restore the table to its state at a time, in a new commit.
 
         Args:
-            timestamp: Such as ``2026-01-31`` or ``2026-01-31 12:30:00``, in the session's time
-                zone.
+            timestamp: A time such as ``2026-01-31`` or ``2026-01-31 12:30:00``, in the session's
+                time zone.
 
         Returns:
             One row of metrics.
 
         Raises:
-            InvalidArgumentError: It is not a timestamp.
+            InvalidArgumentError: The timestamp is invalid.
             VersionNotFoundError: The log has no version so early, or files are missing.
 
         >>> orders.restoreToTimestamp("2026-01-31").show()  # doctest: +SKIP
@@ -443,7 +443,7 @@ class DeltaTable:
         return results.restored(self._spark, self._table, done)
 
     def optimize(self) -> DeltaOptimizeBuilder:
-        """Rewrite small files as large ones, or in an order that skips more of them.
+        """Return a builder that compacts small files, or clusters rows for file skipping.
 
         >>> orders.optimize().where("day = '2026-01-31'").executeCompaction()  # doctest: +SKIP
         """
@@ -456,16 +456,16 @@ class DeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """Copy the newest version of the table to another place.
+        """Clone the newest version of the table.
 
         Args:
-            target: The path of the copy; or if it is not absolute, its name in the catalog.
-            isShallow: Whether the copy only refers to the data files.
-            replace: Whether a table at the target is replaced; otherwise it is an error.
-            properties: Properties of the copy, beside those of the table.
+            target: The absolute path of the clone, or its name in the catalog.
+            isShallow: Whether the clone only refers to the data files.
+            replace: Whether to replace a table at the target; otherwise it is an error.
+            properties: Properties of the clone, in addition to those of the table.
 
         Returns:
-            The copy.
+            The clone.
 
         Raises:
             InvalidArgumentError: There is a table already, or an argument has the wrong type.
@@ -482,7 +482,7 @@ class DeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """Copy a version of the table to another place.
+        """Clone a version of the table.
 
         Args:
             version: The version.
@@ -504,7 +504,7 @@ class DeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """Copy the table as it was at a time to another place.
+        """Clone the table as it was at a time.
 
         Args:
             timestamp: As for ``restoreToTimestamp``.
@@ -521,7 +521,7 @@ class DeltaTable:
 
     @property
     def _called(self) -> str:
-        """What expressions call the table."""
+        """The qualifier of the table in expressions."""
         return "target" if self._alias is None else self._alias
 
     def _cloned(
@@ -556,7 +556,7 @@ def _check_exists(table: Table) -> None:
 
 
 def _check_type(value: object, kind: type, argument: str, expected: str) -> None:
-    """A wrong type is a ``ValueError`` in delta-spark."""
+    """Check the type of an argument; as in delta-spark, the error is a ``ValueError``."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise InvalidArgumentError(
             f"{argument} needs to be {expected} but got {type(value).__name__}",

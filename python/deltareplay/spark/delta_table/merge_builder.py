@@ -1,4 +1,4 @@
-"""``DeltaMergeBuilder``: the clauses of a merge, in delta-spark's spelling."""
+"""``DeltaMergeBuilder``: the clauses of a merge, with delta-spark's methods."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 
 class DeltaMergeBuilder:
-    """What a merge does with matched and unmatched rows; ``DeltaTable.merge`` makes one.
+    """The clauses of a merge; returned by ``DeltaTable.merge``.
 
     Each method returns a new builder with one more clause. Among the clauses of one kind, the first
-    one whose condition is true applies; only the last may have none. Several rows of the source
-    that match one row of the table are an error, unless the only clause deletes without a
-    condition.
+    whose condition is true applies; only the last may lack a condition. It is an error if several
+    source rows match one row of the table, unless the only clause deletes without a condition.
 
     >>> merge = orders.alias("o").merge(new.alias("n"), "o.id = n.id")  # doctest: +SKIP
     >>> merge = merge.whenMatchedUpdate(set={"total": "n.total + o.total"})  # doctest: +SKIP
@@ -41,7 +40,7 @@ class DeltaMergeBuilder:
         clauses: tuple[tuple[str, tuple[Any, ...]], ...] = (),
         evolves: bool = False,
     ) -> None:
-        """Not for programs: see the class."""
+        """Use ``DeltaTable.merge`` instead."""
         self._spark = spark
         self._table = table
         self._alias = alias
@@ -58,7 +57,7 @@ class DeltaMergeBuilder:
         """Set columns of the rows of the table that match a row of the source.
 
         Args:
-            condition: The clause applies where it is true; None means everywhere.
+            condition: The condition under which the clause applies; None applies always.
             set: Columns and their values; required.
 
         Raises:
@@ -92,7 +91,7 @@ class DeltaMergeBuilder:
         """Insert the rows of the source that match no row of the table.
 
         Args:
-            condition: As for ``whenMatchedUpdate``; it sees the source only.
+            condition: As for ``whenMatchedUpdate``; it may refer only to the source.
             values: Columns and their values; required. Other columns are null, computed, or get
                 their default.
 
@@ -119,7 +118,7 @@ class DeltaMergeBuilder:
         """Set columns of the rows of the table that match no row of the source.
 
         Args:
-            condition: As for ``whenMatchedUpdate``; it sees the table only.
+            condition: As for ``whenMatchedUpdate``; it may refer only to the table.
             set: As for ``whenMatchedUpdate``.
 
         Raises:
@@ -140,13 +139,13 @@ class DeltaMergeBuilder:
         return self._with("when_not_matched_by_source_delete", checked_condition(condition))
 
     def withSchemaEvolution(self) -> DeltaMergeBuilder:
-        """Let the merge add columns that only the source has."""
+        """Allow the merge to add columns that only the source has."""
         return DeltaMergeBuilder(
             self._spark, self._table, self._alias, self._source, self._on, self._clauses, True
         )
 
     def execute(self) -> DataFrame:
-        """Run the merge, by the executors, in one commit.
+        """Execute the merge on the executors, in one commit.
 
         Returns:
             One row: ``num_affected_rows``, ``num_updated_rows``, ``num_deleted_rows`` and
@@ -175,7 +174,7 @@ class DeltaMergeBuilder:
 
     @property
     def _called(self) -> str:
-        """What expressions call the table."""
+        """The qualifier of the table in expressions."""
         return "target" if self._alias is None else self._alias
 
     def _with(self, method: str, *arguments: Any) -> DeltaMergeBuilder:

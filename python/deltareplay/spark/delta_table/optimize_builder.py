@@ -1,4 +1,4 @@
-"""``DeltaOptimizeBuilder``: what ``DeltaTable.optimize`` rewrites, and how."""
+"""``DeltaOptimizeBuilder``: the partitions and the kind of an optimize."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
 
 
 class DeltaOptimizeBuilder:
-    """Rewrites data files, and no row changes; ``DeltaTable.optimize`` makes one.
+    """Rewrites data files without changing rows; returned by ``DeltaTable.optimize``.
 
     >>> orders.optimize().where("day > '2026-01-01'").executeCompaction()  # doctest: +SKIP
     >>> orders.optimize().executeZOrderBy("country", "status").show()  # doctest: +SKIP
     """
 
     def __init__(self, spark: SparkSession, table: Table, where: str | None = None) -> None:
-        """Not for programs: see the class."""
+        """Use ``DeltaTable.optimize`` instead."""
         self._spark = spark
         self._table = table
         self._where = where
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
-        """Choose the partitions.
+        """Restrict the optimize to partitions.
 
         Args:
-            partitionFilter: SQL on partition columns.
+            partitionFilter: A SQL condition on partition columns.
         """
         return DeltaOptimizeBuilder(self._spark, self._table, partitionFilter)
 
     def executeCompaction(self) -> DataFrame:
-        """Rewrite small files as large ones.
+        """Compact small files.
 
         Returns:
             One row: ``path`` and ``metrics``, as from delta-spark.
@@ -44,7 +44,7 @@ class DeltaOptimizeBuilder:
         return optimize_result.run(self._spark, self._table, self._where)
 
     def executeZOrderBy(self, *cols: str | list[str] | tuple[str, ...]) -> DataFrame:
-        """Rewrite files so that rows with near values are near to each other.
+        """Rewrite files in a Z-order of columns.
 
         Args:
             cols: Columns, or one list of them.

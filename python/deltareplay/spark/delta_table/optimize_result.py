@@ -1,4 +1,4 @@
-"""What ``OPTIMIZE`` and ``REORG`` return: one row, with the metrics that delta-spark gives."""
+"""The result of ``OPTIMIZE`` and ``REORG``: one row with delta-spark's metrics."""
 
 from __future__ import annotations
 
@@ -107,13 +107,13 @@ def run(
     *,
     purge: bool = False,
 ) -> DataFrame:
-    """Rewrites files, and tells what was done.
+    """Rewrite files, and return the metrics.
 
     Args:
         spark: The session.
         table: The table.
-        where: SQL on partition columns; None takes all files.
-        z_order_by: Columns of a Z-order; None packs files, or clusters a clustered table.
+        where: A SQL condition on partition columns; None selects all files.
+        z_order_by: Columns of a Z-order; None compacts files, or clusters a clustered table.
         purge: Whether only files with deletion vectors are rewritten.
     """
     started = _now()
@@ -192,7 +192,7 @@ def _metrics(
 
 
 def _files(table: Table, version: int | None) -> tuple[list[Any], list[Any]]:
-    """What the commit added and removed; nothing where there was nothing to do."""
+    """Return the files that the commit added and removed; none without a commit."""
     if version is None:
         return [], []
     rows = table.actions(version, version).read_all().select(["add", "remove"]).to_pylist()
@@ -212,7 +212,7 @@ def _sizes(files: list[Any]) -> dict[str, Any]:
 
 
 def _parallelism(spark: SparkSession) -> int:
-    """How many tasks the cluster runs at once; 0 on Connect, which does not tell."""
+    """Return the number of tasks that the cluster runs at once; 0 if Connect hides it."""
     try:
         return int(spark.sparkContext.defaultParallelism)
     except Exception:  # Connect raises its own error

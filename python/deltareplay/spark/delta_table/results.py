@@ -1,4 +1,4 @@
-"""What statements return: delta-spark's DataFrames of metrics."""
+"""The results of statements: delta-spark's DataFrames of metrics."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 def affected(spark: SparkSession, metrics: Mapping[str, int], metric: str) -> DataFrame:
-    """What ``DELETE`` and ``UPDATE`` return.
+    """Return the result of ``DELETE`` and ``UPDATE``.
 
     Args:
         spark: The session.
-        metrics: Of the commit.
-        metric: Delta's name of the metric that counts the rows. As in delta-spark, -1 stands for
-            one that the statement did not learn.
+        metrics: The metrics of the commit.
+        metric: Delta's name of the metric that counts the rows. As in delta-spark, the count is -1
+            if it is not known.
     """
     return _row(spark, {"num_affected_rows": metrics.get(metric, -1)})
 
 
 def merged(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
-    """What ``MERGE`` returns."""
+    """Return the result of ``MERGE``."""
     updated, deleted, inserted = (
         metrics.get(f"numTargetRows{kind}", 0) for kind in ("Updated", "Deleted", "Inserted")
     )
@@ -43,7 +43,7 @@ def merged(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
 
 
 def restored(spark: SparkSession, table: Table, done: Restored) -> DataFrame:
-    """What ``RESTORE`` returns."""
+    """Return the result of ``RESTORE``."""
     snapshot = table.snapshot(done.version)
     row = {
         "table_size_after_restore": snapshot.size_in_bytes,
@@ -57,11 +57,11 @@ def restored(spark: SparkSession, table: Table, done: Restored) -> DataFrame:
 
 
 def cloned(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
-    """What ``SHALLOW CLONE`` returns in SQL.
+    """Return the result of ``SHALLOW CLONE`` in SQL.
 
     Args:
         spark: The session.
-        metrics: Of the commit; empty if the clone was there.
+        metrics: The metrics of the commit; empty if the clone already existed.
     """
     row = {
         "source_table_size": "sourceTableSize",
@@ -75,7 +75,7 @@ def cloned(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
 
 
 def paths(spark: SparkSession, listed: Sequence[str]) -> DataFrame:
-    """What ``VACUUM`` returns in SQL."""
+    """Return the result of ``VACUUM`` in SQL."""
     return from_arrow(spark, pa.table({"path": pa.array(listed, pa.string())}))
 
 

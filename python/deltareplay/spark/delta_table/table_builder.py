@@ -1,4 +1,4 @@
-"""``DeltaTableBuilder``: the definition of a new table, in delta-spark's spelling."""
+"""``DeltaTableBuilder``: the definition of a new table, with delta-spark's methods."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class IdentityGenerator:
 
 
 class DeltaTableBuilder(Generic[_Opened]):
-    """A table to be created or replaced; ``DeltaTable.create`` and its siblings make one.
+    """The definition of a table; returned by ``DeltaTable.create`` and its siblings.
 
-    Name or path are required, everything else is optional. Methods change the builder, and return
-    it. Without ``location``, the table lies where the catalog puts tables of that name.
+    A name or a path is required, everything else is optional. Methods change the builder, and
+    return it. Without ``location``, the catalog chooses the path.
 
     >>> new = DeltaTable.createIfNotExists(spark).location("/tmp/events")  # doctest: +SKIP
     >>> new = new.addColumn("id", "bigint", nullable=False)  # doctest: +SKIP
@@ -55,17 +55,16 @@ class DeltaTableBuilder(Generic[_Opened]):
         mode: definition.Mode,
         opened: Callable[[SparkSession, Table, None, str | None], _Opened],
     ) -> None:
-        """Not for programs: see the class."""
+        """Use ``DeltaTable.create`` and its siblings instead."""
         self._spark = spark
         self._definition = Definition(mode)
         self._opened = opened
 
     def tableName(self, identifier: str) -> DeltaTableBuilder[_Opened]:
-        """Set the name, under which the session's catalog will know the table.
+        """Set the name of the table in the session's catalog.
 
         Args:
-            identifier: The name, with its schema if it is another than the current one; or
-                ``delta.`/path```.
+            identifier: The name, qualified if not in the current schema; or ``delta.`/path```.
         """
         self._definition.name = _text(identifier, "the identifier")
         return self
@@ -83,7 +82,7 @@ class DeltaTableBuilder(Generic[_Opened]):
         """Set the comment of the table.
 
         Args:
-            comment: Any text.
+            comment: The comment.
         """
         self._definition.comment = _text(comment, "the comment of the table")
         return self
@@ -103,14 +102,14 @@ class DeltaTableBuilder(Generic[_Opened]):
             colName: Its name.
             dataType: Its type, as DDL or as a ``DataType``.
             nullable: Whether it may be null.
-            generatedAlwaysAs: SQL from which its values are computed; or an ``IdentityGenerator``,
-                if writers must not give values.
-            generatedByDefaultAs: The same generator, if writers may give values.
-            comment: Any text.
+            generatedAlwaysAs: The SQL expression of a generated column; or an
+                ``IdentityGenerator``, if writers must not set values.
+            generatedByDefaultAs: An ``IdentityGenerator``, if writers may set values.
+            comment: The comment.
 
         Raises:
             TypeError: An argument has the wrong type.
-            InvalidArgumentError: A step is 0, or both kinds of generation are given.
+            InvalidArgumentError: A step is 0, or both kinds of generation are passed.
         """
         from pyspark.sql.types import DataType
 
@@ -150,7 +149,7 @@ class DeltaTableBuilder(Generic[_Opened]):
             cols: The schema, or a list of its fields.
 
         Raises:
-            TypeError: They are not fields.
+            TypeError: ``cols`` are not fields.
         """
         from pyspark.sql.types import StructField, StructType
 
@@ -194,7 +193,7 @@ class DeltaTableBuilder(Generic[_Opened]):
             value: Its value.
 
         Raises:
-            TypeError: One of them is not a string.
+            TypeError: The name or the value is not a string.
         """
         key = _text(key, "the name of a property")
         self._definition.properties[key] = _text(value, f"the value of the property {key}")
@@ -219,7 +218,7 @@ class DeltaTableBuilder(Generic[_Opened]):
 def _identity(
     name: str, always: str | IdentityGenerator | None, by_default: IdentityGenerator | None
 ) -> tuple[int, int, bool] | None:
-    """Start, step, and whether writers may give values."""
+    """Return start, step, and whether writers may set values; None without a generator."""
     generator = by_default if by_default is not None else always
     if not isinstance(generator, IdentityGenerator):
         return None
