@@ -1,1 +1,1 @@
-"""SQL statements: reads and runs them."""
+"""Delta's SQL statements: parsing and execution."""

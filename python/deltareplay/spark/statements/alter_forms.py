@@ -1,4 +1,4 @@
-"""The forms of ``ALTER TABLE`` for Delta tables, split into their parts."""
+"""Parsing of ``ALTER TABLE`` for Delta tables."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ _WITH_JAR = "spark.sql does it in a session that has delta-spark's jar"
 
 @dataclass(frozen=True)
 class SetProperties:
-    """``SET TBLPROPERTIES``."""
+    """The clause ``SET TBLPROPERTIES``."""
 
     properties: dict[str, str]
 
 
 @dataclass(frozen=True)
 class UnsetProperties:
-    """``UNSET TBLPROPERTIES``: with or without ``IF EXISTS``, as delta-spark takes both."""
+    """The clause ``UNSET TBLPROPERTIES``.
+
+    ``IF EXISTS`` makes no difference, as in delta-spark.
+    """
 
     keys: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Position:
-    """``FIRST``, or ``AFTER`` another column of the same struct."""
+    """The position ``FIRST``, or ``AFTER`` another column of the same struct."""
 
     after: str | None = None
 
@@ -38,11 +41,11 @@ class NewColumn:
     """A column to add.
 
     Attributes:
-        path: Its name, after those of the structs around it.
-        data_type: SQL's name of the type.
+        path: The names of the enclosing structs and of the column.
+        data_type: The SQL name of the type.
         nullable: Whether it may be null.
-        comment: Any text.
-        position: Where it goes; None for after the others.
+        comment: The comment.
+        position: The position; None appends the column.
     """
 
     path: Name
@@ -54,14 +57,14 @@ class NewColumn:
 
 @dataclass(frozen=True)
 class AddColumns:
-    """``ADD COLUMNS``."""
+    """The clause ``ADD COLUMNS``."""
 
     columns: tuple[NewColumn, ...]
 
 
 @dataclass(frozen=True)
 class RenameColumn:
-    """``RENAME COLUMN``."""
+    """The clause ``RENAME COLUMN``."""
 
     path: Name
     new_name: str
@@ -69,7 +72,7 @@ class RenameColumn:
 
 @dataclass(frozen=True)
 class DropColumns:
-    """``DROP COLUMNS``."""
+    """The clause ``DROP COLUMNS``."""
 
     paths: tuple[Name, ...]
     if_exists: bool = False
@@ -77,15 +80,15 @@ class DropColumns:
 
 @dataclass(frozen=True)
 class ChangeColumn:
-    """A column of ``ALTER COLUMN``: one of these, or several in Hive's form.
+    """A changed column of ``ALTER COLUMN``.
 
     Attributes:
-        path: Its name, after those of the structs around it.
-        data_type: SQL's name of another type.
-        comment: Any text.
-        default: SQL of a value.
-        drops: What it no longer has.
-        position: Where it goes.
+        path: The names of the enclosing structs and of the column.
+        data_type: The SQL name of the new type.
+        comment: The new comment.
+        default: The SQL expression of the new default.
+        drops: The constraint or default to drop.
+        position: The new position.
     """
 
     path: Name
@@ -98,14 +101,14 @@ class ChangeColumn:
 
 @dataclass(frozen=True)
 class ChangeColumns:
-    """``ALTER COLUMN`` and ``CHANGE COLUMN``: each column once."""
+    """The clause ``ALTER COLUMN`` or ``CHANGE COLUMN``, with each column once."""
 
     columns: tuple[ChangeColumn, ...]
 
 
 @dataclass(frozen=True)
 class AddConstraint:
-    """``ADD CONSTRAINT ... CHECK``."""
+    """The clause ``ADD CONSTRAINT ... CHECK``."""
 
     name: str
     expression: str
@@ -113,7 +116,7 @@ class AddConstraint:
 
 @dataclass(frozen=True)
 class DropConstraint:
-    """``DROP CONSTRAINT``."""
+    """The clause ``DROP CONSTRAINT``."""
 
     name: str
     if_exists: bool = False
@@ -121,14 +124,14 @@ class DropConstraint:
 
 @dataclass(frozen=True)
 class ClusterBy:
-    """``CLUSTER BY``; no columns for ``NONE``."""
+    """The clause ``CLUSTER BY``; no columns for ``NONE``."""
 
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class DropFeature:
-    """``DROP FEATURE``."""
+    """The clause ``DROP FEATURE``."""
 
     name: str
     truncate_history: bool = False
@@ -136,7 +139,7 @@ class DropFeature:
 
 @dataclass(frozen=True)
 class ChangeEntry:
-    """A change of the entry in the catalog: its name or its location."""
+    """A change of the name or location in the catalog."""
 
     what: Literal["RENAME TO", "SET LOCATION"]
 
@@ -157,11 +160,11 @@ Form = (
 
 
 def parse(text: str) -> Form:
-    """What a statement ``ALTER TABLE`` changes.
+    """Parse a statement ``ALTER TABLE``.
 
     Raises:
         InvalidArgumentError: ``sql.syntax``.
-        UnsupportedFeatureError: ``sql.alter``: this package does not have the form.
+        UnsupportedFeatureError: ``sql.alter``: the form is not supported.
 
     >>> parse("ALTER TABLE t DROP COLUMN IF EXISTS a.b")
     DropColumns(paths=(('a', 'b'),), if_exists=True)
@@ -177,15 +180,15 @@ def parse(text: str) -> Form:
     ahead = reader.found[reader.at : reader.at + 2]
     words = tuple(token.text.upper() for token in ahead if token.kind == "word")
     if not words:
-        raise reader.wrong("what to alter")
+        raise reader.wrong("a clause of ALTER TABLE")
     raise unsupported(" ".join(words), "the docstring of deltareplay.spark.sql lists the forms")
 
 
 def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
-    """The error of a form that does not exist here.
+    """Return the error for a form that is not supported.
 
     Args:
-        what: What follows the name of the table.
+        what: The clause after the name of the table.
         instead: What to do instead.
     """
     return UnsupportedFeatureError(
@@ -270,7 +273,7 @@ def _alter_column(reader: Reader) -> ChangeColumns:
 
 
 def _change_column(reader: Reader) -> ChangeColumns:
-    """As ``ALTER COLUMN``; or in Hive's form: the name once more, the type, and more of it."""
+    """Parse ``CHANGE COLUMN``, also in Hive's form: the name again, then the type."""
     start = reader.at
     is_hive = _column_change(reader) is None
     reader.at = start
@@ -280,7 +283,7 @@ def _change_column(reader: Reader) -> ChangeColumns:
     at, name = reader.at, reader.identifier()
     if name.lower() != path[-1].lower():
         reader.at = at
-        raise reader.wrong(f"the name {path[-1]} once more (RENAME COLUMN gives another)")
+        raise reader.invalid(f"CHANGE COLUMN does not rename {path[-1]}: use RENAME COLUMN")
     data_type = reader.data_type()
     comment = reader.string() if reader.takes("COMMENT") else None
     return ChangeColumns((ChangeColumn(path, data_type, comment, position=_position(reader)),))

@@ -1,4 +1,4 @@
-"""``ALTER TABLE``: what changes a Delta table, by the methods of ``Table``."""
+"""Execution of ``ALTER TABLE`` on Delta tables, by the methods of ``Table``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PARTS = {
 
 
 def run(table: Table, form: alter_forms.Form) -> None:
-    """Commits one version, or none where there is nothing to do.
+    """Execute the statement in one commit, or none if nothing changes.
 
     Only ``DROP FEATURE`` and the property ``delta.enableRowTracking`` may commit more.
 
@@ -101,7 +101,7 @@ def _change_columns(table: Table, statement: alter_forms.ChangeColumns) -> None:
 
 
 def _changes(schema: Json, column: alter_forms.ChangeColumn) -> list[Change]:
-    """What is new of a column, as the core names it."""
+    """Return the changes of a column, as the core names them."""
     new: list[Change] = []
     if column.data_type is not None:
         new += _type(schema, column.path, column.data_type)
@@ -117,7 +117,7 @@ def _changes(schema: Json, column: alter_forms.ChangeColumn) -> list[Change]:
 
 
 def _type(schema: Json, path: Name, data_type: str) -> list[Change]:
-    """Another type, or nothing if it is the same."""
+    """Return the change to another type; nothing if the type is the same."""
     declared = definition.column(
         path[-1], data_type, nullable=True, computed=None, identity=None, comment=None
     )
@@ -157,9 +157,9 @@ def _schema(table: Table) -> Json:
 
 
 def _path(schema: Json, path: Name) -> Name:
-    """The path; one name with dots must be that of a column, since methods take it for a path.
+    """Check that a single name with dots is a column, since ``Table`` would take it for a path.
 
-    Other columns that do not exist are the method's to refuse.
+    The method of ``Table`` checks that other columns exist.
     """
     if len(path) == 1 and "." in path[0] and _field(schema, path) is None:
         raise InvalidArgumentError(
@@ -171,7 +171,7 @@ def _path(schema: Json, path: Name) -> Name:
 
 
 def _field(schema: Json, path: Name) -> Json | None:
-    """The column that a path leads to, or the part of one; None if there is none."""
+    """Return the column or nested field of a path; None if there is none."""
     result: Json = {"type": schema}
     for step in path:
         type_, name = result["type"], step.lower()

@@ -1,4 +1,4 @@
-"""Parameters of a statement, ``:name`` and ``?``, and ``IDENTIFIER``: values in their place."""
+"""Substitution of the parameters ``:name`` and ``?``, and of ``IDENTIFIER``, in statements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Arguments = Mapping[str, Any] | Sequence[Any]
 
 
 def filled(spark: SparkSession, text: str, arguments: Arguments | None) -> str:
-    """A statement with its values, and names in the place of ``IDENTIFIER(...)``.
+    """Substitute the parameters of a statement, and names for ``IDENTIFIER(...)``.
 
     Args:
         spark: The session.
@@ -29,8 +29,8 @@ def filled(spark: SparkSession, text: str, arguments: Arguments | None) -> str:
 
     Raises:
         InvalidArgumentError: ``sql.arguments``: a parameter has no value, or there are more values
-            than parameters. ``name.syntax``: what ``IDENTIFIER`` gives is no name.
-        UnsupportedFeatureError: ``sql.arguments``: a value has another type than those of columns.
+            than parameters. ``name.syntax``: the value of ``IDENTIFIER`` is not a name.
+        UnsupportedFeatureError: ``sql.arguments``: there is no literal for the type of a value.
     """
     if arguments:
         text = _with_values(spark, text, arguments)
@@ -63,7 +63,7 @@ def _with_values(spark: SparkSession, text: str, arguments: Arguments) -> str:
 
 
 def _is_parameter(parsed: Sequence[Token], index: int) -> bool:
-    """Whether ``:name`` begins there: ``::`` is a cast."""
+    """Return whether ``:name`` begins at a token, and not a cast ``::``."""
     token, following = parsed[index], parsed[index + 1 : index + 2]
     return (
         token.text == ":"
@@ -80,12 +80,12 @@ def _without_value(text: str, token: Token, name: str) -> InvalidArgumentError:
 
 
 def literal(value: Any, spark: SparkSession) -> str:
-    """A value as SQL of the session.
+    """Return a value as a SQL literal for the session.
 
     Raises:
         UnsupportedFeatureError: ``sql.arguments``: there is no literal for its type.
 
-    >>> [literal(one, None) for one in (7, -0.5, None, b"a")]
+    >>> [literal(value, None) for value in (7, -0.5, None, b"a")]
     ['7', '(-0.5D)', 'NULL', "X'61'"]
     """
     if value is None:
@@ -115,7 +115,7 @@ def literal(value: Any, spark: SparkSession) -> str:
 
 
 def _with_names(spark: SparkSession, text: str) -> str:
-    """Names in the place of ``IDENTIFIER`` and a constant text."""
+    """Substitute names for ``IDENTIFIER`` of constants."""
     parsed = tokens(text)
     pieces, after = "", 0
     for index, token in enumerate(parsed):

@@ -1,4 +1,4 @@
-"""Queries before a statement: ``WITH`` before any that changes rows, ``FROM`` before ``INSERT``."""
+"""The clauses ``WITH`` and ``FROM`` before statements that change rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHANGES = ("INSERT", "MERGE", "UPDATE", "DELETE")
 
 @dataclass(frozen=True)
 class Before:
-    """What stands before a statement.
+    """The text before a statement.
 
     Attributes:
         text: The text, which is valid before ``SELECT``.
@@ -25,7 +25,7 @@ class Before:
     queries: Mapping[str, str] = field(default_factory=dict)
 
     def query(self, text: str) -> str:
-        """A query of the statement that sees what stands before."""
+        """Add the text before the statement to a query of the statement."""
         if not self.text:
             return text
         reader = Reader(text)
@@ -33,7 +33,9 @@ class Before:
 
 
 def split(reader: Reader) -> list[tuple[Before, str]] | None:
-    """Statements, each with what stands before it; None if nothing does, or only a query follows.
+    """Split a text into statements, each with the text before it.
+
+    The result is None if there is no such text, or if only a query follows it.
 
     >>> [(before, insert)] = split(Reader("FROM a INSERT INTO t SELECT b"))
     >>> before.text, insert
@@ -55,7 +57,7 @@ def split(reader: Reader) -> list[tuple[Before, str]] | None:
 
 
 def _with(reader: Reader) -> Before:
-    """The queries that ``WITH`` defines, if the statement begins so and all of them end."""
+    """Parse ``WITH``, if the statement begins with it and all of its queries are complete."""
     if not reader.takes("WITH"):
         return Before()
     reader.takes("RECURSIVE")
@@ -81,7 +83,7 @@ def _with(reader: Reader) -> Before:
 
 
 def _inserts(reader: Reader) -> list[int]:
-    """Where each ``INSERT`` after a ``FROM`` begins."""
+    """Return the positions of the ``INSERT`` clauses after a ``FROM``."""
     inserts = []
     while reader.token.kind != "end":
         if reader.sees("("):

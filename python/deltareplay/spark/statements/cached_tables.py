@@ -21,15 +21,15 @@ _cached: WeakKeyDictionary[Any, dict[str, DataFrame]] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class Cached:
-    """One of these statements.
+    """A statement ``CACHE TABLE``, ``UNCACHE TABLE`` or ``REFRESH TABLE``.
 
     Attributes:
         what: Its first word, in upper case.
         table: The name.
-        is_lazy: Whether rows are cached when they are read.
-        options: The clause ``OPTIONS``, if there is one.
-        level: The storage level that it names.
-        query: What gives the rows for a new name.
+        is_lazy: Whether rows are cached only when they are read.
+        options: The clause ``OPTIONS``, or an empty string.
+        level: The storage level in the options.
+        query: The query whose rows are cached under a new name.
         text: The whole statement.
     """
 
@@ -43,7 +43,7 @@ class Cached:
 
 
 def read(reader: Reader) -> Cached | None:
-    """The statement, if it is one."""
+    """Parse the statement; return None for another statement."""
     what = reader.token.text.upper()
     if not (reader.takes("CACHE") or reader.takes("UNCACHE") or reader.takes("REFRESH")):
         return None
@@ -65,9 +65,9 @@ def read(reader: Reader) -> Cached | None:
 
 
 def run(spark: SparkSession, statement: Cached) -> DataFrame:
-    """Caches the rows of the version that the table has now, or forgets them.
+    """Cache the rows of the table's current version, or drop them from the cache.
 
-    Each query reads the newest version, so there is nothing to refresh.
+    ``REFRESH`` only checks that the table can be read: each query reads the newest version.
     """
     if statement.query is not None:
         return _named(spark, statement)
@@ -99,7 +99,7 @@ def _levels(name: str | None) -> list[Any]:
 
 
 def _named(spark: SparkSession, statement: Cached) -> DataFrame:
-    """Spark caches a temporary view, which stays at the versions that the tables have now."""
+    """Cache a query as a temporary view, which stays at the tables' current versions."""
     name = names.quoted(statement.table[-1])
     queries.read_here(spark, f"CREATE TEMPORARY VIEW {name} AS {statement.query}")
     lazy = "LAZY " if statement.is_lazy else ""

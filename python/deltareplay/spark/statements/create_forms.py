@@ -1,4 +1,4 @@
-"""``CREATE TABLE`` and ``REPLACE TABLE`` of Delta tables, split into their parts."""
+"""Parsing of ``CREATE TABLE`` and ``REPLACE TABLE`` for Delta tables."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from deltareplay.spark.syntax.parser import QUERY, Name, Reader
 
 @dataclass(frozen=True)
 class NewColumn:
-    """A column of a table to be.
+    """A column of a new table.
 
     Attributes:
-        name: Its name.
-        data_type: SQL's name of the type.
+        name: The name.
+        data_type: The SQL name of the type.
         nullable: Whether it may be null.
-        comment: Any text.
-        default: SQL of the value that rows without one get.
-        computed: SQL from which its values are computed.
-        identity: Start and step of generated values, and whether writers may give values.
+        comment: The comment.
+        default: The SQL expression of the default.
+        computed: The SQL expression of a generated column.
+        identity: Start and step of an identity column, and whether writers may set values.
     """
 
     name: str
@@ -36,10 +36,10 @@ class NewColumn:
 
 @dataclass
 class CreateTable:
-    """What a statement says of a table.
+    """A statement ``CREATE TABLE`` or ``REPLACE TABLE``.
 
     Attributes:
-        mode: What happens where there is a table, or none.
+        mode: What to do if the table exists or does not.
         table: The name.
         columns: The columns; none if there is a query.
         partition_by: The partition columns.
@@ -48,7 +48,7 @@ class CreateTable:
         location: The Hadoop path.
         properties: Table properties.
         options: Options of the format, but for ``path``, which is the location.
-        query: What gives the columns and the rows.
+        query: The query of CREATE TABLE AS SELECT.
     """
 
     mode: Mode
@@ -64,13 +64,13 @@ class CreateTable:
 
     @property
     def only_names(self) -> bool:
-        """Whether it says nothing of the table but where it is."""
+        """Whether the statement has a location and no definition."""
         clauses = (self.columns, self.partition_by, self.cluster_by, self.properties, self.query)
         return self.location is not None and self.comment is None and not any(clauses)
 
 
 def head(reader: Reader) -> tuple[Mode, Name] | None:
-    """What follows ``CREATE`` or ``REPLACE``, up to the name; None if it creates no table."""
+    """Parse ``CREATE`` or ``REPLACE`` up to the name; return None if it does not create a table."""
     mode: Mode = "replace" if reader.found[0].is_word("REPLACE") else "create"
     if reader.takes("OR", "REPLACE"):
         mode = "create_or_replace"
@@ -84,12 +84,12 @@ def head(reader: Reader) -> tuple[Mode, Name] | None:
 
 
 def parse(text: str) -> CreateTable:
-    """What a statement ``CREATE TABLE`` or ``REPLACE TABLE`` defines.
+    """Parse a statement ``CREATE TABLE`` or ``REPLACE TABLE``.
 
     Raises:
         InvalidArgumentError: ``sql.syntax``; ``column.generated``: the step of an identity column
             is 0.
-        UnsupportedFeatureError: ``sql.create``: Delta tables have no such clause.
+        UnsupportedFeatureError: ``sql.create``: a clause is not supported for Delta tables.
 
     >>> parse("CREATE TABLE t (id INT NOT NULL) USING delta").columns
     (NewColumn(name='id', data_type='INT', nullable=False, ...),)
@@ -110,7 +110,7 @@ def parse(text: str) -> CreateTable:
     _clauses(reader, created)
     if any(reader.sees(*words) for words in (("AS",), *QUERY)):
         if created.columns:
-            raise reader.wrong("no query after columns with types")
+            raise reader.invalid("CREATE TABLE ... AS takes its columns from the query")
         reader.takes("AS")
         created.query = reader.query()
     reader.ends()
@@ -118,7 +118,7 @@ def parse(text: str) -> CreateTable:
 
 
 def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
-    """The error of a clause that does not exist here.
+    """Return the error for a clause that is not supported.
 
     Args:
         what: The clause.
@@ -130,12 +130,12 @@ def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
 
 
 def _clauses(reader: Reader, created: CreateTable) -> None:
-    """The clauses after the format, each at most once, in any order."""
+    """Parse the clauses after the format, each at most once, in any order."""
     seen: set[str] = set()
     while reader.token.is_word(*_CLAUSES):
         clause, start = reader.token.text.upper(), reader.at
         if clause in seen:
-            raise reader.wrong(f"no second {clause}")
+            raise reader.invalid(f"duplicate clause {clause}")
         seen.add(clause)
         reader.at += 1
         if clause == "PARTITIONED":
@@ -155,11 +155,11 @@ def _clauses(reader: Reader, created: CreateTable) -> None:
             raise unsupported(clause, "leave it out")
         if {"PARTITIONED", "CLUSTER"} <= seen:
             reader.at = start
-            raise reader.wrong("either PARTITIONED BY or CLUSTER BY")
+            raise reader.invalid("use only one of PARTITIONED BY and CLUSTER BY")
         paths = [key for key in created.options if key.lower() == "path"]
         if paths and created.location is not None:
             reader.at = start
-            raise reader.wrong("one path, in LOCATION or in OPTIONS")
+            raise reader.invalid("the path is set twice, by LOCATION and by OPTIONS")
     for key in [key for key in created.options if key.lower() == "path"]:
         created.location = created.options.pop(key)
     comment = created.properties.pop("comment", None)
@@ -181,7 +181,7 @@ _CLAUSES = (
 
 
 def _partitions(reader: Reader, created: CreateTable) -> None:
-    """Names of columns; or, as in Hive, columns with types, which come after the others."""
+    """Parse ``PARTITIONED BY``: names or, as in Hive, additional columns with types."""
     reader.needs("BY", "(")
     start, names = reader.at, [reader.identifier()]
     if reader.token.kind in ("word", "quoted"):
@@ -199,7 +199,7 @@ def _partitions(reader: Reader, created: CreateTable) -> None:
 
 
 def _named(reader: Reader) -> None:
-    """Nothing but a name: what follows it makes it an expression, or a field of a struct."""
+    """Check that a partition column is a name, and not an expression or a struct field."""
     if reader.sees("(") or reader.sees("."):
         raise unsupported(
             "PARTITIONED BY with an expression",
@@ -208,7 +208,7 @@ def _named(reader: Reader) -> None:
 
 
 def _columns(reader: Reader) -> tuple[NewColumn, ...]:
-    """Columns, up to the parenthesis that closes the list."""
+    """Parse columns, up to the closing parenthesis."""
     columns = [_column(reader)]
     while reader.takes(","):
         columns.append(_column(reader))
@@ -229,19 +229,21 @@ def _column(reader: Reader) -> NewColumn:
     options: dict[str, Any] = {}
     while True:
         start = reader.at
-        key, value = _said(reader, name)
+        key, value = _column_property(reader, name)
         if key is None:
             if len({"default", "computed", "identity"} & set(options)) > 1:
-                raise reader.wrong(f"one kind of values of {name}")
+                raise reader.invalid(
+                    f"column {name}: use only one of DEFAULT, GENERATED AS and IDENTITY"
+                )
             return NewColumn(name, data_type, **options)
         if key in options:
             reader.at = start
-            raise reader.wrong(f"no second {reader.token.text.upper()} of {name}")
+            raise reader.invalid(f"duplicate {reader.token.text.upper()} of column {name}")
         options[key] = value
 
 
-def _said(reader: Reader, column: str) -> tuple[str | None, Any]:
-    """What else a statement says of a column."""
+def _column_property(reader: Reader, column: str) -> tuple[str | None, Any]:
+    """Parse one property of a column; return its name and value."""
     if reader.takes("NOT", "NULL"):
         return "nullable", False
     if reader.takes("COMMENT"):
@@ -266,13 +268,13 @@ def _said(reader: Reader, column: str) -> tuple[str | None, Any]:
 
 
 def _steps(reader: Reader, column: str) -> tuple[int, int]:
-    """Where an identity column starts, and its steps."""
+    """Parse start and step of an identity column."""
     steps: dict[str, int] = {}
     if reader.takes("("):
         while not reader.takes(")"):
             word = "START" if reader.sees("START") else "INCREMENT"
             if word in steps:
-                raise reader.wrong(f"no second {word}")
+                raise reader.invalid(f"duplicate {word}")
             reader.needs(word, "WITH" if word == "START" else "BY")
             sign = -1 if reader.takes("-") else 1
             steps[word] = sign * reader.whole()

@@ -1,4 +1,4 @@
-"""``CREATE TABLE`` and ``REPLACE TABLE``: what a statement defines, as a Delta table."""
+"""Execution of ``CREATE TABLE`` and ``REPLACE TABLE`` for Delta tables."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _DEFAULTS = "delta.feature.allowColumnDefaults"
 
 
 def run(spark: SparkSession, statement: CreateTable) -> None:
-    """Creates or replaces the table in one commit, and gives it its name in the catalog.
+    """Create or replace the table in one commit, and register its name in the catalog.
 
-    A new name may belong to a table that is there, if what the statement says of it is true.
+    An existing table at the location is only registered, if the definition matches it.
 
     Raises:
-        InvalidArgumentError: As by ``definitions.execute``; ``definition.columns``: no columns
-            replace those of a table; ``definition.default``: a column has a default, and the table
-            not the feature for that; ``definition.differs``: a new name for another table than the
-            statement defines; or as by ``column_values.check``.
+        InvalidArgumentError: As by ``definition.execute``; ``definition.columns``: a replacing
+            statement has no columns; ``definition.default``: a column has a default, and the table
+            does not have the feature for defaults; ``definition.differs``: the existing table at
+            the location has another definition; or as by ``column_expressions.check``.
         TableNotFoundError: There is nothing to replace.
     """
     entry = None
@@ -99,7 +99,7 @@ def run(spark: SparkSession, statement: CreateTable) -> None:
 
 
 def _at_location(statement: CreateTable) -> Table | None:
-    """The table that is there, for which the statement has a new name."""
+    """Return the existing table for which the statement registers a new name."""
     creates = statement.mode in ("create", "create_if_not_exists")
     if statement.location is None or not creates or names.path_of(statement.table) is not None:
         return None
@@ -108,7 +108,7 @@ def _at_location(statement: CreateTable) -> Table | None:
 
 
 def _check_same(table: Table, statement: CreateTable, columns: list[Json]) -> None:
-    """Refuses a definition of another table, as delta-spark does."""
+    """Check that an existing table has the definition of the statement, as in delta-spark."""
     if statement.query is not None:
         raise InvalidArgumentError(
             f"there is a table at {statement.location}, to which CREATE TABLE ... AS adds no rows: "
@@ -138,13 +138,13 @@ def _check_same(table: Table, statement: CreateTable, columns: list[Json]) -> No
 
 
 def _as_defined(part: Json) -> Json:
-    """A part of a schema without what the table itself added."""
+    """Remove the metadata that the table itself has added to a part of a schema."""
     added = ("delta.columnMapping.", "delta.identity.highWaterMark")
     return {key: value for key, value in part.items() if not key.startswith(added)}
 
 
 def _own(properties: Mapping[str, str]) -> dict[str, str]:
-    """Properties without those that follow from others, or only ask for a feature."""
+    """Remove properties that follow from others, or that only enable a feature."""
     return {
         key: value
         for key, value in properties.items()
@@ -154,13 +154,13 @@ def _own(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _properties(statement: CreateTable) -> dict[str, str]:
-    """Those of the table: options become properties, under two names, as in delta-spark."""
+    """Return the table properties, with options under two names, as in delta-spark."""
     named = {f"option.{key}": value for key, value in statement.options.items()}
     return {**statement.options, **named, **statement.properties}
 
 
 def _partitions(statement: CreateTable) -> list[str]:
-    """The partition columns; those of a query are known later."""
+    """Return the partition columns; with a query, they are not checked yet."""
     if statement.query is not None:
         return list(statement.partition_by)
     return partitions_among([column.name for column in statement.columns], statement.partition_by)

@@ -29,11 +29,11 @@ _TABLE = ("col_name", "data_type", "comment")
 
 
 def run(spark: SparkSession, name: Name, text: str) -> DataFrame:
-    """What delta-spark returns for the statement.
+    """Return delta-spark's result of the statement.
 
     Raises:
         InvalidArgumentError: ``sql.syntax``; ``columns.unknown``: the table has no such column.
-        UnsupportedFeatureError: ``sql.catalog``: delta-spark refuses the statement, too.
+        UnsupportedFeatureError: ``sql.catalog``: the statement is not supported, as in delta-spark.
         TableNotFoundError: There is no Delta table of that name.
     """
     table, entry = lookup.table_named(spark, name)
@@ -111,7 +111,7 @@ def _details(snapshot: Snapshot, name: Name) -> list[Row]:
 
 
 def _properties(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """The properties, with those that say which protocol the table has."""
+    """Return the table properties, including those for the protocol."""
     protocol = snapshot.protocol
     features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
     return sorted(

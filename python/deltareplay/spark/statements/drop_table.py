@@ -1,4 +1,4 @@
-"""``DROP TABLE``: a table that got its place from the catalog goes with its files."""
+"""``DROP TABLE``, which deletes the files of tables at the catalog's default location."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DropTable:
-    """The statement.
+    """A statement ``DROP TABLE``.
 
     Attributes:
         table: The name.
@@ -33,7 +33,7 @@ class DropTable:
 
 
 def read(reader: Reader) -> DropTable | None:
-    """The statement, if it is one."""
+    """Parse the statement; return None for another statement."""
     if not reader.takes("DROP", "TABLE"):
         return None
     reader.takes("IF", "EXISTS")
@@ -42,9 +42,9 @@ def read(reader: Reader) -> DropTable | None:
 
 
 def run(spark: SparkSession, statement: DropTable) -> DataFrame:
-    """Spark drops the name; then the files go, if they came with it.
+    """Drop the name by Spark; then delete the files, if they belong to the name.
 
-    The log goes first: what is left when this is interrupted is no table.
+    The log is deleted first: if this is interrupted, no table is left.
     """
     entry = None
     if names.path_of(statement.table) is None and not capabilities.has_delta(spark):
@@ -58,7 +58,10 @@ def run(spark: SparkSession, statement: DropTable) -> DataFrame:
 
 
 def _own(spark: SparkSession, entry: CatalogEntry) -> Table | None:
-    """The table, if its files belong to the name: made with it, where the catalog puts tables."""
+    """Return the table if its files belong to the name.
+
+    They do if the table was created with it, at the catalog's default location.
+    """
     if not (entry.is_delta and entry.owns_files and entry.location is not None):
         return None
     table = lookup.at_path(entry.location)

@@ -1,4 +1,4 @@
-"""Delta's SQL statements, split into their parts; expressions stay text, which Spark parses."""
+"""Parsing of Delta's SQL statements; expressions remain text, which Spark parses."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Clause:
     """A clause of a merge.
 
     Attributes:
-        method: The method of the merge that adds it.
-        condition: When it applies.
-        values: Columns and values; None where the action has none.
+        method: The method of ``Merge`` that adds it.
+        condition: The condition under which it applies.
+        values: Columns and values; None if the action has none.
     """
 
     method: str
@@ -34,8 +34,8 @@ class Source:
     """The source of a merge.
 
     Attributes:
-        text: The whole text, for ``FROM``.
-        alias: What clauses call it.
+        text: The source text, for ``FROM``.
+        alias: The qualifier in clauses.
     """
 
     text: str
@@ -44,7 +44,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Merge:
-    """``MERGE INTO``."""
+    """A statement ``MERGE INTO``."""
 
     table: Name
     alias: str | None
@@ -57,7 +57,7 @@ class Merge:
 
 @dataclass(frozen=True)
 class Update:
-    """``UPDATE``."""
+    """A statement ``UPDATE``."""
 
     table: Name
     alias: str | None
@@ -67,7 +67,7 @@ class Update:
 
 @dataclass(frozen=True)
 class Delete:
-    """``DELETE FROM``."""
+    """A statement ``DELETE FROM``."""
 
     table: Name
     alias: str | None
@@ -76,7 +76,7 @@ class Delete:
 
 @dataclass(frozen=True)
 class Truncate:
-    """``TRUNCATE TABLE``.
+    """A statement ``TRUNCATE TABLE``.
 
     Attributes:
         table: The name.
@@ -89,7 +89,7 @@ class Truncate:
 
 @dataclass(frozen=True)
 class Optimize:
-    """``OPTIMIZE``, and ``REORG TABLE ... APPLY (PURGE)``."""
+    """A statement ``OPTIMIZE``, or ``REORG TABLE ... APPLY (PURGE)``."""
 
     table: Name
     where: str | None
@@ -100,7 +100,7 @@ class Optimize:
 
 @dataclass(frozen=True)
 class Vacuum:
-    """``VACUUM``."""
+    """A statement ``VACUUM``."""
 
     table: Name
     hours: float | None
@@ -110,7 +110,7 @@ class Vacuum:
 
 @dataclass(frozen=True)
 class Describe:
-    """``DESCRIBE HISTORY`` and ``DESCRIBE DETAIL``."""
+    """A statement ``DESCRIBE HISTORY`` or ``DESCRIBE DETAIL``."""
 
     table: Name
     history: bool
@@ -119,7 +119,7 @@ class Describe:
 
 @dataclass(frozen=True)
 class Restore:
-    """``RESTORE``."""
+    """A statement ``RESTORE``."""
 
     table: Name
     version: int | None
@@ -128,7 +128,7 @@ class Restore:
 
 @dataclass(frozen=True)
 class Convert:
-    """``CONVERT TO DELTA``."""
+    """A statement ``CONVERT TO DELTA``."""
 
     table: Name
     partition_schema: str | None
@@ -136,7 +136,7 @@ class Convert:
 
 @dataclass(frozen=True)
 class Generate:
-    """``GENERATE ... FOR TABLE``."""
+    """A statement ``GENERATE ... FOR TABLE``."""
 
     table: Name
     mode: str
@@ -144,7 +144,7 @@ class Generate:
 
 @dataclass(frozen=True)
 class Clone:
-    """``CREATE TABLE ... SHALLOW CLONE``."""
+    """A statement ``CREATE TABLE ... SHALLOW CLONE``."""
 
     table: Name
     source: Name
@@ -157,11 +157,11 @@ class Clone:
 
 @dataclass(frozen=True)
 class Create:
-    """``CREATE TABLE`` and ``REPLACE TABLE``, but for clones.
+    """A statement ``CREATE TABLE`` or ``REPLACE TABLE``, other than clones.
 
     Attributes:
         table: The name.
-        provider: The format; None if the statement names none.
+        provider: The format, if the statement names it.
         text: The whole statement: what follows the name has other forms for other formats, and
             ``create_forms`` splits it for Delta tables.
     """
@@ -173,7 +173,7 @@ class Create:
 
 @dataclass(frozen=True)
 class Alter:
-    """``ALTER TABLE``.
+    """A statement ``ALTER TABLE``.
 
     Attributes:
         table: The name.
@@ -187,13 +187,13 @@ class Alter:
 
 @dataclass(frozen=True)
 class Insert:
-    """``INSERT INTO`` and ``INSERT OVERWRITE``.
+    """A statement ``INSERT INTO`` or ``INSERT OVERWRITE``.
 
     Attributes:
         table: The name.
         text: The whole statement: what follows the name has other forms for other formats, and
             ``insert`` splits it for Delta tables.
-        before: What stands before it.
+        before: The text before it.
     """
 
     table: Name
@@ -203,7 +203,7 @@ class Insert:
 
 @dataclass(frozen=True)
 class Comment:
-    """``COMMENT ON TABLE``."""
+    """A statement ``COMMENT ON TABLE``."""
 
     table: Name
     comment: str
@@ -211,7 +211,7 @@ class Comment:
 
 @dataclass(frozen=True)
 class Show:
-    """What a table is: ``DESCRIBE TABLE``, ``SHOW TBLPROPERTIES`` and others.
+    """A statement that describes a table: ``DESCRIBE TABLE``, ``SHOW TBLPROPERTIES`` and others.
 
     Attributes:
         table: The name.
@@ -243,11 +243,11 @@ Statement = (
 
 
 def parse(text: str) -> Statement | None:
-    """The statement of a text; None if it is none of Delta's.
+    """Parse a statement; return None if it is not a statement for Delta tables.
 
     Raises:
-        InvalidArgumentError: ``sql.syntax``: it begins as one of Delta's statements, and does not
-            go on as one; the message names the position.
+        InvalidArgumentError: ``sql.syntax``: the text begins as such a statement and is invalid;
+            the message has the position.
 
     >>> parse("DELETE FROM t WHERE id = 7")
     Delete(table=('t',), alias=None, where='id = 7')
@@ -316,7 +316,7 @@ def _clause(reader: Reader) -> Clause:
         reader.needs("VALUES")
         values = reader.in_parentheses()
         if len(columns) != len(values):
-            raise reader.wrong(f"{len(columns)} values before this")
+            raise reader.invalid(f"INSERT needs {len(columns)} values, not {len(values)}")
         twice = next((name for name in columns if columns.count(name) > 1), None)
         if twice is not None:
             raise InvalidArgumentError(
@@ -333,7 +333,7 @@ def _clause(reader: Reader) -> Clause:
 
 
 def _insert(reader: Reader) -> Insert | None:
-    """Rows for a table; those for a directory are Spark's."""
+    """Parse an ``INSERT`` into a table; return None for one into a directory, which Spark runs."""
     reader.takes("WITH", "SCHEMA", "EVOLUTION")
     if not (reader.takes("INTO") or reader.takes("OVERWRITE")):
         return None
@@ -448,7 +448,7 @@ def _create(reader: Reader) -> Clone | Create | None:
 
 
 def _provider(reader: Reader) -> str | None:
-    """The format of a table to be; goes to the end."""
+    """Return the format of a new table, and move to the end."""
     provider: str | None = None
     depth = 0
     while reader.token.kind != "end":

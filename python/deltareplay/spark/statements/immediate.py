@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Immediate:
-    """The parts of the statement.
+    """A statement ``EXECUTE IMMEDIATE``.
 
     Attributes:
-        text: An expression that gives the text.
-        values: Expressions of its parameters, each with its name, if that has one.
+        text: An expression for the text.
+        values: Expressions of its parameters, each with a name or None.
     """
 
     text: str
@@ -27,7 +27,10 @@ class Immediate:
 
 
 def read(reader: Reader) -> Immediate | None:
-    """The statement, if it is one; Spark itself puts results into variables."""
+    """Parse the statement; return None for another statement, or one with ``INTO``.
+
+    Spark itself stores results in variables.
+    """
     if not reader.takes("EXECUTE", "IMMEDIATE"):
         return None
     text = reader.until(("INTO",), ("USING",))
@@ -48,7 +51,7 @@ def read(reader: Reader) -> Immediate | None:
 
 
 def statement(spark: SparkSession, immediate: Immediate) -> str:
-    """The text of the statement, with the expressions in the place of its parameters.
+    """Return the text of the statement, with its parameters substituted.
 
     Raises:
         InvalidArgumentError: ``sql.arguments``: the text is null, or has other parameters.

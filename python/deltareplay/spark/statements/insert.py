@@ -1,4 +1,4 @@
-"""``INSERT`` in SQL: the rows of a query, which Spark runs, into a Delta table."""
+"""Parsing and execution of ``INSERT`` into Delta tables."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Insert:
     """The parts of an ``INSERT``.
 
     Attributes:
-        query: What gives the rows.
-        columns: The columns of the table that the rows have, in their order; None for all.
-        by_name: Whether the columns of the query are found by their names, and not by their places.
+        query: The query of the new rows.
+        columns: The columns of the table that the rows have, in order; None for all.
+        by_name: Whether the query's columns are matched by name instead of position.
         overwrites: Whether the rows replace others.
-        where: Which rows are replaced; None for all, or all of the same partitions.
-        using: Columns whose values are equal in rows that are replaced and in new ones.
-        on: The condition of rows that are replaced and new ones.
+        where: The condition of the rows to replace; None for all, or all of the same partitions.
+        using: Columns whose values are equal in replaced rows and in new rows.
+        on: A condition on replaced rows and new rows.
         alias: The name of the table in ``on``.
-        query_alias: The name of the new rows in ``on``; None if the query is in no parentheses.
+        query_alias: The name of the new rows in ``on``; None if the query is not in parentheses.
         evolves: Whether columns that the table lacks are added.
         partition: Partition columns and their values as SQL; None for those that the query has.
     """
@@ -60,12 +60,12 @@ class Insert:
 
     @property
     def constants(self) -> dict[str, str]:
-        """The partition columns that have a value in the statement, and not in the query."""
+        """The partition columns that have a constant value in the statement."""
         return {name: value for name, value in self.partition.items() if value is not None}
 
 
 def parse(text: str) -> Insert:
-    """The parts of a statement.
+    """Parse a statement ``INSERT``.
 
     Raises:
         InvalidArgumentError: ``sql.syntax``.
@@ -94,7 +94,7 @@ def parse(text: str) -> Insert:
 
 
 def _replacing(reader: Reader, name: Name, evolves: bool) -> Insert | None:
-    """Read what ``INSERT INTO name`` replaces, and the rest; None if it replaces nothing."""
+    """Parse ``REPLACE`` and the rest of ``INSERT INTO name``; return None without it."""
     start = reader.at
     alias = None
     if not reader.sees("REPLACE") and not reader.sees("BY", "NAME"):
@@ -129,7 +129,7 @@ _AFTER_NAME = ("REPLACE", "BY", "WITH", *(words[0] for words in QUERY))
 
 
 def _names(reader: Reader) -> tuple[str, ...]:
-    """Read names of columns in parentheses."""
+    """Parse column names in parentheses."""
     reader.needs("(")
     names = [reader.identifier()]
     while reader.takes(","):
@@ -157,13 +157,14 @@ _SET_OPERATORS = ("UNION", "EXCEPT", "MINUS", "INTERSECT", "ORDER", "SORT", "LIM
 
 
 def _partition(reader: Reader) -> dict[str, str | None]:
-    """Partition columns, some of them with a value."""
+    """Parse the clause ``PARTITION``: columns, some of them with values."""
     reader.needs("(")
     values: dict[str, str | None] = {}
     while True:
-        name = reader.identifier()
+        start, name = reader.at, reader.identifier()
         if name.lower() in map(str.lower, values):
-            raise reader.wrong(f"no second {name}")
+            reader.at = start
+            raise reader.invalid(f"duplicate partition column {name}")
         values[name] = reader.constant() if reader.takes("=") else None
         if not reader.takes(","):
             reader.needs(")")
@@ -171,7 +172,7 @@ def _partition(reader: Reader) -> dict[str, str | None]:
 
 
 def _columns(reader: Reader) -> tuple[str, ...] | None:
-    """A list of columns; what else is in parentheses is a query."""
+    """Parse a list of columns; return None if the parentheses contain a query."""
     start = reader.at
     if not reader.takes("("):
         return None
@@ -183,10 +184,10 @@ def _columns(reader: Reader) -> tuple[str, ...] | None:
 
 
 def run(spark: SparkSession, table: Table, statement: Insert, before: Before) -> None:
-    """Writes the rows of the query, cast to the types of the table.
+    """Write the rows of the query, cast to the types of the table.
 
     Raises:
-        InvalidArgumentError: ``write.columns``, when the query has more or fewer columns; or as by
+        InvalidArgumentError: ``write.columns``: the query has more or fewer columns; or as by
             ``write``.
     """
     snapshot = table.snapshot()
@@ -221,7 +222,7 @@ def run(spark: SparkSession, table: Table, statement: Insert, before: Before) ->
 def _replace(
     spark: SparkSession, snapshot: Snapshot, target: TargetTable, statement: Insert, before: Before
 ) -> None:
-    """Write the rows of the query in the place of those that match one of them."""
+    """Replace the rows of the table that match a row of the query."""
     columns = [field["name"] for field in target.fields]
     evolves = statement.evolves or settings.merges_schemas(spark)
     query = before.query(_with_defaults(spark, statement, columns, target))
@@ -252,9 +253,9 @@ def _replace(
 
 
 def _other_alias(condition: str, known: Sequence[str]) -> str | None:
-    """Return what a condition calls the new rows; None if that is not one name.
+    """Return the qualifier of the new rows in a condition; None if there is not exactly one.
 
-    Spark Connect does not show which names the columns of a query have.
+    Spark Connect does not reveal the qualifiers of a query's columns.
 
     >>> _other_alias("t.id = s.id AND s.v.w > 7", ["t"])
     's'
@@ -271,7 +272,7 @@ def _other_alias(condition: str, known: Sequence[str]) -> str | None:
 
 
 def _wrong_count(rows: DataFrame, columns: Sequence[str]) -> InvalidArgumentError:
-    """Return the error for a query that does not have a value for each column."""
+    """Return the error for a query whose number of columns does not fit."""
     return InvalidArgumentError(
         f"the query has {len(rows.columns)} columns, and {len(columns)} are to be written "
         f"({', '.join(columns)}): list columns after the table's name, or use BY NAME",
@@ -280,7 +281,7 @@ def _wrong_count(rows: DataFrame, columns: Sequence[str]) -> InvalidArgumentErro
 
 
 def _check_places(using: Sequence[str], rows: DataFrame, columns: Sequence[str]) -> None:
-    """Refuse columns that the query has at other places than the table, as delta-spark does."""
+    """Check that columns have the same position in query and table, as in delta-spark."""
     source, own = ([name.lower() for name in names] for names in (rows.columns, columns))
     for name in using:
         if name.lower() in source and source.index(name.lower()) != own.index(name.lower()):
@@ -292,7 +293,7 @@ def _check_places(using: Sequence[str], rows: DataFrame, columns: Sequence[str])
 
 
 def _constants(statement: Insert, target: TargetTable) -> dict[str, str]:
-    """The values of partition columns, by the table's own names of these."""
+    """Return the values of partition columns, by name in the table's spelling."""
     own = {name.lower(): name for name in target.partition_columns}
     for name in statement.partition:
         if name.lower() not in own:
@@ -305,7 +306,7 @@ def _constants(statement: Insert, target: TargetTable) -> dict[str, str]:
 
 
 def _values(rows: DataFrame, constants: dict[str, str], target: TargetTable) -> list[Column]:
-    """The values of the statement's partition columns, in their types."""
+    """Return the values of the statement's partition columns, in their types."""
     from pyspark.sql import functions as sf
 
     types = {field["name"]: field["type"] for field in target.fields}
@@ -325,7 +326,7 @@ def _values(rows: DataFrame, constants: dict[str, str], target: TargetTable) -> 
 
 
 def _within(constants: dict[str, str], target: TargetTable) -> str | None:
-    """Which rows are in the partition that a statement replaces; None for all."""
+    """Return the condition of the rows in the partition that a statement replaces; None for all."""
     types = {field["name"]: field["type"] for field in target.fields}
     conditions = [
         f"{quoted(name)} <=> CAST({value} AS {spark_type(types[name]).simpleString()})"
@@ -337,7 +338,7 @@ def _within(constants: dict[str, str], target: TargetTable) -> str | None:
 def _with_defaults(
     spark: SparkSession, statement: Insert, names: Sequence[str], target: TargetTable
 ) -> str:
-    """The query, with the defaults of columns in the place of ``DEFAULT`` in its ``VALUES``."""
+    """Substitute the defaults of columns for ``DEFAULT`` in the ``VALUES`` of the query."""
     reader = Reader(statement.query)
     if statement.by_name or not reader.takes("VALUES"):
         return statement.query
@@ -363,11 +364,11 @@ def _paired(
     *,
     evolves: bool,
 ) -> DataFrame:
-    """The rows under the names of the table, in its types unless these get wider.
+    """Convert the rows to the table's names, and to its types unless they are widened.
 
-    As delta-spark: rows that have the table's names and types already are stored by these names, at
-    any depth; the values of others, and the fields in them, are paired by their places. With a list
-    of columns, the fields of structs always are.
+    As in delta-spark, rows with the table's names and types, at any depth, are matched by name;
+    others, and the fields in them, by position. With a list of columns, struct fields are always
+    matched by position.
     """
     from pyspark.sql import functions as sf
 
@@ -403,5 +404,5 @@ def _paired(
 
 
 def _never(old: str, new: str) -> bool:  # noqa: ARG001
-    """No type gets wider."""
+    """Return that a type is not widened."""
     return False

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShowPartitions:
-    """The statement.
+    """A statement ``SHOW PARTITIONS``.
 
     Attributes:
         table: The name.
@@ -36,7 +36,7 @@ class ShowPartitions:
 
 
 def read(reader: Reader) -> ShowPartitions | None:
-    """The statement, if it is one."""
+    """Parse the statement; return None for another statement."""
     if not reader.takes("SHOW", "PARTITIONS"):
         return None
     table, reader.at = name_at(reader.found, reader.at)
@@ -56,7 +56,7 @@ def read(reader: Reader) -> ShowPartitions | None:
 
 
 def run(spark: SparkSession, statement: ShowPartitions) -> DataFrame:
-    """A row for each partition that has files, with a column for each partition column.
+    """Return a row for each partition that has files, with a column for each partition column.
 
     Raises:
         InvalidArgumentError: ``sql.partitions``: the table is not partitioned, or not by a column

@@ -1,4 +1,4 @@
-"""``sql``: Delta's statements, by the functions of this package; all others by Spark."""
+"""``sql``: runs Delta's statements by deltareplay, and all others by Spark."""
 
 from __future__ import annotations
 
@@ -50,21 +50,20 @@ if TYPE_CHECKING:
 
 @checked
 def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None) -> DataFrame:
-    """Run an SQL statement on Delta tables and others, without delta-spark's jar.
+    """Run a SQL statement on Delta tables and others, without delta-spark's jar.
 
     ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``TRUNCATE TABLE``, ``INSERT``, ``ALTER TABLE``,
     ``COMMENT ON TABLE``, ``CREATE TABLE``, ``REPLACE TABLE``, ``OPTIMIZE``,
     ``REORG TABLE ... APPLY (PURGE)``, ``VACUUM``, ``DESCRIBE HISTORY``, ``DESCRIBE DETAIL``,
     ``RESTORE``, ``CONVERT TO DELTA``, ``GENERATE`` and ``CREATE TABLE ... SHALLOW CLONE`` run here,
-    on ``delta.`/path``` and on Delta tables that the session's catalog knows. Everything else goes
-    to ``spark.sql``. The text is split into its parts here; Spark parses and evaluates the
-    expressions.
+    on ``delta.`/path``` and on Delta tables in the session's catalog. Everything else is passed to
+    ``spark.sql``. deltareplay parses the statement; Spark parses and evaluates the expressions.
 
     Queries, also those of other statements, read Delta tables by path, by name and by version
     (``VERSION AS OF``, ``TIMESTAMP AS OF``), as ``read`` does: each stays at the version that it
-    has now. ``WHERE`` skips files by statistics, but for queries with outer, semi and anti joins.
+    has now. ``WHERE`` skips files by statistics, except in queries with outer, semi and anti joins.
     A temporary view stays at these versions, too. A view in the catalog is an error, because Spark
-    keeps its text only.
+    stores only its text.
 
     ``ALTER TABLE`` has these forms, each of which is one commit, as by the method of ``Table``
     (``DROP FEATURE`` and ``delta.enableRowTracking`` may take more):
@@ -75,12 +74,12 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
       ``DROP DEFAULT``, ``DROP NOT NULL``, ``FIRST`` or ``AFTER``;
     - ``ADD CONSTRAINT ... CHECK``, ``DROP CONSTRAINT [IF EXISTS]``;
     - ``CLUSTER BY``, ``DROP FEATURE [TRUNCATE HISTORY]``;
-    - ``RENAME TO``, which Spark does: it is the name in the catalog.
+    - ``RENAME TO``, which Spark runs: it changes the name in the catalog.
 
     ``CREATE TABLE`` and ``REPLACE TABLE`` of format delta, with columns or ``AS`` a query, are one
     commit, as delta-spark's: with ``NOT NULL``, ``DEFAULT``, ``GENERATED``, ``IDENTITY`` and
     ``COMMENT`` of columns, ``PARTITIONED BY``, ``CLUSTER BY``, ``COMMENT``, ``LOCATION``,
-    ``TBLPROPERTIES`` and ``OPTIONS``. A new name for a table that is there commits nothing. With
+    ``TBLPROPERTIES`` and ``OPTIONS``. A new name for an existing table commits nothing. With
     delta-spark's jar, Spark runs them.
 
     Without delta-spark's jar, Spark's catalog does not know a table's columns and properties:
@@ -88,18 +87,18 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     ``ALTER TABLE ... SET LOCATION`` is an error. ``DROP TABLE`` deletes the files of a table that
     was made without ``LOCATION``, and no others.
 
-    ``INSERT INTO``, ``INSERT OVERWRITE`` and ``INSERT INTO ... REPLACE`` write what
-    ``spark.sql`` makes of their query, as by ``write``, cast to the table's types: by the columns'
-    places, for the columns listed after the table's name, or ``BY NAME``. ``WITH SCHEMA EVOLUTION``
-    adds columns. ``PARTITION (day = '2026-01-31', country)`` gives partition columns a value, and
-    ``OVERWRITE`` then replaces these partitions. ``DEFAULT`` in ``VALUES`` is that of the column.
+    ``INSERT INTO``, ``INSERT OVERWRITE`` and ``INSERT INTO ... REPLACE`` write the rows of their
+    query, as ``write`` does, cast to the table's types. Columns are matched by position, to the
+    columns listed after the table's name, or ``BY NAME``. ``WITH SCHEMA EVOLUTION`` adds columns.
+    ``PARTITION (day = '2026-01-31', country)`` sets values of partition columns, and ``OVERWRITE``
+    then replaces these partitions. ``DEFAULT`` in ``VALUES`` is the default of the column.
     ``REPLACE WHERE condition`` replaces rows as ``write(where=)`` does, ``REPLACE USING (columns)``
     and ``REPLACE ON condition`` as its arguments ``replace_using`` and ``replace_on``.
 
-    ``WITH`` may stand before ``INSERT``, ``MERGE``, ``UPDATE`` and ``DELETE``, and ``FROM`` before
+    ``WITH`` may precede ``INSERT``, ``MERGE``, ``UPDATE`` and ``DELETE``, and ``FROM`` may precede
     ``INSERT``. ``EXECUTE IMMEDIATE``, ``IDENTIFIER``, ``CACHE TABLE``, ``REFRESH TABLE`` and
-    ``SHOW PARTITIONS`` know Delta tables; queries may call ``table_changes`` and
-    ``table_changes_by_path``, and name ``_metadata``.
+    ``SHOW PARTITIONS`` work on Delta tables; queries may use ``table_changes``,
+    ``table_changes_by_path`` and ``_metadata``.
 
     Without the jar, ``spark.sql`` and ``spark.table`` themselves read no Delta table by its name,
     because Spark does not pass the path on.
@@ -107,19 +106,19 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     Args:
         spark: The session.
         text: One statement.
-        args: Values of its parameters, ``:name`` or ``?``: texts, numbers, truth values, bytes,
-            dates, times and None.
+        args: Values of its parameters, ``:name`` or ``?``: strings, numbers, booleans, bytes,
+            dates, timestamps and None.
 
     Returns:
         What delta-spark returns, such as ``num_affected_rows``; otherwise what Spark returns.
 
     Raises:
-        InvalidArgumentError: The statement is not complete (``sql.syntax``, ``sql.token``; the
-            message has the position), or as by the function that runs it.
-        UnsupportedFeatureError: ``ALTER TABLE`` has another form (``sql.alter``), or
-            ``CREATE TABLE`` another clause (``sql.create``); ``SHOW CREATE TABLE``
-            (``sql.catalog``); a view is to be kept in the catalog (``sql.view``), or changed
-            (``sql.target``); a parameter has no literal (``sql.arguments``).
+        InvalidArgumentError: The statement is invalid (``sql.syntax``, ``sql.token``; the message
+            has the position), or as by the function that runs it.
+        UnsupportedFeatureError: A form of ``ALTER TABLE`` (``sql.alter``) or a clause of
+            ``CREATE TABLE`` (``sql.create``) is not supported; ``SHOW CREATE TABLE``
+            (``sql.catalog``); the statement creates a view in the catalog (``sql.view``), or
+            changes a view (``sql.target``); a parameter has no literal (``sql.arguments``).
         TableNotFoundError: There is no Delta table of that name or at that path.
 
     >>> sql(spark, "DELETE FROM delta.`/tmp/orders` WHERE id = 7").show()  # doctest: +SKIP
@@ -364,7 +363,7 @@ def _table(spark: SparkSession, name: Name) -> Table:
 
 
 def _called(statement: forms.Merge | forms.Update | forms.Delete) -> str:
-    """What expressions call the table: its alias, or else the last part of its name."""
+    """Return the qualifier of the table in expressions: its alias, or the last part of its name."""
     is_path = names.path_of(statement.table) is not None
     return statement.alias or ("target" if is_path else statement.table[-1])
 
