@@ -1,4 +1,4 @@
-"""``DeletionVector``: the rows of a data file that a reader leaves out."""
+"""``DeletionVector``: the deleted rows of a data file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class DeletionVector:
             data: Either a bitmap (as from ``encode``: the magic number, then 64-bit Roaring,
                 portable or native) or a whole file of deletion vectors, which begins with the byte
                 1; its sizes and checksums are checked.
-            offset: Where the vector begins in a file, as in a descriptor; None means the first.
+            offset: The position of the vector in a file, as in a descriptor; None means the first.
             cardinality: The number of rows in the descriptor; None does not check it.
 
         Raises:
@@ -72,11 +72,10 @@ class DeletionVector:
     def from_rows(
         cls, rows: Iterable[int] | pa.Array[Any] | pa.ChunkedArray[Any]
     ) -> DeletionVector:
-        """Create the vector of some rows.
+        """Create a vector from row positions.
 
         Args:
-            rows: Positions in any order, each counted once; whole numbers, or an Arrow array of
-                them.
+            rows: Positions in any order, duplicates ignored: integers, or an Arrow array of them.
 
         Raises:
             InvalidArgumentError: A row is negative, null or too large for the format.
@@ -147,13 +146,13 @@ class DeletionVector:
             type ``u`` for each vector, in their order.
 
         Raises:
-            InvalidArgumentError: They have 2 GiB or more.
+            InvalidArgumentError: The vectors have 2 GiB or more.
 
         Source: Delta protocol, "Deletion Vector File Storage Format".
 
         >>> vectors = [dr.DeletionVector.from_rows([0, 1]), dr.DeletionVector.from_rows([9])]
         >>> path, data, descriptors = dr.DeletionVector.pack(vectors, prefix="ab")
-        >>> path.startswith("ab/deletion_vector_"), [one["offset"] for one in descriptors]
+        >>> path.startswith("ab/deletion_vector_"), [vector["offset"] for vector in descriptors]
         (True, [1, 45])
         >>> dr.DeletionVector.decode(data, offset=45) == vectors[1]
         True
@@ -236,37 +235,37 @@ class DeletionVector:
         return pa.Table.from_batches([pa.record_batch(self._vector.live_ranges(num_rows))])
 
     def union(self, other: DeletionVector) -> DeletionVector:
-        """The rows that are in either or both; also ``|``.
+        """Return the rows that are in either or both vectors; also ``|``.
 
         Args:
             other: Another vector.
 
-        >>> one, two = dr.DeletionVector.from_rows([1, 2]), dr.DeletionVector.from_rows([2, 3])
-        >>> one.union(two).rows.to_pylist()
+        >>> left, right = dr.DeletionVector.from_rows([1, 2]), dr.DeletionVector.from_rows([2, 3])
+        >>> left.union(right).rows.to_pylist()
         [1, 2, 3]
         """
         return self._of(self._vector.union(other._vector))
 
     def intersection(self, other: DeletionVector) -> DeletionVector:
-        """The rows that are in both; also ``&``.
+        """Return the rows that are in both vectors; also ``&``.
 
         Args:
             other: Another vector.
 
-        >>> one, two = dr.DeletionVector.from_rows([1, 2]), dr.DeletionVector.from_rows([2, 3])
-        >>> one.intersection(two).rows.to_pylist()
+        >>> left, right = dr.DeletionVector.from_rows([1, 2]), dr.DeletionVector.from_rows([2, 3])
+        >>> left.intersection(right).rows.to_pylist()
         [2]
         """
         return self._of(self._vector.intersection(other._vector))
 
     def difference(self, other: DeletionVector) -> DeletionVector:
-        """The rows of this vector that are not in the other; also ``-``.
+        """Return the rows of this vector that are not in the other; also ``-``.
 
         Args:
             other: Another vector.
 
-        >>> one, two = dr.DeletionVector.from_rows([1, 2]), dr.DeletionVector.from_rows([2, 3])
-        >>> one.difference(two).rows.to_pylist()
+        >>> left, right = dr.DeletionVector.from_rows([1, 2]), dr.DeletionVector.from_rows([2, 3])
+        >>> left.difference(right).rows.to_pylist()
         [1]
         """
         return self._of(self._vector.difference(other._vector))
@@ -278,7 +277,7 @@ class DeletionVector:
         frame, see ``pack``.
 
         Raises:
-            InvalidArgumentError: It has 2 GiB or more.
+            InvalidArgumentError: The vector has 2 GiB or more.
 
         Source: Delta protocol, "Roaring Bitmap Array (portable)".
 
@@ -291,7 +290,7 @@ class DeletionVector:
         """Return an inline descriptor with the vector, as in ``add.deletionVector``.
 
         Raises:
-            InvalidArgumentError: It has 2 GiB or more.
+            InvalidArgumentError: The vector has 2 GiB or more.
 
         Source: Delta protocol, "Deletion Vector Descriptor Schema".
 

@@ -1,1 +1,1 @@
-"""Arrow in and out: sources of rows, frames, schemas."""
+"""Arrow in and out: sources of rows, data frames, schemas."""

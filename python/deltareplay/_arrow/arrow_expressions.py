@@ -1,4 +1,4 @@
-"""Filters of ``pyarrow.dataset`` as SQL: what of them selects files and rows in Rust."""
+"""Conversion of ``pyarrow.dataset`` filters to SQL, with which the core skips files and rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deltareplay._expressions.conditions import Call, Column, condition
 
 @dataclass(frozen=True)
 class ArrowExpression:
-    """An expression, taken apart.
+    """The parts of an Arrow expression.
 
     Attributes:
         columns: The top-level columns that it names.
@@ -26,7 +26,7 @@ class ArrowExpression:
 
     @classmethod
     def of(cls, expression: Any, schema: pa.Schema) -> ArrowExpression | None:
-        """Reads the form in which expressions are pickled; None if Arrow cannot pickle this one.
+        """Parse the pickled form of an expression; return None if Arrow cannot pickle it.
 
         Args:
             expression: The expression.
@@ -48,7 +48,7 @@ class ArrowExpression:
 
 
 class _CSchema(ctypes.Structure):
-    """Of the Arrow C data interface."""
+    """The struct ``ArrowSchema`` of the Arrow C data interface."""
 
     _fields_ = [
         ("format", ctypes.c_char_p),
@@ -64,7 +64,7 @@ class _CSchema(ctypes.Structure):
 
 
 def _metadata(schema: Any) -> list[tuple[str, str]]:
-    """The metadata of a schema with keys that come more than once, which a dict cannot have."""
+    """Return the metadata of a schema, including duplicate keys, which a dict cannot hold."""
     exported = _CSchema()
     schema._export_to_c(ctypes.addressof(exported))
     try:

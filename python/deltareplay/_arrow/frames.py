@@ -1,4 +1,4 @@
-"""``Frames``: rows as pandas and Polars frames."""
+"""Rows as pandas and Polars frames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Frames:
-    """What has rows as Arrow has them as frames, too."""
+    """A mixin that converts rows to pandas and Polars frames."""
 
     __slots__ = ()
 
@@ -23,11 +23,11 @@ class Frames:
     def to_pandas(self) -> pd.DataFrame:
         """Read all rows into a pandas frame, with pandas' own types.
 
-        Nulls and types that pandas lacks become what ``pyarrow.Table.to_pandas`` makes of them; for
-        others, call that on ``to_arrow()``, with its ``types_mapper``.
+        Nulls and types that pandas lacks are converted as by ``pyarrow.Table.to_pandas``; for other
+        conversions, call it on ``to_arrow()``, with its ``types_mapper``.
 
         Raises:
-            ImportError: There is no pandas.
+            ImportError: pandas is not installed.
             CorruptTableError: As ``to_arrow``.
             StorageError: As ``to_arrow``.
 
@@ -37,10 +37,10 @@ class Frames:
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
-        """Read all rows into a Polars frame, without copying what both know.
+        """Read all rows into a Polars frame, without copying types that both support.
 
         Raises:
-            ImportError: There is no Polars.
+            ImportError: Polars is not installed.
             CorruptTableError: As ``to_arrow``.
             StorageError: As ``to_arrow``.
 

@@ -1,4 +1,4 @@
-"""``LazyFrames``: rows as a lazy frame of Polars, which asks only for what a query needs."""
+"""Rows as a lazy frame of Polars, which reads only what a query needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMES = {
 
 
 class LazyFrames:
-    """What has rows of a snapshot has them as a lazy frame, too."""
+    """A mixin that converts a scan to a lazy frame of Polars."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ class LazyFrames:
         Nothing is read before ``collect``; each ``collect`` reads the same version.
 
         Raises:
-            ImportError: There is no Polars.
+            ImportError: Polars is not installed.
 
         >>> lazy = rows.snapshot().scan().to_polars_lazy()  # doctest: +SKIP
         >>> lazy.filter(pl.col("id") > 1).select("name").collect().to_dicts()  # doctest: +SKIP
@@ -85,7 +85,7 @@ class LazyFrames:
         return register_io_source(read, schema=empty.schema)
 
     def _narrowed(self, columns: list[str] | None, condition: str | None) -> Any:
-        """The same scan with fewer columns and rows."""
+        """Return the same scan with fewer columns and rows."""
         keywords = dict(self._keywords)
         if columns is not None:
             ours = {name.lower() for name in self._snapshot.schema.names}
@@ -99,10 +99,10 @@ class LazyFrames:
 
 
 def pushed(predicate: pl.Expr | None, schema: pa.Schema) -> str | None:
-    """SQL that is true in every row that a predicate of Polars keeps, as far as known.
+    """Return SQL that is true for every row that a Polars predicate keeps; None if unknown.
 
-    Polars has no public way to look into an expression but its serialized form, which may change:
-    what is not recognised is left out, and costs time, not rows.
+    The only public view of a Polars expression is its serialized form, which may change. Parts that
+    are not recognized are left out; this costs time, not correctness.
     """
     if predicate is None:
         return None
@@ -113,7 +113,7 @@ def pushed(predicate: pl.Expr | None, schema: pa.Schema) -> str | None:
 
 
 def _node(form: Any, schema: pa.Schema) -> Any:
-    """An expression by Arrow's names; None for what has no counterpart."""
+    """Convert an expression to Arrow's function names; return None if there is no counterpart."""
     match form:
         case {"Column": str(name)} if name in schema.names:
             return Column.of([name], schema)
@@ -144,7 +144,7 @@ def _called(which: Any, subject: Any, values: list[Any]) -> Any:
 
 
 def _scalar(form: Any) -> Any:
-    """The value of a literal, as Arrow."""
+    """Return the value of a literal, as an Arrow scalar."""
     import polars as pl
 
     plain = pl.Expr.deserialize(json.dumps(form).encode(), format="json")

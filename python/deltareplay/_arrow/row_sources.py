@@ -1,4 +1,4 @@
-"""The types in which rows and columns are accepted, and what to use instead of others."""
+"""Types that are accepted as rows and columns, and advice for others."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from deltareplay.exceptions import InvalidArgumentError
 
 
 class ArrowStream(Protocol):
-    """Anything that exports an Arrow stream."""
+    """An object that exports an Arrow stream."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The stream as a capsule."""
+        """Return the stream as a capsule."""
 
 
 #: Rows: an Arrow stream, or plain Python.
@@ -26,7 +26,7 @@ _ONE_COLUMN = (pa.Array, pa.ChunkedArray)
 
 
 def arrow_stream(data: Rows, table_schema: Callable[[], pa.Schema]) -> ArrowStream:
-    """Rows as an Arrow stream; plain Python takes the table's types."""
+    """Convert rows to an Arrow stream; plain Python values get the table's types."""
     if _comes_from(data, "pandas", "DataFrame"):
         return _of_pandas(data)
     if isinstance(data, pa.RecordBatch):
@@ -50,7 +50,7 @@ def arrow_stream(data: Rows, table_schema: Callable[[], pa.Schema]) -> ArrowStre
 
 
 def schema_string(schema: Any) -> str:
-    """The ``schemaString`` of an Arrow schema."""
+    """Return the ``schemaString`` of an Arrow schema."""
     if hasattr(schema, "__arrow_c_schema__") and not isinstance(schema, (pa.DataType, pa.Field)):
         return _native.schema_string(schema)
     kind = type(schema).__name__
@@ -68,13 +68,13 @@ def schema_string(schema: Any) -> str:
 
 
 def _comes_from(value: object, package: str, kind: str) -> bool:
-    """Whether it has a class of that name, without importing its package."""
+    """Return whether a value has a class of that name, without importing its package."""
     bases = ((base.__module__, base.__name__) for base in type(value).__mro__)
     return any(module.split(".")[0] == package and name == kind for module, name in bases)
 
 
 def _of_pandas(frame: Any) -> ArrowStream:
-    """A pandas frame; an index without a name is not a column."""
+    """Convert a pandas frame; an index without a name is not a column."""
     named = any(name is not None for name in frame.index.names)
     try:
         table: pa.Table = pa.Table.from_pandas(frame, preserve_index=named)
@@ -85,7 +85,7 @@ def _of_pandas(frame: Any) -> ArrowStream:
 
 
 def _refuse(data: object) -> None:
-    """Raises for what is not rows."""
+    """Raise an error with advice if the data are not rows."""
     kind = type(data).__name__
     if _comes_from(data, "pyspark", "DataFrame"):
         advice = "write it with deltareplay.spark.write, by the executors, or pass its toArrow()"
@@ -137,11 +137,11 @@ def _refuse_column(name: str, values: object) -> None:
 
 
 def _column(schema: pa.Schema, name: str, values: Any) -> Any:
-    """Plain values as a column of the table's type; a new column gets the type that fits."""
+    """Convert plain values to a column of the table's type; a new column gets an inferred type."""
     if isinstance(values, _ONE_COLUMN):
         return values
     if getattr(getattr(values, "dtype", None), "kind", "O") != "O":
-        return _array(name, values, None)  # an array of numpy or pandas says its own type
+        return _array(name, values, None)  # an array of numpy or pandas has a type
     if not isinstance(values, Sequence) and not hasattr(values, "dtype"):
         values = list(values)
     [type_] = [field.type for field in schema if field.name.lower() == name.lower()] or [None]
@@ -153,9 +153,9 @@ def _column(schema: pa.Schema, name: str, values: Any) -> Any:
 
 
 def _numbers(name: str, values: Any, type_: pa.DataType) -> pa.Array[Any]:
-    """Numbers of the table's type; where some do not fit into it, of the type that fits them.
+    """Convert numbers to the table's type, or to an inferred type if they do not fit.
 
-    What becomes of these is for the core to say: an error, or a column of a wider type.
+    For the latter, the core raises an error or widens the column.
     """
     try:
         column = _array(name, values, type_)
@@ -185,12 +185,12 @@ def _array(name: str, values: Any, type_: pa.DataType | None) -> pa.Array[Any]:
 
 
 def _type_for(type_: pa.DataType, values: Iterable[Any], name: str) -> pa.DataType:
-    """The table's type with the fields that the values have, under their names, and no others.
+    """Return the table's type, with exactly the fields that the values have.
 
-    pyarrow drops fields of dicts that a type lacks, and takes numbers as times. Whether the table
-    has a field, and whether it may be null, is for the core to say, as of Arrow rows.
+    pyarrow would drop fields that a type lacks, and take numbers as timestamps. The core checks
+    missing and additional fields, as for Arrow rows.
     """
-    if pa.types.is_null(type_):  # the first values say which one it gets
+    if pa.types.is_null(type_):  # inferred from the first values
         first: pa.DataType = _array(name, list(values), None).type
         return first
     if not (pa.types.is_nested(type_) or pa.types.is_temporal(type_)):
@@ -211,7 +211,7 @@ def _type_for(type_: pa.DataType, values: Iterable[Any], name: str) -> pa.DataTy
         if issubclass(kind, Number):
             message = (
                 f"the column {name!r} is {type_} in the table, and a value is {kind.__name__}: "
-                "pass dates and datetimes, whose unit nobody has to guess"
+                "pass dates and datetimes, whose unit is not ambiguous"
             )
             raise InvalidArgumentError(message, code="rows.type")
     return type_
@@ -242,7 +242,7 @@ def _is_list(value: object) -> bool:
 
 
 def _pairs(value: Any) -> list[tuple[Any, Any]]:
-    """The names and values of a dict, or of a list of pairs; none of what is neither."""
+    """Return the items of a dict or of a list of pairs; an empty list for other values."""
     if isinstance(value, Mapping):
         return list(value.items())
     if not _is_list(value):

@@ -1,4 +1,4 @@
-"""The columns of a schema, as in the log, as text."""
+"""The columns of a schema in the log as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 def leaves(
     schema: dict[str, Any], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], str, bool, str | None]]:
-    """The columns and the fields of structs: path, type, whether null is allowed, comment.
+    """Yield columns and struct fields: path, type, whether null is allowed, comment.
 
     >>> list(leaves({"fields": [{"name": "id", "type": "long", "nullable": False}]}))
     [(('id',), 'long', False, None)]
@@ -23,7 +23,7 @@ def leaves(
 
 
 def type_text(kind: str | dict[str, Any]) -> str:
-    """A type in one word, or as SQL writes it; a struct is one by its fields.
+    """Return a type as one word or as SQL; a struct is just ``struct``.
 
     >>> type_text({"type": "array", "elementType": "long", "containsNull": True})
     'array<long>'

@@ -1,8 +1,8 @@
-"""Conditions of other engines as SQL: what of them selects files and rows in Rust.
+"""Conversion of other engines' conditions to SQL, with which the core skips files and rows.
 
-An engine's module makes ``Call``, ``Column`` and Arrow scalars of its expression, by Arrow's names
-of functions. The engine applies the whole condition again to the rows that it gets, so what is not
-known here is left out, and costs time, not rows.
+An engine's module converts its expression to ``Call``, ``Column`` and Arrow scalars, with Arrow's
+function names. The engine applies the whole condition again to the rows that it gets, so parts that
+are not known here are left out; this costs time, not correctness.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 class Column:
     """A column, or a field of a struct.
 
-    It has no type if that is not known, or if SQL compares its values in a way of its own.
+    The type is None if it is not known, or if SQL compares its values differently.
     """
 
     path: tuple[str, ...]
@@ -38,7 +38,7 @@ class Column:
 
     @classmethod
     def of(cls, path: list[str], schema: pa.Schema) -> Column:
-        """The column of a schema with this path."""
+        """Return the column of a schema with this path."""
         matches = [field for field in schema if field.name == path[0]]
         for name in path[1:]:
             inside = [field.type for field in matches if pa.types.is_struct(field.type)]
@@ -48,13 +48,13 @@ class Column:
 
     @property
     def sql(self) -> str:
-        """Its name in SQL."""
+        """The name in SQL."""
         return ".".join("`" + name.replace("`", "``") + "`" for name in self.path)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A function of arguments; ``options`` are those of Arrow's function."""
+    """A function call; ``options`` are those of Arrow's function."""
 
     name: str
     arguments: list[Any]
@@ -62,7 +62,7 @@ class Call:
 
 
 def condition(node: Any) -> str | None:
-    """SQL that is true wherever the node is; None if nothing is known."""
+    """Return SQL that is true wherever the node is; None if nothing is known."""
     if isinstance(node, Column):
         is_flag = node.type is not None and pa.types.is_boolean(node.type)
         return node.sql if is_flag else None
@@ -102,7 +102,7 @@ def _comparison(operator: str, left: Any, right: Any) -> str | None:
 
 
 def _literal(column: Column, value: Any) -> str | None:
-    """A value that Arrow compares with the column as SQL does; None for others."""
+    """Return a value as SQL if Arrow and SQL compare it alike with the column; None otherwise."""
     if not value.is_valid or column.type is None:
         return None
     of, with_ = column.type, value.type
@@ -129,7 +129,7 @@ def _is_text(type_: pa.DataType) -> bool:
 
 
 def _has_own_order(field: pa.Field[Any]) -> bool:
-    """Whether SQL alone compares it so: a ``char(n)`` padded, or texts by a collation."""
+    """Return whether SQL compares a column differently: padded ``char(n)``, or collated."""
     metadata = field.metadata or {}
     declared = metadata.get(b"__CHAR_VARCHAR_TYPE_STRING", b"")
     return b"__COLLATIONS" in metadata or declared.startswith(b"char")

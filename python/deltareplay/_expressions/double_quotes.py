@@ -1,4 +1,4 @@
-"""Names in double quotes: in Spark's SQL, and so here, these are texts."""
+"""Warnings about names in double quotes, which are strings in Spark's SQL, and so here."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from deltareplay.exceptions import InvalidArgumentError
 
 
 def check(condition: Filter | None, schema_json: Callable[[], str]) -> None:
-    """Warn of a text in double quotes that is the name of a column.
+    """Warn if a string in double quotes is the name of a column.
 
     Args:
         condition: A condition; tuples and None are always right.
-        schema_json: Returns the schema of the table. Called if there are double quotes.
+        schema_json: Returns the schema of the table; called only if there are double quotes.
 
     Raises:
-        InvalidArgumentError: ``filter.double_quotes``: there is such a text, and the condition uses
-            no column, so that it is the same for all rows.
+        InvalidArgumentError: ``filter.double_quotes``: there is such a string, and the condition
+            uses no column, so it has the same result for all rows.
     """
     if not isinstance(condition, str) or '"' not in condition:
         return

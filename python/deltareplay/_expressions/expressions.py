@@ -14,7 +14,7 @@ _PLAIN = (bool, int, float, bytes, Decimal, datetime.date)
 
 
 def assignments(values: Mapping[str, Expression]) -> list[tuple[str, str]]:
-    """Columns with the SQL text of their values."""
+    """Return columns with their values as SQL text."""
     return [(name, _text(value)) for name, value in values.items()]
 
 

@@ -1,4 +1,4 @@
-"""``filter_at``: the current time of a filter, given once."""
+"""``filter_at``: a filter with a fixed current time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from deltareplay.exceptions import InvalidArgumentError
 
 @checked
 def filter_at(filter: str, moment: datetime.datetime) -> str:
-    """Write a moment into a filter, wherever it asks for the current time.
+    """Replace the current time in a filter by a fixed timestamp.
 
-    A filter is text that may be read several times, by several processes, so no filter asks the
-    clock. With this, all of them see the same moment: ``now()`` and ``current_timestamp`` become a
-    timestamp, ``current_date`` the day of it in UTC.
+    A filter may be evaluated several times, by several processes, so filters do not read the clock.
+    With this function, all of them use the same time: ``now()`` and ``current_timestamp`` become a
+    timestamp, ``current_date`` its day in UTC.
 
     Args:
         filter: SQL text.
@@ -25,7 +25,7 @@ def filter_at(filter: str, moment: datetime.datetime) -> str:
         SQL text, for every ``filter`` and ``where``.
 
     Raises:
-        InvalidArgumentError: The filter does not parse, or the moment is no ``datetime``.
+        InvalidArgumentError: The filter does not parse, or the moment is not a ``datetime``.
 
     >>> from datetime import datetime
     >>> filter_at("at >= now() - INTERVAL 7 DAYS AND day < current_date", datetime(2026, 1, 31, 12))

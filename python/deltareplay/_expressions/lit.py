@@ -1,4 +1,4 @@
-"""``lit``: a Python value as SQL text."""
+"""``lit``: a Python value as a SQL literal."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ class SqlLiteral(str):
 
 
 def lit(value: Value | uuid.UUID | Collection[Value]) -> SqlLiteral:
-    r"""Write a value as SQL text, so that you need not quote it yourself.
+    r"""Write a value as a SQL literal, with the quoting that it needs.
 
-    The text has the type of the value wherever SQL is taken: in a filter, in a condition, as the
-    value of a column, in Spark.
+    The literal keeps the type of the value wherever SQL is accepted: in a filter, in a condition,
+    as the value of a column, in Spark.
 
     Args:
         value: None, a bool, int, float (with NaN and infinity), Decimal, str, bytes, date or
-            datetime (naive: without a time zone); a UUID, which is text in Delta; or a list, a
+            datetime (naive: without a time zone); a UUID, which is a string in Delta; or a list, a
             tuple or a set of these, for ``IN``.
 
     Returns:
         A ``str``.
 
     Raises:
-        InvalidArgumentError: The value is in no type of a table (``filter.literal``): a number of
-            more than 38 digits, a list of nothing.
+        InvalidArgumentError: No type of a table has the value (``filter.literal``), e.g. a number
+            of more than 38 digits, or a list is empty.
         TypeError: The value has another type.
 
     >>> import datetime
