@@ -1,4 +1,4 @@
-"""Names and other text of strangers, as they may be shown."""
+"""Escaping of names and other untrusted text for display."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
 
 
-def shown(text: object) -> str:
-    r"""A text in one line, with nothing that a terminal would obey, reorder or hide.
+def escaped(text: object) -> str:
+    r"""Return a text on one line, without characters that a terminal would obey, reorder or hide.
 
-    Whatever a table, a catalog or a store has written goes through this where it leaves as text for
-    people: ``repr``, ``str``, warnings, the logger, the command. The core does so to its errors.
+    Text from a table, a catalog or a store is escaped by this function wherever it is displayed:
+    ``repr``, ``str``, warnings, the logger, the command. The core escapes its errors itself.
 
-    >>> shown("two\nlines"), shown("\x1b[2J"), shown("gpj.\u202eexe")
+    >>> escaped("two\nlines"), escaped("\x1b[2J"), escaped("gpj.\u202eexe")
     ('two\\nlines', '\\x1b[2J', 'gpj.\\u202eexe')
     """
     return _CONTROL.sub(_escape, str(text))
 
 
-def shown_message(text: str) -> str:
-    r"""The same for a message, which may quote a line of the caller's own text.
+def escaped_message(text: str) -> str:
+    r"""Escape a message as ``escaped`` does, but keep line breaks of the caller's own text.
 
-    >>> shown_message("no\nline\n  a = \n      ^")
+    >>> escaped_message("no\nline\n  a = \n      ^")
     'no\\nline\n  a = \n      ^'
     """
     return _IN_MESSAGES.sub(_escape, text)
 
 
 def some_names(names: Sequence[str], most: int = 8) -> str:
-    """Names by commas; of many, the first ones.
+    """Join names by commas; of many, the first ones.
 
     >>> some_names(["a", "b"]), some_names(["a", "b", "c", "d"], most=2), some_names([])
     ('a, b', 'a, b and 2 more', 'none')
     """
     if not names:
         return "none"
-    names = [shown(name) for name in names]
-    # one more name is not longer than saying that there is one
+    names = [escaped(name) for name in names]
+    # one more name is not longer than "and 1 more"
     if len(names) <= most + 1:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most} more"

@@ -1,14 +1,14 @@
 """The exceptions, divided by what a caller can do about them.
 
 Every exception has a stable, dotted ``code``, and names the position of the fault if there is one.
-They all pickle, so one that is raised on a Spark worker reaches the driver with all attributes.
+All exceptions pickle, so the driver gets an exception of a Spark worker with all attributes.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from deltareplay._names import shown_message
+from deltareplay._names import escaped_message
 
 #: The pages of the documentation about codes, and the first words of the codes on each.
 _PAGES = {
@@ -31,16 +31,16 @@ _PAGE_OF = {word: page for page, words in _PAGES.items() for word in words.split
 
 
 def docs_of(code: str) -> str | None:
-    """The section of the documentation about a code, in the repository."""
+    """Return the section of the documentation about a code, in the repository."""
     page = _PAGE_OF.get(code.partition(".")[0])
     return page and f"docs/troubleshooting/{page}.md#{code.replace('.', '')}"
 
 
 class DeltaReplayError(Exception):
-    """Anything that deltareplay raises on purpose.
+    """The base class of the errors that deltareplay raises.
 
     Attributes:
-        code: What went wrong, for machines, e.g. ``commit.json``. Stable across releases.
+        code: The kind of error, for programs, e.g. ``commit.json``. Stable across releases.
         path: The file at fault, relative to the table root if it is below it; or None.
         version: The table version at fault, or None.
         line: The line at fault, counted from 1, or None.
@@ -66,7 +66,7 @@ class DeltaReplayError(Exception):
         offset: int | None = None,
     ) -> None:
         # attributes keep what they are; a message is for people, and may have a stranger's text
-        super().__init__(shown_message(message))
+        super().__init__(escaped_message(message))
         self.code = code
         self.path = path
         self.version = version
@@ -77,7 +77,7 @@ class DeltaReplayError(Exception):
 
     @property
     def docs(self) -> str | None:
-        """The section of the documentation that has cause and remedy, in the repository; or None.
+        """The section of the documentation with cause and remedy, in the repository; or None.
 
         >>> CorruptTableError("it ends early", code="commit.torn").docs
         'docs/troubleshooting/log.md#committorn'
@@ -90,11 +90,11 @@ class DeltaReplayError(Exception):
 
 
 class TableNotFoundError(DeltaReplayError):
-    """No Delta table at this place: check the path, or create the table."""
+    """There is no Delta table at the location: check the path, or create the table."""
 
 
 class VersionNotFoundError(DeltaReplayError):
-    """The table exists, but not the version or time; the message names those that do."""
+    """The table has no such version or time; the message names the available range."""
 
 
 class InvalidArgumentError(DeltaReplayError, ValueError):
@@ -102,7 +102,7 @@ class InvalidArgumentError(DeltaReplayError, ValueError):
 
 
 class UnsupportedFeatureError(DeltaReplayError):
-    """The table is fine; this release lacks features that it needs. The message names them all."""
+    """The table needs features that this release lacks; the message names all of them."""
 
 
 class CorruptTableError(DeltaReplayError):
@@ -123,18 +123,17 @@ _CONFLICTS = {
 
 
 class CommitConflictError(DeltaReplayError):
-    """Another writer won, and nothing was committed: read the table again, then retry.
+    """Another writer's commit conflicts, and nothing was committed: read again, then retry.
 
-    What is raised is always one of the subclasses, which have the names of delta-spark's
-    exceptions.
+    The error is always an instance of a subclass; these have the names of delta-spark's exceptions.
 
     Attributes:
         version: The version that the other writer committed.
-        operation: What it did there, such as ``DELETE``; or None.
+        operation: The operation of that commit, such as ``DELETE``; or None.
     """
 
     def __new__(cls, *args: Any, code: str = "unknown", **_facts: Any) -> CommitConflictError:
-        """An instance of the subclass that belongs to the code."""
+        """Create an instance of the subclass that belongs to the code."""
         # The core knows one class. Unpickling passes no code, and asks for the subclass itself.
         if cls in (CommitConflictError, DeltaConcurrentModificationException):
             cls = globals()[_CONFLICTS.get(code, "ConcurrentWriteException")]
@@ -155,7 +154,7 @@ class CommitConflictError(DeltaReplayError):
 
 
 class DeltaConcurrentModificationException(CommitConflictError):  # noqa: N818 Delta's name
-    """Delta's base class of the exceptions that follow."""
+    """Delta's base class of the following exceptions."""
 
 
 class ProtocolChangedException(DeltaConcurrentModificationException):
@@ -183,24 +182,24 @@ class ConcurrentTransactionException(DeltaConcurrentModificationException):
 
 
 class ConcurrentWriteException(DeltaConcurrentModificationException):
-    """Other writers kept winning until the deadline."""
+    """Other writers committed first until the deadline."""
 
 
 class StorageError(DeltaReplayError):
-    """The storage failed, perhaps for a moment."""
+    """The storage failed, perhaps temporarily."""
 
 
 class CommitStateUnknownError(StorageError):
-    """The storage never said whether it took a commit: it may be there, or appear later.
+    """It is unknown whether the storage took a commit: it may exist, or appear later.
 
-    Its data files stay. Committing again may write the rows twice: first look in ``Table.history``
-    for the ``txnId`` in the message, or use ``txn`` for writes that you can repeat.
+    The data files stay. Committing again may write the rows twice: first look in ``Table.history``
+    for the ``txnId`` in the message, or use ``txn`` for writes that can be repeated.
 
     Attributes:
         version: The version that the commit was written to.
-        path: Its file.
+        path: The file of the commit.
     """
 
 
 class DeltaReplayWarning(UserWarning):
-    """Damage in the log was worked around; ``Snapshot.warnings`` has the details."""
+    """A warning about damage in the log that was worked around; see ``Snapshot.warnings``."""

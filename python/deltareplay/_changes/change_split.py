@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class ChangeSplit(Frames):
-    """Some of the changes of a range, from ``Changes.splits``.
+    """A part of the changes of a range, from ``Changes.splits``.
 
-    A split pickles with everything that it needs; reading it does not open the log.
+    A split is self-contained when pickled; reading it does not open the log.
 
     >>> import pickle
     >>> sent = [pickle.dumps(split) for split in rows.changes(1, columns=["id"]).splits()]
@@ -42,7 +42,7 @@ class ChangeSplit(Frames):
         return self
 
     def _cut(self, target_size: int) -> list[ChangeSplit]:
-        """The same rows in splits of about this many bytes of files."""
+        """Divide the split into smaller ones of about this many bytes of files."""
         return [self._made(self._table, part) for part in self._native.cut(target_size)]
 
     @property
@@ -65,7 +65,7 @@ class ChangeSplit(Frames):
 
     @property
     def size_in_bytes(self) -> int:
-        """About how many bytes of files the split covers.
+        """The approximate size of the files that the split covers.
 
         >>> rows.changes(1).splits()[0].size_in_bytes > 0
         True
@@ -97,11 +97,11 @@ class ChangeSplit(Frames):
         return reader(self._native.rows(self._table._native))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream, which is read without Python."""
+        """Return the rows as an Arrow C stream, which is read without Python."""
         return self._native.rows(self._table._native).__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
-        """The schema of ``__arrow_c_stream__``."""
+        """Return the schema of ``__arrow_c_stream__``."""
         return self._native.schema().__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""``Changes``: what happened to the rows of a table between two versions."""
+"""``Changes``: the changed rows of a table between two versions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @checked_methods
 class Changes(Frames, Carded):
-    """What happened to rows, from ``Table.changes``; the rows are read when you ask for them.
+    """Changed rows of a range of versions, from ``Table.changes``; read on demand.
 
     The columns are those of the table at the end of the range, with their names and types at that
     version. After them come ``_change_type`` (string: ``insert``, ``update_preimage``,
@@ -93,10 +93,9 @@ class Changes(Frames, Carded):
     def to_batches(self) -> pa.RecordBatchReader:
         """Stream the changed rows, with bounded memory.
 
-        Commits and files are read when you ask for rows. To compare rows, numbers for the removed
-        ones are kept in memory (about 64 bytes a row, 100 for net changes, 32 for each run of row
-        ids). More than four million rows are compared in parts, each of which reads the numbers
-        again.
+        Commits and files are read on demand. To compare rows, hashes of the removed rows are kept
+        in memory (about 64 bytes per row, 100 for net changes, 32 for each run of row ids). More
+        than four million rows are compared in parts, each of which reads the hashes again.
 
         Raises:
             UnsupportedFeatureError: As in ``to_arrow``; like all of these, also raised while
@@ -111,7 +110,7 @@ class Changes(Frames, Carded):
         return reader(self._native.rows())
 
     def explain(self) -> pa.Table:
-        """Show how the changes of each commit are found, and why; reads no rows.
+        """Show how the changes of each commit are computed, and why; reads no rows.
 
         For net changes of rows with ids, the reason says whether comparing the two ends of the
         range is enough, and if not, why rows are followed through its commits.
@@ -143,10 +142,10 @@ class Changes(Frames, Carded):
         """Divide the changes into splits that other processes read without the log.
 
         Args:
-            target_size: About how many bytes of files a split has. A split of full changes has some
-                files, or some commits whose rows must be compared. If a commit is larger, or for
-                net changes, each split has a share of the rows and reads the numbers of all of
-                them. A commit, or the net changes, have at most 64 shares.
+            target_size: Approximate bytes of files per split. A split of full changes has files, or
+                commits whose rows must be compared. If a commit is larger, or for net changes, each
+                split has a share of the rows and reads the hashes of all of them. A commit, or the
+                net changes, have at most 64 shares.
 
         Returns:
             Picklable splits; their rows together are the rows of the changes.
@@ -161,11 +160,11 @@ class Changes(Frames, Carded):
         return [ChangeSplit._made(self._table, split) for split in splits]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream, which is read without Python."""
+        """Return the rows as an Arrow C stream, which is read without Python."""
         return self._native.rows().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
-        """The schema of ``__arrow_c_stream__``."""
+        """Return the schema of ``__arrow_c_stream__``."""
         return self._native.schema.__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from deltareplay._changes.change_split import ChangeSplit
 from deltareplay._changes.micro_batch import MicroBatch
-from deltareplay._names import shown
+from deltareplay._names import escaped
 from deltareplay._support.readers import to_schema
 from deltareplay._support.uris import without_secrets
 from deltareplay._support.warnings import warn
@@ -69,11 +69,11 @@ class Follow(Iterator[MicroBatch]):
         return self._native.offset()
 
     def __iter__(self) -> Follow:
-        """The stream itself."""
+        """Return the stream itself."""
         return self
 
     def __next__(self) -> MicroBatch:
-        """Return the next rows; waits for them.
+        """Wait for the next rows, and return them.
 
         Raises:
             StopIteration: With ``available_now``, when everything has been returned.
@@ -102,4 +102,4 @@ class Follow(Iterator[MicroBatch]):
             time.sleep(self._poll_interval)
 
     def __repr__(self) -> str:
-        return f"<Follow of {self._table!r}: {shown(self.offset)}>"
+        return f"<Follow of {self._table!r}: {escaped(self.offset)}>"

@@ -1,4 +1,4 @@
-"""``MicroBatch``: some rows of a table that is followed."""
+"""``MicroBatch``: a batch of rows from a followed table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltareplay._arrow.frames import Frames
-from deltareplay._names import shown
+from deltareplay._names import escaped
 from deltareplay._snapshot.scan import TARGET_SIZE
 from deltareplay._support.arguments import checked_methods
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @checked_methods
 class MicroBatch(Frames):
-    """Some rows of a stream, and the position of the stream after them, from ``Follow``.
+    """A batch of rows of a stream, and the position after them, from ``Follow``.
 
-    The rows are read when you ask for them. Store the offset once they are safe: a stream that
-    starts with it continues after them.
+    The rows are read on demand. Store the offset once they are processed: a stream that starts with
+    it continues after them.
 
     >>> batch = next(rows.follow(available_now=True))
     >>> batch.data["id"].to_pylist()
@@ -56,7 +56,7 @@ class MicroBatch(Frames):
         return self._split.to_arrow()
 
     def to_arrow(self) -> pa.Table:
-        """Read all rows of the batch: the same as ``data``.
+        """Read all rows of the batch, as ``data`` does.
 
         >>> next(rows.follow()).to_arrow().num_rows
         2
@@ -88,7 +88,7 @@ class MicroBatch(Frames):
 
     @property
     def split(self) -> ChangeSplit:
-        """The rows as one picklable split, which other processes read without the log.
+        """The rows as a picklable split, which other processes read without the log.
 
         >>> next(rows.follow()).split.to_arrow().num_rows
         2
@@ -96,10 +96,10 @@ class MicroBatch(Frames):
         return self._split
 
     def splits(self, target_size: int = TARGET_SIZE) -> list[ChangeSplit]:
-        """The rows in splits, as from ``Changes.splits``.
+        """Divide the rows into splits, as ``Changes.splits`` does.
 
         Args:
-            target_size: About how many bytes of files a split has.
+            target_size: Approximate bytes of files per split.
 
         Raises:
             InvalidArgumentError: The size is not at least 1.
@@ -110,12 +110,12 @@ class MicroBatch(Frames):
         return self._split._cut(target_size)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream, which is read without Python."""
+        """Return the rows as an Arrow C stream, which is read without Python."""
         return self._split.__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
-        """The schema of ``__arrow_c_stream__``."""
+        """Return the schema of ``__arrow_c_stream__``."""
         return self._split.__arrow_c_schema__()
 
     def __repr__(self) -> str:
-        return f"<MicroBatch up to {shown(self._offset)}>"
+        return f"<MicroBatch up to {escaped(self._offset)}>"

@@ -17,14 +17,14 @@ class Metadata:
 
     Attributes:
         id: The table id, a GUID that never changes; by default a new one.
-        name: The name that a user gave, or None.
-        description: The description that a user gave, or None.
+        name: The name that a user has set, or None.
+        description: The description that a user has set, or None.
         schema_string: The schema as JSON, character for character.
         partition_columns: Logical names of the partition columns, in order.
         configuration: The table properties.
         created_time: Milliseconds since the epoch, or None.
         format_provider: ``parquet``.
-        format_options: Nearly always empty.
+        format_options: Options of the format, nearly always empty.
 
     Source: Delta protocol, "Change Metadata".
 
@@ -43,7 +43,7 @@ class Metadata:
     format_options: dict[str, str] = field(default_factory=dict)
 
     def _json(self) -> str:
-        """The body of the ``metaData`` action."""
+        """Return the body of the ``metaData`` action."""
         body = {
             "id": self.id,
             "name": self.name,

@@ -1,11 +1,11 @@
-"""``Protocol``: what a table requires of its readers and writers."""
+"""``Protocol``: the versions and features that readers and writers of a table must support."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from deltareplay import _native
-from deltareplay._names import shown
+from deltareplay._names import escaped
 from deltareplay._protocol.metadata import Metadata
 from deltareplay._support.arguments import checked_methods
 from deltareplay._support.display import Carded
@@ -13,11 +13,11 @@ from deltareplay._support.display import Carded
 
 @dataclass(frozen=True)
 class Obstacle:
-    """One thing that prevents this release from reading or writing a table.
+    """A feature or version that prevents this release from reading or writing a table.
 
     Attributes:
-        feature: The feature or protocol version that prevents it.
-        reason: Why it prevents it.
+        feature: The feature or protocol version.
+        reason: Why it is an obstacle.
         remedy: What to do about it.
 
     >>> str(Obstacle("fancyFeature", "it is unknown here", "upgrade deltareplay"))
@@ -29,13 +29,13 @@ class Obstacle:
     remedy: str
 
     def __str__(self) -> str:
-        return shown(f"{self.feature}: {self.reason}; {self.remedy}")
+        return escaped(f"{self.feature}: {self.reason}; {self.remedy}")
 
 
 @dataclass(frozen=True)
 @checked_methods
 class Protocol(Carded):
-    """What a table requires of its readers and writers.
+    """The versions and features that readers and writers of a table must support.
 
     Attributes:
         min_reader_version: 1, 2, or 3 with feature lists.
@@ -55,10 +55,10 @@ class Protocol(Carded):
     writer_features: list[str] | None = None
 
     def why_not_readable(self) -> list[Obstacle]:
-        """List everything that prevents this release from reading such a table.
+        """List the obstacles that prevent this release from reading such a table.
 
         Returns:
-            One ``Obstacle`` for each feature or version that prevents it, or an empty list.
+            One ``Obstacle`` for each such feature or version, or an empty list.
 
         >>> for obstacle in Protocol(3, 7, ["fancyFeature"], ["fancyFeature"]).why_not_readable():
         ...     print(obstacle.feature)
@@ -67,10 +67,10 @@ class Protocol(Carded):
         return [Obstacle(*facts) for facts in _native.why_not_readable(*self._facts())]
 
     def why_not_writable(self) -> list[Obstacle]:
-        """List everything that prevents this release from writing to such a table.
+        """List the obstacles that prevent this release from writing to such a table.
 
         Returns:
-            One ``Obstacle`` for each feature or version that prevents it, or an empty list.
+            One ``Obstacle`` for each such feature or version, or an empty list.
 
         >>> for obstacle in Protocol(1, 8).why_not_writable():
         ...     print(obstacle.feature)
@@ -80,7 +80,7 @@ class Protocol(Carded):
 
     @staticmethod
     def for_new_table(metadata: Metadata) -> Protocol:
-        """Find the protocol of a new table with this metadata.
+        """Return the protocol of a new table with this metadata.
 
         Args:
             metadata: Only its schema and properties matter. ``delta.feature.<name>`` adds a
@@ -92,7 +92,7 @@ class Protocol(Carded):
             imply exactly those, otherwise lists of features.
 
         Raises:
-            InvalidArgumentError: A version or a feature that does not exist.
+            InvalidArgumentError: A version or a feature does not exist.
 
         Source: delta-spark, ``Protocol.forNewTable``.
 
@@ -105,23 +105,23 @@ class Protocol(Carded):
 
     @staticmethod
     def required_minimum(metadata: Metadata) -> tuple[Protocol, list[str]]:
-        """Apply the ordered rules from before table features.
+        """Return the lowest versions by the rules from before table features.
 
         Starting at versions (0, 0): column invariants require (0, 2), append-only tables (0, 3) as
-        those rules print it, CHECK constraints (0, 3), generated columns (0, 4), the change data
-        feed (0, 4), column mapping (2, 5). ``for_new_table`` returns what a table really gets.
+        written in those rules, CHECK constraints (0, 3), generated columns (0, 4), the change data
+        feed (0, 4), column mapping (2, 5). ``for_new_table`` returns the protocol that a table
+        really gets.
 
         Args:
             metadata: Only its schema and properties matter.
 
         Returns:
-            The lowest versions, and the names of the features that were found, in the order of the
-            rules.
+            The lowest versions, and the names of the used features, in the order of the rules.
 
         Raises:
             InvalidArgumentError: The properties contain ``delta.minReaderVersion`` or
                 ``delta.minWriterVersion``.
-            UnsupportedFeatureError: There are identity columns, which those rules refuse.
+            UnsupportedFeatureError: There are identity columns, which those rules do not support.
 
         Source: delta-spark, ``Protocol.requiredMinimumProtocol``.
 
@@ -144,10 +144,10 @@ class Protocol(Carded):
 
         Args:
             metadata: Only its schema and properties matter.
-            protocol: Its writer features are added.
+            protocol: A protocol whose writer features are added to the result.
 
         Returns:
-            Names in order.
+            The names, sorted.
 
         Source: delta-spark, ``Protocol.extractAutomaticallyEnabledFeatures``.
 
@@ -194,8 +194,8 @@ class Protocol(Carded):
             name: The feature; case is ignored.
 
         Raises:
-            InvalidArgumentError: It does not exist, the protocol does not have it, it can never be
-                dropped, or another feature needs it.
+            InvalidArgumentError: The feature does not exist, the protocol does not have it, it can
+                never be dropped, or another feature needs it.
 
         >>> Protocol(1, 2).with_feature("domainMetadata").without_feature("domainMetadata")
         Protocol(min_reader_version=1, min_writer_version=2, reader_features=None, writer_features=None)
@@ -203,7 +203,7 @@ class Protocol(Carded):
         return Protocol(*_native.protocol_without_feature(self._facts(), name))
 
     def merge(self, *others: Protocol) -> Protocol:
-        """Find the weakest protocol with the features of all.
+        """Return the weakest protocol with the features of this one and all others.
 
         Args:
             others: The protocols to add.
@@ -218,13 +218,13 @@ class Protocol(Carded):
         return Protocol(*merged)
 
     def upgrade_for(self, metadata: Metadata) -> Protocol:
-        """Find the protocol that a table with this protocol needs for new metadata.
+        """Return the protocol that a table with this protocol needs for new metadata.
 
         Args:
             metadata: Only its schema and properties matter, including ``delta.feature.<name>``.
 
         Returns:
-            This protocol if it is enough.
+            This protocol, if it is sufficient, or an upgraded one.
 
         Raises:
             InvalidArgumentError: The properties contain ``delta.minReaderVersion`` or

@@ -1,1 +1,1 @@
-"""One version of a table: its files, its rows, its replay by many processes."""
+"""A version of a table: its files, its rows, and its replay by many processes."""

@@ -1,4 +1,4 @@
-"""The columns by which a table is clustered."""
+"""The clustering columns of a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def clustering_columns(snapshot: Snapshot) -> list[str]:
-    """Logical names of the clustering columns; with dots for fields of structs.
+    """Return the logical names of the clustering columns, with dots for struct fields.
 
     >>> clustering_columns(table.snapshot())
     []
@@ -22,7 +22,7 @@ def clustering_columns(snapshot: Snapshot) -> list[str]:
 
 
 def clustering_paths(snapshot: Snapshot) -> list[list[str]]:
-    """Physical paths of the clustering columns; none where the domain has another form."""
+    """Return the physical paths of the clustering columns; none if the domain is invalid."""
     text = snapshot.domain_metadata.get("delta.clustering", "{}")
     try:
         paths: Any = json.loads(text)["clusteringColumns"]
@@ -36,7 +36,7 @@ def _is_path(value: object) -> bool:
 
 
 def _logical(path: list[str], kind: Any, *, mapped: bool) -> list[str]:
-    """A path of physical names as logical ones; unchanged from the first unknown name on."""
+    """Convert a path of physical names to logical ones; unknown names stay as they are."""
     if path and isinstance(kind, dict) and kind["type"] == "struct":
         for field in kind["fields"]:
             metadata = field.get("metadata") or {}

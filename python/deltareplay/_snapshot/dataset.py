@@ -1,4 +1,4 @@
-"""``RowsDataset``: the rows of a snapshot as a dataset of pyarrow."""
+"""``RowsDataset``: the rows of a snapshot as a ``pyarrow.dataset.Dataset``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Rows(Protocol):
-    """The snapshot, as far as its rows are asked for."""
+    """The part of a snapshot that a dataset of its rows uses."""
 
     @property
     def schema(self) -> pa.Schema: ...
@@ -33,7 +33,7 @@ class RowsDataset(pds.UnionDataset):
     """The rows of a snapshot, from ``Snapshot.dataset``."""
 
     def __init__(self, snapshot: Rows, filter: Any = None) -> None:
-        """Reads nothing.
+        """Create the dataset, without reading anything.
 
         Args:
             snapshot: The snapshot.
@@ -48,19 +48,19 @@ class RowsDataset(pds.UnionDataset):
     def scanner(  # type: ignore[override]  # options are passed on
         self, columns: Any = None, filter: Any = None, **options: Any
     ) -> pds.Scanner:
-        """A scanner that reads, once, the columns that are needed, of the files that may have rows.
+        """Create a scanner, for one use, of the required columns and matching files.
 
         Args:
             columns: Names, or a mapping of names to expressions; None is all columns.
             filter: An expression; rows for which it is not true are left out.
-            options: As of ``pyarrow.dataset.Scanner.from_batches``.
+            options: As for ``pyarrow.dataset.Scanner.from_batches``.
         """
         expression = self._both(filter)
         schema = self.schema
         named = self._named(columns, expression, schema)
         pushed = None if expression is None else ArrowExpression.of(expression, schema)
         scan = self._snapshot.scan(named, None if pushed is None else pushed.sql)
-        options.pop("cache_metadata", None)  # there is none to cache
+        options.pop("cache_metadata", None)  # there is no metadata to cache
         options.pop("fragment_scan_options", None)
         return pds.Scanner.from_batches(
             scan.to_batches(), columns=columns, filter=expression, **options
@@ -68,7 +68,7 @@ class RowsDataset(pds.UnionDataset):
 
     @staticmethod
     def _named(columns: Any, filter: Any, schema: pa.Schema) -> list[str] | None:
-        """The columns of the table that are needed; None for all."""
+        """Return the columns of the table that are needed; None for all."""
         if columns is None:
             return None
         expressions = list(columns.values()) if isinstance(columns, Mapping) else []
@@ -88,7 +88,7 @@ class RowsDataset(pds.UnionDataset):
         return self._filter & filter
 
     def count_rows(self, filter: Any = None, **options: Any) -> int:  # type: ignore[override]
-        """Count rows; without a filter from the log, if it has the counts.
+        """Count rows; without a filter, from the log if it has row counts.
 
         Args:
             filter: As for ``scanner``.
@@ -100,7 +100,7 @@ class RowsDataset(pds.UnionDataset):
         return counted
 
     def filter(self, expression: Any) -> RowsDataset:
-        """The rows for which an expression is true, too.
+        """Return the rows for which an expression is also true.
 
         Args:
             expression: As for ``scanner``.
@@ -108,30 +108,30 @@ class RowsDataset(pds.UnionDataset):
         return RowsDataset(self._snapshot, self._both(expression))
 
     def sort_by(self, sorting: Any, **options: Any) -> Any:
-        """All rows, in order, in memory."""
+        """Return all rows sorted, in memory."""
         return _in_memory(self).sort_by(sorting, **options)
 
     def join(self, right_dataset: Any, *args: Any, **options: Any) -> Any:
-        """All rows joined with those of another dataset, in memory."""
+        """Return all rows joined with those of another dataset, in memory."""
         return _in_memory(self).join(_in_memory(right_dataset), *args, **options)
 
     def join_asof(self, right_dataset: Any, *args: Any, **options: Any) -> Any:
-        """All rows joined with those of another dataset, in memory."""
+        """Return all rows joined, as of a key, with those of another dataset, in memory."""
         return _in_memory(self).join_asof(_in_memory(right_dataset), *args, **options)
 
     def get_fragments(self, filter: Any = None) -> NoReturn:
-        """Not possible: a file alone does not say which of its rows are live."""
+        """Raise an error: a file alone does not determine which of its rows are live."""
         del filter
         raise _refused("fragments: pass Snapshot.scan().splits() to other processes")
 
     def replace_schema(self, schema: pa.Schema) -> NoReturn:
-        """Not possible: the schema is that of the table."""
+        """Raise an error: the schema is always that of the table."""
         del schema
         raise _refused("another schema: cast what to_table() returns")
 
     @property
     def children(self) -> NoReturn:
-        """Not possible, as ``get_fragments``."""
+        """The property is not supported, as ``get_fragments``."""
         raise _refused("children: pass Snapshot.scan().splits() to other processes")
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deltareplay._names import shown
+from deltareplay._names import escaped
 from deltareplay.exceptions import docs_of
 
 
 @dataclass(frozen=True)
 class LogWarning:
-    """Damage in the log that was worked around; the snapshot is right all the same.
+    """Damage in the log that was worked around; the snapshot is correct all the same.
 
     Attributes:
-        code: What it was, for machines, e.g. ``hint.stale``. Stable across releases.
+        code: The kind of damage, for programs, e.g. ``hint.stale``. Stable across releases.
         path: The file, relative to the table root, or None.
         version: The version of the table that the file belongs to, or None.
-        message: What was found, and what was used instead.
+        message: The damage, and what was used instead.
 
     >>> table.snapshot().warnings
     []
@@ -37,4 +37,4 @@ class LogWarning:
         return docs_of(self.code)
 
     def __str__(self) -> str:
-        return shown(self.message if self.path is None else f"{self.message} (file: {self.path})")
+        return escaped(self.message if self.path is None else f"{self.message} (file: {self.path})")

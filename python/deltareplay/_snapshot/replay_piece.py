@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @checked_methods
 class ReplayPiece:
-    """Files of a checkpoint, a byte range of a large one, or a run of commits.
+    """A part of a log to replay: checkpoint files, a byte range of one, or commits.
 
-    A piece pickles into a few hundred bytes: positions in the log, no rows. With the tail of its
-    plan, any process can read it, and needs nothing else of the log.
+    A piece pickles into a few hundred bytes: positions in the log, no rows. Any process can read it
+    with the tail of its plan, and without the rest of the log.
 
     >>> import pickle
     >>> plan = table.snapshot().replay_plan(columns=["path"], keyed=True)
@@ -45,7 +45,7 @@ class ReplayPiece:
 
     @property
     def paths(self) -> list[str]:
-        """The files of the log that it reads, relative to the table root.
+        """The files of the log to read, relative to the table root.
 
         >>> table.snapshot().replay_plan(keyed=True).pieces[0].paths[0]
         '_delta_log/00000000000000000000.json'
@@ -54,7 +54,7 @@ class ReplayPiece:
 
     @property
     def size_in_bytes(self) -> int:
-        """About how many bytes of them it covers.
+        """The approximate number of bytes of the files to read.
 
         >>> table.snapshot().replay_plan(keyed=True).pieces[0].size_in_bytes > 0
         True
@@ -84,10 +84,11 @@ class ReplayPiece:
 
         Args:
             tail: The tail of the same plan.
-            threads: How many threads decode checkpoints; None for as many as the process may use.
+            threads: The number of threads that decode checkpoints; None for all that the process
+                may use.
 
         Returns:
-            Batches with ``ReplayTail.schema``, read when you ask for them.
+            Batches with ``ReplayTail.schema``, read on demand.
 
         Raises:
             InvalidArgumentError: The tail belongs to another plan.

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class ReplayPlan(Carded):
-    """What ``Snapshot.replay_plan`` returns.
+    """The plan of a replay, from ``Snapshot.replay_plan``.
 
     Attributes:
-        pieces: What other processes read: parts of the checkpoint, and with ``keyed`` runs of
-            commits.
+        pieces: The parts that other processes read: parts of the checkpoint, and with ``keyed``
+            runs of commits.
         tail: Needed to read each piece.
         files: The live files of the commits after the checkpoint; empty with ``keyed``.
 

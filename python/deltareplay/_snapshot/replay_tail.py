@@ -1,4 +1,4 @@
-"""``ReplayTail``: what is needed to read the pieces of a replay."""
+"""``ReplayTail``: the state that is needed to read the pieces of a replay."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ReplayTail:
-    """The table, columns and filter of a plan, and which files of the checkpoint its commits hide.
+    """Table, columns and filter of a plan, and the checkpoint's files that newer commits hide.
 
     Each file that a commit after the checkpoint adds or removes is a key of 16 bytes. The tail
     pickles, with the storage options of its table: send it once to each process that reads pieces.
@@ -52,7 +52,7 @@ class ReplayTail:
 
     @property
     def num_hidden(self) -> int:
-        """How many files the commits after the checkpoint add or remove; 0 with ``keyed``.
+        """The number of files that newer commits add or remove; 0 with ``keyed``.
 
         >>> table.snapshot().replay_plan().tail.num_hidden
         3
@@ -63,10 +63,10 @@ class ReplayTail:
     def schema(self) -> pa.Schema:
         """The schema of a piece's rows.
 
-        The columns of the plan. With ``keyed``: ``key`` (binary, the same for all rows about one
-        file), ``version`` (int64; -1 in a checkpoint) and ``file`` (a struct of the columns; null
+        It has the columns of the plan. With ``keyed``: ``key`` (binary, the same for all rows about
+        a file), ``version`` (int64; -1 in a checkpoint) and ``file`` (a struct of the columns; null
         if that version removed the file or the filter excludes it). For each key, the row with the
-        greatest version counts.
+        greatest version is valid.
 
         >>> table.snapshot().replay_plan(columns=["path"]).tail.schema.names
         ['path']

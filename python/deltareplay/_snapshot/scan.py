@@ -1,4 +1,4 @@
-"""``Scan``: the rows of a snapshot, or some of them."""
+"""``Scan``: rows of a snapshot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from deltareplay._arrow.frames import Frames
 from deltareplay._arrow.polars import LazyFrames
-from deltareplay._names import shown, some_names
+from deltareplay._names import escaped, some_names
 from deltareplay._snapshot.skipped_file import SkippedFile
 from deltareplay._snapshot.split import Split
 from deltareplay._support.arguments import checked_methods
@@ -26,7 +26,7 @@ TARGET_SIZE = 128 << 20
 
 
 class Scanned(Protocol):
-    """The snapshot of a scan, as far as the scan needs it."""
+    """The part of a snapshot that a scan uses."""
 
     _table: TableLocation
 
@@ -35,7 +35,7 @@ class Scanned(Protocol):
 
 @checked_methods
 class Scan(Frames, LazyFrames, Carded):
-    """Rows of a snapshot, from ``Snapshot.scan``; nothing is read before you ask for it.
+    """Rows of a snapshot, from ``Snapshot.scan``; read on demand.
 
     Deleted rows are left out, columns have their logical names and types, partition values are
     ordinary columns. pyarrow, Polars, DuckDB and DataFusion take a scan directly, pandas 3 by
@@ -105,7 +105,7 @@ class Scan(Frames, LazyFrames, Carded):
         return reader(rows)
 
     def files(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """List the files that are left to read, as ``Snapshot.files`` lists them.
+        """List the files to read, as ``Snapshot.files`` lists them.
 
         Args:
             columns: As in ``Snapshot.files``.
@@ -118,7 +118,7 @@ class Scan(Frames, LazyFrames, Carded):
         return table
 
     def explain(self) -> pa.Table:
-        """Show how many files and bytes each step of the scan leaves, without reading data files.
+        """Show how many files and bytes remain after each step, without reading data files.
 
         Returns:
             Three rows: ``step`` (string: ``all files``, ``after partition pruning``, ``after data
@@ -154,8 +154,8 @@ class Scan(Frames, LazyFrames, Carded):
         """Divide the scan into splits that other processes read without the log.
 
         Args:
-            target_size: About how many bytes of data files a split has: small files share a split,
-                large ones are divided between row groups.
+            target_size: Approximate bytes of data files per split: small files share a split, large
+                ones are divided between row groups.
 
         Returns:
             Picklable splits; their rows, in order, are the rows of the scan.
@@ -180,13 +180,13 @@ class Scan(Frames, LazyFrames, Carded):
         return [SkippedFile(*facts) for facts in self._native.skipped()]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream, which is read without Python."""
+        """Return the rows as an Arrow C stream, which is read without Python."""
         rows = self._native.rows()
         self._snapshot._tell()
         return rows.__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
-        """The schema of ``__arrow_c_stream__``: DuckDB asks for it before it reads the stream."""
+        """Return the schema of ``__arrow_c_stream__``, which DuckDB requests first."""
         return self._native.schema.__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -194,5 +194,5 @@ class Scan(Frames, LazyFrames, Carded):
 
     def __repr__(self) -> str:
         condition = self._keywords["filter"]
-        where = "" if condition is None else f", where {shown(condition)}"
+        where = "" if condition is None else f", where {escaped(condition)}"
         return f"<Scan of {self._snapshot!r}: reads {some_names(self.schema.names)}{where}>"

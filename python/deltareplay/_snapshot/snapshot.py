@@ -40,7 +40,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
     """The state of a table at one version; ``Table.snapshot`` opens it.
 
     A snapshot never changes. Version, protocol and metadata are available at once; the rest is read
-    when you ask for it. A snapshot can be used wherever a ``Scan`` can, as the table of its rows.
+    on demand. A snapshot can be used wherever a ``Scan`` can, as the table of its rows.
 
     >>> import pyarrow as pa
     >>> pa.table(rows.snapshot()).num_rows
@@ -81,10 +81,10 @@ class Snapshot(SnapshotFiles, Frames, Carded):
 
     @property
     def timestamp(self) -> datetime.datetime:
-        """When the version was committed, in UTC with milliseconds.
+        """The commit time of the version, in UTC with milliseconds.
 
-        The in-commit timestamp if the table has them, otherwise the time of the commit file,
-        corrected as Delta does so that it rises from version to version.
+        It is the in-commit timestamp if the table has them, otherwise the time of the commit file,
+        adjusted as in Delta so that it increases from version to version.
 
         Raises:
             CorruptTableError: The timestamp in the log is out of range.
@@ -104,7 +104,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
 
     @property
     def in_commit_timestamp(self) -> int | None:
-        """The in-commit timestamp in milliseconds since the epoch; None if there is none.
+        """The in-commit timestamp in milliseconds since the epoch, or None.
 
         Source: Delta protocol, "In-Commit Timestamps".
 
@@ -218,8 +218,9 @@ class Snapshot(SnapshotFiles, Frames, Carded):
     def num_rows(self) -> int | None:
         """The number of rows, from the log alone; None if a file has no row count.
 
-        The sum of ``numRecords`` in the statistics of all files, without the rows that deletion
-        vectors delete. If it is None, ``warnings`` names the file, and ``scan().count()`` counts.
+        It is the sum of ``numRecords`` in the statistics of all files, without the rows that
+        deletion vectors delete. If it is None, ``warnings`` names the file, and ``scan().count()``
+        counts the rows.
 
         Source: Delta protocol, "Per-file Statistics".
 
@@ -238,9 +239,9 @@ class Snapshot(SnapshotFiles, Frames, Carded):
 
         Returns:
             Two Python values, ``(None, None)`` if all are null; or None if the log has no exact
-            values: ``warnings`` says why. It has them for partition columns, and for integers,
-            decimals and dates if no vector deletes rows. Statistics of strings, timestamps and
-            floating-point numbers are only bounds.
+            values: ``warnings`` says why. Values are exact for partition columns, and for
+            integers, decimals and dates if no deletion vector deletes rows. Statistics of strings,
+            timestamps and floating-point numbers are only bounds.
 
         Raises:
             InvalidArgumentError: There is no such column.
@@ -259,7 +260,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
 
     @property
     def warnings(self) -> list[LogWarning]:
-        """The damage that was worked around so far; grows when more of the log is read.
+        """The damage that was worked around so far; more may be detected by later reads.
 
         >>> table.snapshot().warnings
         []
@@ -283,12 +284,13 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         Args:
             columns: As in ``files()``.
             filter: As in ``files()``.
-            piece_size: About how many bytes of the log a piece has.
+            piece_size: Approximate bytes of the log per piece.
             keyed: Replays nothing in this process: commits become pieces too, and rows have keys by
-                which the newest is found (``ReplayTail.schema``). For logs with too many commits.
+                which the newest is selected (``ReplayTail.schema``). For logs with too many
+                commits.
 
         Raises:
-            InvalidArgumentError: A column that does not exist, a filter that does not parse.
+            InvalidArgumentError: A column does not exist, or the filter does not parse.
             CorruptTableError: A file of the log does not decode, and nothing replaces it.
 
         Source: Delta protocol, "Action Reconciliation", "Sidecar Files".
@@ -330,8 +332,8 @@ class Snapshot(SnapshotFiles, Frames, Carded):
                 more threads busy, less saves memory.
 
         Raises:
-            InvalidArgumentError: A column that does not exist, a filter that does not parse, row
-                ids of a table without them.
+            InvalidArgumentError: A column does not exist, the filter does not parse, or the table
+                has no row ids.
 
         Source: Delta protocol, "Reader Requirements" of each feature.
 
@@ -378,13 +380,12 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         return self.scan().to_arrow()
 
     def dataset(self) -> RowsDataset:
-        """The rows as a ``pyarrow.dataset.Dataset``, for engines that push down into one.
+        """Return the rows as a ``pyarrow.dataset.Dataset``, for engines with pushdown.
 
-        Columns that are not asked for are not read, and filters (comparisons with values, ``isin``,
-        ``is_null``, ``is_valid``, joined by ``&`` and ``|``) skip files and rows as in ``scan``;
-        whatever they say, Arrow evaluates them in the end. Each scanner reads once, in bounded
-        memory. Deleted rows are left out, which a dataset of the files would not do; so there are
-        no fragments.
+        Only the required columns are read. Filters (comparisons with values, ``isin``, ``is_null``,
+        ``is_valid``, joined by ``&`` and ``|``) skip files and rows as in ``scan``; Arrow evaluates
+        all filters again. Each scanner reads once, in bounded memory. Deleted rows are left out,
+        unlike in a dataset of the files; so there are no fragments.
 
         Returns:
             A picklable dataset. ``scanner``, ``to_table``, ``to_batches``, ``head``, ``take``,
@@ -405,10 +406,10 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         """Compare this version with another one of the same table.
 
         Args:
-            other: Usually the later version; what only it has counts as added.
+            other: Usually the later version; its own files count as added.
 
         Raises:
-            InvalidArgumentError: It is a snapshot of another table.
+            InvalidArgumentError: ``other`` is a snapshot of another table.
             CorruptTableError: The log breaks the protocol.
 
         >>> table.snapshot(version=1).diff(table.snapshot(version=2)).files["change"].to_pylist()
@@ -428,7 +429,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
             A new snapshot that shares memory with this one, which does not change.
 
         Raises:
-            TableNotFoundError: The table is gone.
+            TableNotFoundError: The table no longer exists.
             CorruptTableError: A new commit breaks the protocol.
 
         >>> table.snapshot(version=1).refresh().version
@@ -439,7 +440,9 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         return Snapshot._opened(self._table, native, self._strict, reported)
 
     def update(self) -> Snapshot:
-        """Do the same as ``refresh``, under its older name, which ``Table.update`` is not.
+        """Open the newest version, as ``refresh`` does; an older name of that method.
+
+        ``Table.update`` is something else: it changes rows.
 
         >>> table.snapshot(version=1).update().version
         2
@@ -447,11 +450,11 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         return self.refresh()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream, which is read without Python."""
+        """Return the rows as an Arrow C stream, which is read without Python."""
         return self.scan().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
-        """The schema of ``__arrow_c_stream__``: DuckDB asks for it before it reads the stream."""
+        """Return the schema of ``__arrow_c_stream__``, which DuckDB requests first."""
         return self._native.schema.__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -469,7 +472,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         )
 
     def _tell(self) -> None:
-        """Passes new warnings on to Python's ``warnings``, once each."""
+        """Pass new warnings on to Python's ``warnings``, once each."""
         for facts in self._native.warnings(self._told):
             self._told += 1
             warn(str(LogWarning(*facts)))

@@ -1,4 +1,4 @@
-"""``SnapshotDiff``: what differs between two versions of a table."""
+"""``SnapshotDiff``: the differences between two versions of a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-from deltareplay._names import shown
+from deltareplay._names import escaped
 from deltareplay._support.display import Carded
 from deltareplay._support.readers import to_table
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class SnapshotDiff(Carded):
-    """What differs between two versions, from ``Snapshot.diff``; ``str`` shows all of it.
+    """The differences between two versions, from ``Snapshot.diff``; ``str`` shows them all.
 
-    Two states are compared, not the commits between them: a file that was added and removed in
-    between is in neither.
+    The two states are compared, not the commits between them: a file that was added and removed in
+    between is in neither of them.
 
     >>> print(rows.snapshot(version=0).diff(rows.snapshot(version=1)))
     versions 0 to 1: 1 to 1 files, 3 to 2 rows
@@ -72,7 +72,7 @@ class SnapshotDiff(Carded):
 
     @property
     def definition(self) -> pa.Table:
-        """What differs in columns, protocol, features, properties, domains and metadata.
+        """The differences in columns, protocol, features, properties, domains and metadata.
 
         Returns:
             ``what`` (string: ``column``, ``partition columns``, ``protocol``, ``reader feature``,
@@ -90,7 +90,7 @@ class SnapshotDiff(Carded):
 
     @property
     def num_files(self) -> tuple[int, int]:
-        """The live files of both versions.
+        """The numbers of live files of both versions.
 
         >>> rows.snapshot(version=0).diff(rows.snapshot(version=1)).num_files
         (1, 1)
@@ -100,7 +100,7 @@ class SnapshotDiff(Carded):
 
     @property
     def num_rows(self) -> tuple[int | None, int | None]:
-        """The rows of both versions; None if the log does not have the number.
+        """The numbers of rows of both versions; None if not in the log.
 
         >>> rows.snapshot(version=0).diff(rows.snapshot(version=1)).num_rows
         (3, 2)
@@ -110,7 +110,7 @@ class SnapshotDiff(Carded):
 
     @property
     def size_in_bytes(self) -> tuple[int, int]:
-        """The sizes of the live files of both versions.
+        """The total sizes of the live files of both versions.
 
         >>> before, after = rows.snapshot(version=0).diff(rows.snapshot(version=1)).size_in_bytes
         >>> before == after > 0
@@ -120,7 +120,7 @@ class SnapshotDiff(Carded):
         return before[2], after[2]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The files that differ as an Arrow C stream."""
+        """Return the files that differ as an Arrow C stream."""
         stream: object = cast("Any", self._files).__arrow_c_stream__(requested_schema)
         return stream
 
@@ -147,7 +147,7 @@ class SnapshotDiff(Carded):
                 "vector": f"{_count(file['rows_before'])} to {_count(file['rows_after'])} rows",
             }
             lines.append(f"{file['change']} {file['path']}: {parts[file['change']]}")
-        return "\n".join(map(shown, lines))
+        return "\n".join(map(escaped, lines))
 
     def __repr__(self) -> str:
         kinds = Counter(self._files["change"].to_pylist())

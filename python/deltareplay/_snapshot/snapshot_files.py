@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @checked_methods
 class SnapshotFiles:
-    """Live and removed files."""
+    """Methods of ``Snapshot`` that list live and removed files."""
 
     __slots__ = ()
 
@@ -29,15 +29,17 @@ class SnapshotFiles:
         def _tell(self) -> None: ...
 
     def files(self, columns: Sequence[str] | None = None, filter: Filter | None = None) -> pa.Table:
-        """List the live files: the ``add`` actions that are left after replay.
+        """List the live files: the ``add`` actions that remain after replay.
 
         Args:
-            columns: Columns to return, in this order; others are not decoded. None returns all of
-                the protocol's. On request only: ``stats_parsed`` and ``partitionValues_parsed``
-                (structs with the types of the table's schema) and ``numRecords`` (int64).
-            filter: Which rows, as SQL text (``"day >= '2026-01-01' AND v IS NOT NULL"``) or as
-                tuples (``[("day", ">=", "2026-01-01")]``; a list of such lists is an OR of ANDs).
-                Files in which no row can match, by partition values and statistics, are left out.
+            columns: Columns to return, in this order; others are not decoded. None returns all
+                columns of the protocol. Only if named: ``stats_parsed`` and
+                ``partitionValues_parsed`` (structs with the types of the table's schema) and
+                ``numRecords`` (int64).
+            filter: A condition on rows, as SQL text (``"day >= '2026-01-01' AND v IS NOT NULL"``)
+                or as tuples (``[("day", ">=", "2026-01-01")]``; a list of such lists is an OR of
+                ANDs). Files in which no row can match, by partition values and statistics, are left
+                out.
 
         Returns:
             One row for each file, in no particular order: ``path`` (string, URI-encoded as in the
@@ -48,7 +50,7 @@ class SnapshotFiles:
             ``baseRowId`` and ``defaultRowCommitVersion`` (int64), ``clusteringProvider`` (string).
 
         Raises:
-            InvalidArgumentError: A column that does not exist, a filter that does not parse.
+            InvalidArgumentError: A column does not exist, or the filter does not parse.
             CorruptTableError: A file of the log does not decode, and nothing replaces it.
 
         Source: Delta protocol, "Action Reconciliation", "Per-file Statistics".
@@ -73,10 +75,10 @@ class SnapshotFiles:
             filter: As in ``files()``.
 
         Returns:
-            Batches of the rows of ``files()``, read when you ask for them.
+            Batches of the rows of ``files()``, read on demand.
 
         Raises:
-            InvalidArgumentError: A column that does not exist.
+            InvalidArgumentError: A column does not exist.
             CorruptTableError: A file of the log does not decode, and nothing replaces it; also
                 raised while reading.
 
@@ -88,7 +90,7 @@ class SnapshotFiles:
         return reader(batches, after_each=self._tell)
 
     def file_uris(self, filter: Filter | None = None) -> list[str]:
-        """List the live files by their whole URIs, for programs that read them directly.
+        """List the full URIs of the live files, for programs that read them directly.
 
         The files of tables with deletion vectors have deleted rows, those of tables with column
         mapping have other names, and none has its partition columns: ``scan`` takes care of that.
@@ -100,8 +102,8 @@ class SnapshotFiles:
             URIs, in no particular order, whose special characters are encoded.
 
         Raises:
-            InvalidArgumentError: A filter that does not parse.
-            CorruptTableError: A path leads to where the table may not point.
+            InvalidArgumentError: The filter does not parse.
+            CorruptTableError: A path is outside of the locations that the table may point to.
 
         >>> [uri.rpartition("/")[2] for uri in table.snapshot().file_uris("day = '2026-01-03'")]
         ['c.parquet']

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Split(Frames):
-    """Some files of a scan, or some row groups of one, from ``Scan.splits``.
+    """Files of a scan, or row groups of one file, from ``Scan.splits``.
 
-    A split pickles with everything that it needs: paths, partition values, descriptors of deletion
+    A split is self-contained when pickled: paths, partition values, descriptors of deletion
     vectors, the schema, and the storage options of its table. Reading it does not open the log.
 
     >>> import pickle
@@ -63,7 +63,7 @@ class Split(Frames):
 
     @property
     def size_in_bytes(self) -> int:
-        """About how many bytes of data files the split covers.
+        """The approximate number of bytes of data files that the split covers.
 
         >>> rows.snapshot().scan().splits()[0].size_in_bytes > 0
         True
@@ -105,11 +105,11 @@ class Split(Frames):
         return [SkippedFile(*facts) for facts in self._native.skipped()]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream, which is read without Python."""
+        """Return the rows as an Arrow C stream, which is read without Python."""
         return self._native.rows(self._table._native).__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
-        """The schema of ``__arrow_c_stream__``."""
+        """Return the schema of ``__arrow_c_stream__``."""
         return self._native.schema().__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""``TableLocation``: where a table lies, and how it is reached; what all that reads it holds."""
+"""``TableLocation``: the location of a table, and its storage options and catalog."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNRESERVED = "/-._~!$&'()*+,;=:@"
 
 @checked_methods
 class TableLocation:
-    """What ``Table`` is without its verbs: snapshots, scans and splits need no more of it."""
+    """The part of ``Table`` that snapshots, scans and splits need."""
 
     __slots__ = ("_allowed_roots", "_catalog", "_native", "_options", "_strict", "_vended")
 
@@ -51,7 +51,7 @@ class TableLocation:
         self._vended: dict[str, tuple[Credentials | None, float]] = {}
 
     def _named(self, name: str, catalog: Locator | str | None) -> tuple[str, Catalog | None]:
-        """The place and the catalog of a table that is given by its name."""
+        """Look up the location and the catalog of a table by its name."""
         from deltareplay.catalogs._locate import locate
 
         located = locate(name, catalog)
@@ -68,10 +68,10 @@ class TableLocation:
         return self._native.uri
 
     def _uris(self, paths: Sequence[str]) -> list[str]:
-        """The whole URIs of files, by their paths in the log.
+        """Return the full URIs of files, by their paths in the log.
 
         Raises:
-            CorruptTableError: A path leads to where the table may not point.
+            CorruptTableError: A path is outside of the locations that the table may point to.
         """
         root = urlsplit(self.uri)
         directory = root.path.rstrip("/")
@@ -83,10 +83,10 @@ class TableLocation:
         return uris
 
     def _credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
-        """What the catalog vends for readers that are not ours.
+        """Return the credentials that the catalog vends for other readers.
 
-        Used again in the first quarter of its life: a job begins with most of it, and the steps of
-        a statement have the same.
+        They are reused in the first quarter of their lifetime: a job begins with most of it left,
+        and the steps of a statement have the same credentials.
         """
         if self._catalog is None:
             return None

@@ -1,1 +1,1 @@
-"""Arguments, units, warnings and the log: what every package uses."""
+"""Arguments, units, warnings and the log, for all packages."""

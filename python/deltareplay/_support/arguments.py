@@ -1,4 +1,4 @@
-"""Arguments of public functions, checked by their annotations before any work begins."""
+"""Checks of the arguments of public functions, by their annotations."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ C = TypeVar("C", bound=type)
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """A function whose arguments are checked by their annotations before it is called.
+    """Wrap a function so that its arguments are checked by their annotations.
 
-    Whole numbers, including numpy's, become ``int``, but a bool is not a number. A single name
-    becomes a sequence of one where a sequence of names is expected. Arguments with other
-    annotations are passed unchanged.
+    Integers, including numpy's, become ``int``, but a bool is not a number. Where a sequence of
+    names is expected, a single name becomes a sequence. Arguments with other annotations are passed
+    unchanged.
 
     Raises:
         InvalidArgumentError: ``argument.type``, with the name of the argument.
@@ -52,7 +52,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def checked_methods(cls: C) -> C:
-    """A class whose public methods and constructor are ``checked``."""
+    """Wrap the public methods and the constructor of a class by ``checked``."""
     for name, member in list(vars(cls).items()):
         if name == "__init__" or not name.startswith("_"):
             if inspect.isfunction(member):
@@ -63,7 +63,7 @@ def checked_methods(cls: C) -> C:
 
 
 def names(argument: str, value: Any) -> list[str]:
-    """Names as a list; a single name becomes a list of one.
+    """Convert names to a list; a single name becomes a list of one item.
 
     Raises:
         InvalidArgumentError: ``argument.type``.

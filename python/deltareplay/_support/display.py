@@ -1,6 +1,6 @@
-"""What ``deltareplay.viz`` draws of the classes here.
+"""Pictures of objects by ``deltareplay.viz``.
 
-It imports them, so they find it by its name, and only when somebody looks.
+``deltareplay.viz`` imports the classes here, so it is imported by name, when a picture is needed.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Any
 
 
 def drawn(module: str, function: str, *arguments: Any) -> str:
-    """What a function of a module of ``deltareplay.viz`` returns."""
+    """Return the result of a function of a module of ``deltareplay.viz``."""
     draw = getattr(importlib.import_module(f"deltareplay.viz.{module}"), function)
     return str(draw(*arguments))
 
 
 class Carded:
-    """A class that notebooks show as a card."""
+    """A mixin of classes that notebooks display as a card."""
 
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        """The card of a notebook."""
+        """Return the card for a notebook."""
         return drawn("cards", "card_of", self)

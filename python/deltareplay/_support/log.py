@@ -1,6 +1,6 @@
-"""The logger ``deltareplay`` of the standard library: what was listed, read, repaired and retried.
+"""The logger ``deltareplay`` of the standard library: listings, reads, repairs and retries.
 
-Nothing is written unless the program configures ``logging``. Places are logged without users,
+Nothing is written unless the program configures ``logging``. URIs are logged without users,
 passwords and signatures, storage options by their names only.
 """
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from deltareplay._names import shown_message
+from deltareplay._names import escaped_message
 
 if TYPE_CHECKING:
     import logging
 
 
 def logger() -> logging.Logger | None:
-    """The logger; None where nobody can listen, because nobody has imported ``logging``."""
+    """Return the logger; None if ``logging`` is not imported, so nothing can listen."""
     module = sys.modules.get("logging")
     if module is None:
         return None
@@ -28,28 +28,28 @@ def logger() -> logging.Logger | None:
 
 
 def _safe(fact: object) -> object:
-    """A fact as a line of a log may have it; numbers stay numbers."""
-    return shown_message(fact) if isinstance(fact, str) else fact
+    """Escape a fact for a line of the log; numbers stay numbers."""
+    return escaped_message(fact) if isinstance(fact, str) else fact
 
 
 def debug(message: str, *facts: object) -> None:
-    """Logs what was read, or how."""
+    """Log details of a read."""
     if (log := logger()) is not None:
         log.debug(message, *map(_safe, facts), stacklevel=2)
 
 
 def info(message: str, *facts: object) -> None:
-    """Logs what was done to a table."""
+    """Log a change of a table."""
     if (log := logger()) is not None:
         log.info(message, *map(_safe, facts), stacklevel=2)
 
 
 def warning(message: str, *facts: object) -> None:
-    """Logs what was repaired or retried."""
+    """Log a repair or a retry."""
     if (log := logger()) is not None:
         log.warning(message, *map(_safe, facts), stacklevel=2)
 
 
 def transferred(seconds: float, listed: int, read: int) -> None:
-    """Logs what a call listed and read; the gate of the native module calls it."""
+    """Log the listings and reads of a call; the gate of the native module calls it."""
     debug("%d files listed, %d bytes read in %.3f s", listed, read, seconds)

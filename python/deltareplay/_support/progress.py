@@ -23,11 +23,11 @@ _LOGGED_EVERY = 10.0
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a call is that takes longer than a second.
+    """The progress of a call that takes longer than a second.
 
     Attributes:
-        seconds: Since the call began.
-        files_listed: Files that listings have shown in that time.
+        seconds: Seconds since the call began.
+        files_listed: Files listed in that time.
         bytes_read: Bytes read in that time.
         fraction: The part that is done, from 0 to 1; None if it is not known.
         finished: Whether the call is over.
@@ -50,7 +50,7 @@ _CALLBACK: ContextVar[Callback | None] = ContextVar("deltareplay_progress", defa
 
 
 class _Told(threading.local):
-    """What this thread has been told of its call."""
+    """The last progress of this thread's call that was reported."""
 
     last: Progress | None = None
     logged: float = 0.0
@@ -61,18 +61,18 @@ _told = _Told()
 
 @contextlib.contextmanager
 def progress(callback: Callback) -> Iterator[None]:
-    """Tell a callback how far calls are, instead of showing a line.
+    """Report the progress of calls to a callback, instead of showing a line.
 
-    For those who have a progress bar of their own, or want none. It is called after a second, then
-    four times a second, and once more when the call is over, in the thread of the call.
+    Use it for a progress bar of your own, or to show none. The callback is called after a second,
+    then four times a second, and once when the call is over, in the thread of the call.
 
     Args:
         callback: Takes a ``Progress``. If it raises an exception, that is logged and not raised.
 
-    >>> told = []
-    >>> with progress(told.append):
+    >>> reports = []
+    >>> with progress(reports.append):
     ...     files = table.snapshot().files()
-    >>> told  # that took less than a second
+    >>> reports  # the call took less than a second
     []
     """
     token = _CALLBACK.set(callback)
@@ -83,13 +83,13 @@ def progress(callback: Callback) -> Iterator[None]:
 
 
 def show(seconds: float, listed: int, read: int, units: tuple[int, int] | None) -> None:
-    """Tell how far a call is; the gate of the native module calls this.
+    """Report the progress of a call; the gate of the native module calls it.
 
     Args:
-        seconds: Since the call began.
-        listed: Files that listings have shown in that time.
+        seconds: Seconds since the call began.
+        listed: Files listed in that time.
         read: Bytes read in that time.
-        units: How many of how many equal parts are done, if that is known.
+        units: The finished parts, and the number of all parts, of equal size; None if unknown.
     """
     fraction = None if units is None or units[1] == 0 else units[0] / units[1]
     now = Progress(seconds, listed, read, fraction)
@@ -105,7 +105,7 @@ def show(seconds: float, listed: int, read: int, units: tuple[int, int] | None) 
 
 
 def clear() -> None:
-    """The call is over: remove the line."""
+    """Remove the line, when the call is over."""
     last, _told.last = _told.last, None
     callback = _CALLBACK.get()
     if callback is not None:
@@ -130,7 +130,7 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 def attached() -> TextIO | None:
-    """Standard error, if it is a terminal or a notebook.
+    """Return standard error, if it is a terminal or a notebook.
 
     ``DELTAREPLAY_PROGRESS=0`` in the environment turns the line off everywhere.
     """
@@ -150,14 +150,14 @@ def _is_notebook() -> bool:
 
 
 def _abilities(stream: TextIO) -> dict[str, bool]:
-    """Whether a stream takes the characters and the colours of a bar."""
+    """Return whether a stream supports the characters and the colours of a bar."""
     encoding = (getattr(stream, "encoding", None) or "").lower().replace("-", "")
     colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return {"bars": encoding == "utf8", "colours": colours}
 
 
 def line(now: Progress, *, bars: bool = False, colours: bool = False) -> str:
-    """The line, in the order that rich's progress bars have.
+    """Return the line, in the layout of rich's progress bars.
 
     >>> line(Progress(2.4, 1203, 0, None))
     'deltareplay 1,203 files listed 0:00:02'

@@ -12,7 +12,7 @@ from deltareplay.exceptions import UnsupportedFeatureError
 
 
 def to_schema(native: _native.ArrowSchema) -> pa.Schema:
-    """A native schema as pyarrow's own."""
+    """Convert a native schema to pyarrow."""
     try:
         return pa.schema(cast("Any", native))  # by its capsule, which the stubs lack
     except pa.ArrowInvalid as error:
@@ -24,7 +24,7 @@ def to_schema(native: _native.ArrowSchema) -> pa.Schema:
 
 
 def to_table(native: _native.ArrowTable) -> pa.Table:
-    """Native columns as a pyarrow table, without a copy.
+    """Convert native columns to a pyarrow table, without a copy.
 
     ``pa.table`` is not used, because it imports pandas to check for its frames.
     """
@@ -34,10 +34,10 @@ def to_table(native: _native.ArrowTable) -> pa.Table:
 def reader(
     batches: _native.BatchIterator, after_each: Callable[[], None] | None = None
 ) -> pa.RecordBatchReader:
-    """A reader whose errors keep their class, and that Ctrl-C stops between and within batches.
+    """Return a reader whose errors keep their class, and that Ctrl-C interrupts at any time.
 
     Args:
-        batches: Read when the reader is asked for them.
+        batches: The native batches, read on demand.
         after_each: Called after each batch and at the end.
     """
     schema = to_schema(batches.schema)

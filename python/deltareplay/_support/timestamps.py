@@ -8,5 +8,5 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def instant(milliseconds: int) -> datetime:
-    """Milliseconds since the epoch."""
+    """Convert milliseconds since the epoch to a UTC time."""
     return _EPOCH + timedelta(milliseconds=milliseconds)

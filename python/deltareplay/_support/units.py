@@ -1,4 +1,4 @@
-"""Numbers, sizes and times as a person reads them."""
+"""Numbers, sizes and times formatted for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LAST_MOMENT = 4_102_444_800_000  # 2100-01-01
 
 
 def count(number: float) -> str:
-    """A whole number with separators.
+    """Format an integer with separators.
 
     >>> count(1234567)
     '1,234,567'
@@ -24,7 +24,7 @@ def count(number: float) -> str:
 
 
 def short(number: float) -> str:
-    r"""A number in at most six characters.
+    r"""Format a number in at most six characters.
 
     >>> short(950), short(1_234_567), short(20_000)
     ('950', '1.23\xa0M', '20\xa0k')
@@ -37,7 +37,7 @@ def short(number: float) -> str:
 
 
 def size(number: float, between: str = SPACE) -> str:
-    r"""Bytes, with three digits.
+    r"""Format a number of bytes, with three digits.
 
     >>> size(0), size(1536), size(1 << 30)
     ('0\xa0B', '1.5\xa0KiB', '1\xa0GiB')
@@ -56,7 +56,7 @@ def _three_digits(value: float) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    r"""A share.
+    r"""Format a share as a percentage.
 
     >>> percent(1, 3), percent(0, 0), percent(999_999, 1_000_000), percent(1, 100_000)
     ('33\xa0%', '-', '>\xa099\xa0%', '<\xa01\xa0%')
@@ -72,7 +72,7 @@ def percent(part: float, whole: float) -> str:
 
 
 def seconds(value: float) -> str:
-    r"""A duration.
+    r"""Format a duration.
 
     >>> seconds(0.0123), seconds(1.234), seconds(90)
     ('12\xa0ms', '1.2\xa0s', '90\xa0s')
@@ -85,7 +85,7 @@ def seconds(value: float) -> str:
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """How long ago something was.
+    """Format the time that has passed since a moment.
 
     >>> now = datetime(2026, 1, 3, tzinfo=timezone.utc)
     >>> ago(datetime(2026, 1, 1, tzinfo=timezone.utc), now), ago(now, now)
@@ -108,7 +108,7 @@ def ago(then: datetime, now: datetime) -> str:
 
 
 def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
-    """A number with its noun.
+    """Format a number with its noun.
 
     >>> plural(1, "file"), plural(2000, "file"), plural(0, "entry", "entries")
     ('1 file', '2,000 files', '0 entries')
@@ -117,17 +117,17 @@ def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
 
 
 def moment(milliseconds: float) -> datetime:
-    """A time in UTC, moved into the years that an axis can show."""
+    """Convert milliseconds to a UTC time, clamped to the years that an axis can show."""
     return _EPOCH + timedelta(milliseconds=min(max(milliseconds, FIRST_MOMENT), LAST_MOMENT))
 
 
 def milliseconds(then: datetime) -> int:
-    """Milliseconds since the epoch."""
+    """Convert a time to milliseconds since the epoch."""
     return (then - _EPOCH) // timedelta(milliseconds=1)
 
 
 def stamp(then: datetime) -> str:
-    """A time in UTC to the second.
+    """Format a time in UTC, to the second.
 
     >>> stamp(datetime(2026, 1, 3, 4, 5, 6, tzinfo=timezone.utc))
     '2026-01-03 04:05:06 UTC'
@@ -136,7 +136,7 @@ def stamp(then: datetime) -> str:
 
 
 def whole(text: object) -> int | None:
-    """A whole number that a writer of commits left as text; None for anything else.
+    """Parse an integer that a writer of commits stored as text; return None for other values.
 
     >>> whole("42"), whole("\u00b2"), whole("9" * 5000), whole(None)
     (42, None, None, None)

@@ -1,4 +1,4 @@
-"""URIs: which are names of a catalog, how one is printed, and what none may hold."""
+"""URIs: detection of catalog names, printing, and forbidden parts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SIGNATURE = re.compile(
 
 
 def is_name(uri: str, catalog: object) -> bool:
-    """Whether this is a name, and what is passed beside it finds names, or is None."""
+    """Return whether a URI is a name to look up in a catalog."""
     if catalog is None:
         return uri.startswith(CATALOG_SCHEMES)
     return isinstance(catalog, str) or hasattr(catalog, "locate")
 
 
 def without_secrets(uri: str) -> str:
-    """A URI for printing: no user, no password, no query, which may contain a signature."""
+    """Return a URI for printing, without user, password and query (which may be signed)."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -38,7 +38,7 @@ def without_secrets(uri: str) -> str:
 
 
 def refuse_signature(uri: str) -> None:
-    """Refuses a URI that is signed: stores take ``?`` as a part of the path, and paths are printed.
+    """Check that a URI is not signed: stores take ``?`` as part of the path, and print it.
 
     Raises:
         InvalidArgumentError: ``uri.form``.
@@ -58,7 +58,7 @@ _OPTION = re.compile(rf"{_WORD}(?:[_.-]{_WORD}){{0,9}}")
 
 
 def option_name(key: str) -> str:
-    """The key of a storage option for printing; what does not look like one may be a secret.
+    """Return the key of a storage option for printing; hide one that may be a secret.
 
     >>> option_name("aws_region"), option_name("SeCrEtKeY0123456789")
     ('aws_region', '…')

@@ -1,28 +1,28 @@
-"""``Finding``: one thing that ``Table.verify`` found wrong."""
+"""``Finding``: a result of ``Table.verify``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from deltareplay._names import shown
+from deltareplay._names import escaped
 from deltareplay.exceptions import docs_of
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong with a table.
+    """A problem of a table that ``Table.verify`` has found.
 
     Attributes:
         severity: ``error``: data is lost or wrong, or readers disagree; ``warning``: readers can
             work around it; ``info``: nothing is wrong yet.
-        code: What it is, for machines, e.g. ``checksum.mismatch``. Stable across releases.
+        code: The kind of problem, for programs, e.g. ``checksum.mismatch``. Stable across releases.
         path: The file, relative to the table root; or None.
         version: The version; or None.
         line: The line of the file, from 1; or None.
         offset: The byte of the file, from 0; or None.
-        message: What is wrong.
-        remedy: What to do.
+        message: A description of the problem.
+        remedy: What to do about it.
 
     >>> [finding.code for finding in table.verify().findings]
     ['file.missing', 'file.missing']
@@ -50,4 +50,4 @@ class Finding:
         line = "" if self.line is None else f", line {self.line}"
         byte = "" if self.offset is None else f", byte {self.offset}"
         location = "" if self.path is None else f" ({self.path}{line}{byte})"
-        return shown(f"{self.severity}: {self.message} [{self.code}]{location}; {self.remedy}")
+        return escaped(f"{self.severity}: {self.message} [{self.code}]{location}; {self.remedy}")

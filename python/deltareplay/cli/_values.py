@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from deltareplay._names import INVISIBLE, shown
+from deltareplay._names import INVISIBLE, escaped
 from deltareplay._support import units
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def plain(value: Any) -> str:
         value = ", ".join(map(_nested, value))
     elif isinstance(value, bytes):
         value = value.hex()
-    return shown(value)
+    return escaped(value)
 
 
 def _nested(value: Any) -> str:

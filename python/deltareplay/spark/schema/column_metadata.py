@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from deltareplay._names import shown
+from deltareplay._names import escaped
 from deltareplay.exceptions import CorruptTableError
 
 _CHAR = "__CHAR_VARCHAR_TYPE_STRING"
@@ -86,7 +86,7 @@ def _whole(value: object) -> int | None:
 
 def _wrong(field: Any, key: str, what: str) -> CorruptTableError:
     return CorruptTableError(
-        f"the metadata {key} of the column {shown(field.get('name'))} {what}: correct it in the "
+        f"the metadata {key} of the column {escaped(field.get('name'))} {what}: correct it in the "
         "schema, or ask its writer",
         code="schema.metadata",
     )
