@@ -14,7 +14,7 @@ from deltareplay._support.arguments import checked_methods, names
 
 @checked_methods
 class Altering(TableLocation):
-    """Each method commits one version, and returns its number."""
+    """Methods of ``Table`` that change its definition; each commits one version and returns it."""
 
     __slots__ = ()
 
@@ -22,7 +22,7 @@ class Altering(TableLocation):
         """Set table properties; the protocol is upgraded if they require it.
 
         Args:
-            properties: Strings by name. Names that begin with ``delta.`` belong to Delta Lake;
+            properties: Values by name. Names that begin with ``delta.`` belong to Delta Lake;
                 ``delta.feature.<name>`` adds a table feature. ``comment`` is the comment of the
                 table, as in SQL.
 
@@ -31,7 +31,7 @@ class Altering(TableLocation):
 
         Raises:
             InvalidArgumentError: A property does not exist, or its value is invalid.
-            UnsupportedFeatureError: A feature is needed that this release cannot write.
+            UnsupportedFeatureError: This release cannot write a required feature.
 
         >>> table.set_properties({"delta.appendOnly": "true"})
         3
@@ -43,7 +43,7 @@ class Altering(TableLocation):
 
         Args:
             keys: Their names.
-            if_exists: Ignore those that are not set.
+            if_exists: Whether to ignore properties that are not set.
 
         Returns:
             The new version.
@@ -57,7 +57,7 @@ class Altering(TableLocation):
         return _committed(self._native.unset_properties(list(keys), if_exists))
 
     def add_columns(self, columns: pa.Schema, *, parent: str | Sequence[str] = ()) -> int:
-        """Add columns after the others; existing rows have null in them.
+        """Append columns to the schema; they are null in existing rows.
 
         Args:
             columns: Names and types; all must be nullable.
@@ -68,8 +68,8 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: A column is not nullable, has a type that tables cannot have, or a
-                name that exists; the parent is not a struct.
+            InvalidArgumentError: A column is not nullable, its type is not supported, or its name
+                exists; the parent is not a struct.
 
         >>> import pyarrow as pa
         >>> table.add_columns(pa.schema([("place", pa.struct([("city", pa.string())]))]))
@@ -153,7 +153,7 @@ class Altering(TableLocation):
 
         Raises:
             InvalidArgumentError: There is no such feature.
-            UnsupportedFeatureError: This release cannot write it.
+            UnsupportedFeatureError: This release cannot write the feature.
 
         >>> table.add_feature("domainMetadata")
         3
@@ -161,7 +161,7 @@ class Altering(TableLocation):
         return _committed(self._native.add_feature(name))
 
     def widen_column(self, name: str | Sequence[str], data_type: pa.DataType) -> int:
-        """Give a column, or a field of one, a wider type, without rewriting files.
+        """Widen the type of a column, or of a field of one, without rewriting files.
 
         Args:
             name: The column; or a path as a sequence of names: fields of structs, ``element`` of
@@ -186,13 +186,13 @@ class Altering(TableLocation):
         return self._change(names("name", name), "type", new_type)
 
     def set_default(self, name: str | Sequence[str], expression: str | None) -> int:
-        """Set the default of a column: writers give it to rows that leave the column out.
+        """Set the default of a column, for rows that writers add without it.
 
-        Rows that are there keep their values.
+        Existing rows keep their values.
 
         Args:
             name: The column; or a path to a field of one, as in ``widen_column``.
-            expression: SQL without columns, with a value of the column's type; None removes the
+            expression: A SQL expression without columns, of the column's type; None removes the
                 default.
 
         Returns:
@@ -210,7 +210,7 @@ class Altering(TableLocation):
         return self._change(names("name", name), "default", expression)
 
     def drop_not_null(self, name: str | Sequence[str]) -> int:
-        """Let a column, or a field of one, be null.
+        """Allow a column, or a field of one, to be null.
 
         Args:
             name: The column; or a path to a field of one, as in ``widen_column``.
@@ -227,7 +227,7 @@ class Altering(TableLocation):
         return self._change(names("name", name), "drop not null", None)
 
     def move_column(self, name: str | Sequence[str], *, after: str | None) -> int:
-        """Move a column to another place in the schema, without rewriting files.
+        """Move a column to another position in the schema, without rewriting files.
 
         Args:
             name: The column; or a path to a field of one, as in ``widen_column``: it moves within
@@ -255,15 +255,15 @@ class Altering(TableLocation):
 
         Args:
             name: Its name; case is ignored.
-            expression: An SQL condition that must be true for every row, as for a filter in
+            expression: A SQL condition that must be true for every row, as for a filter in
                 ``Snapshot.scan``.
 
         Returns:
             The new version.
 
         Raises:
-            InvalidArgumentError: The name is taken, the expression cannot be evaluated, or a row
-                breaks it: the first one is shown.
+            InvalidArgumentError: The name exists, the expression cannot be evaluated, or a row
+                breaks it: the message has the first such row.
             CommitConflictError: Rows were added in the meantime, which were not checked.
 
         >>> table.add_constraint("id_is_positive", "id > 0")
@@ -276,10 +276,10 @@ class Altering(TableLocation):
 
         Args:
             name: Its name; case is ignored.
-            if_exists: If there is none, do nothing instead of raising an error.
+            if_exists: Whether to do nothing if there is no such constraint.
 
         Returns:
-            The new version, or the current one if there was nothing to do.
+            The new version, or the current version if nothing changed.
 
         Raises:
             InvalidArgumentError: There is no such constraint.
@@ -355,6 +355,6 @@ class Altering(TableLocation):
 
 
 def _committed(version: int | None) -> int:
-    """Only idempotent writes can have been committed before."""
+    """Return the version of a commit that is not idempotent, and so never None."""
     assert version is not None
     return version

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @checked_methods
 class Appending(TableLocation):
-    """New rows."""
+    """Methods of ``Table`` that write rows."""
 
     __slots__ = ()
 
@@ -41,9 +41,9 @@ class Appending(TableLocation):
     ) -> Written:
         """Append rows: write them as Parquet with statistics, and commit.
 
-        Columns are found by name, whatever their order, and stored in the table's types as Spark
-        would: numbers as numbers, with an error if one does not fit; anything as text; text as the
-        value that it contains. Missing columns are null. ``NOT NULL``, invariants, CHECK
+        Columns are matched by name, in any order, and cast to the table's types as in Spark:
+        numbers to numbers, with an error on overflow; any value to a string; strings to the value
+        that they contain. Missing columns are null. ``NOT NULL``, invariants, CHECK
         constraints and lengths of strings are enforced. Rows are streamed: memory has one batch and
         the open files, one for each partition, of 256 MiB in total.
 
@@ -55,22 +55,21 @@ class Appending(TableLocation):
                 In tables with ``delta.enableTypeWidening``, columns get the rows' wider types.
             txn: Application and version of an idempotent write, as for
                 ``Transaction.set_transaction``.
-            user_metadata: Any text, for the commit.
+            user_metadata: Any text for the commit.
             target_file_size: Bytes after which a file is closed; by default 128 MiB.
             durable: Whether local files are synced to disk before the commit, and the commit before
                 the call returns.
             timeout: Seconds to keep trying if other writers win or the storage does not answer.
 
         Returns:
-            The version, and how much was written: ``numFiles``, ``numOutputRows``,
-            ``numOutputBytes``.
+            The version, and the metrics ``numFiles``, ``numOutputRows`` and ``numOutputBytes``.
 
         Raises:
-            InvalidArgumentError: An unknown or a missing column, a type or a value that does not
-                fit, or a row that breaks a rule, which is shown. Nothing was written.
+            InvalidArgumentError: A column is unknown or missing, a type or a value does not fit, or
+                a row breaks a constraint; the message has the row. Nothing was written.
             TypeError: ``data`` is not rows; the message says what to use instead, such as
                 ``deltareplay.spark.write`` for a Spark DataFrame.
-            UnsupportedFeatureError: The table has a rule that this release cannot evaluate.
+            UnsupportedFeatureError: The table has a constraint that this release cannot evaluate.
             CommitConflictError: Another writer changed the table's schema or protocol.
 
         Source: Delta protocol, "Per-file Statistics", "Partition Value Serialization".
@@ -99,18 +98,17 @@ class Appending(TableLocation):
         durable: bool = True,
         timeout: float = 60.0,
     ) -> Written:
-        """Replace rows by others, in one commit.
+        """Replace all rows, or the rows that satisfy a condition, in one commit.
 
         Args:
             data: As for ``append``.
-            where: Replaces the rows that satisfy this filter (Delta's ``replaceWhere``), which the
-                new rows must satisfy too. None replaces all rows.
-            partition_overwrite: ``"dynamic"`` replaces the partitions that the new rows belong to,
-                and no others.
-            schema_mode: ``"merge"`` as in ``append``; ``"overwrite"`` gives the table the columns
-                of the rows, if all rows are replaced.
-            partition_columns: With ``schema_mode="overwrite"``, what the table is partitioned by
-                from now on; none if empty. By default that stays.
+            where: The filter of the rows to replace (Delta's ``replaceWhere``), which the new rows
+                must satisfy too. None replaces all rows.
+            partition_overwrite: ``"dynamic"`` replaces only the partitions of the new rows.
+            schema_mode: ``"merge"`` as in ``append``; ``"overwrite"`` replaces the columns of the
+                table by those of the rows, if all rows are replaced.
+            partition_columns: With ``schema_mode="overwrite"``, the new partition columns; none if
+                empty. By default they stay.
             txn: As in ``append``.
             user_metadata: As in ``append``.
             target_file_size: As in ``append``.
@@ -122,9 +120,9 @@ class Appending(TableLocation):
             with ``where`` those of ``delete``.
 
         Raises:
-            InvalidArgumentError: As ``append``; a row that does not satisfy ``where``.
+            InvalidArgumentError: As ``append``; or a row does not satisfy ``where``.
             UnsupportedFeatureError: As ``append``.
-            CommitConflictError: Another writer changed rows that are replaced.
+            CommitConflictError: Another writer changed the rows to replace.
 
         Source: Delta protocol, "Add File and Remove File"; ``replaceWhere`` of delta-spark.
 

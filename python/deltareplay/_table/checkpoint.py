@@ -22,10 +22,10 @@ class Checkpoint:
     Attributes:
         version: The version.
         path: Its file, or the manifest of a V2 checkpoint, relative to the table root.
-        num_actions: All of its actions.
-        num_files: Those that are live files.
-        size_in_bytes: The length of all of its files.
-        num_sidecars: The sidecars of a V2 checkpoint.
+        num_actions: The number of actions.
+        num_files: The number of live files.
+        size_in_bytes: The total size of its files.
+        num_sidecars: The number of sidecars of a V2 checkpoint.
 
     >>> table.checkpoint().path
     '_delta_log/00000000000000000002.checkpoint.parquet'
@@ -41,7 +41,7 @@ class Checkpoint:
 
 @checked_methods
 class Checkpointing(TableLocation):
-    """Files that summarise commits: checkpoints and checksums."""
+    """Methods of ``Table`` that write checkpoints and checksums."""
 
     __slots__ = ()
 
@@ -68,11 +68,11 @@ class Checkpointing(TableLocation):
                 one in JSON, and a sidecar for every 50,000 files, written in parallel. V2 requires
                 the feature ``v2Checkpoint``. By default ``v2`` if ``delta.checkpointPolicy`` says
                 so, otherwise ``classic``.
-            cleanup: Delete files of the log that have expired, unless
-                ``delta.enableExpiredLogCleanup`` is false. False leaves the log as it is.
+            cleanup: Whether to delete files of the log that have expired, unless
+                ``delta.enableExpiredLogCleanup`` is false.
 
         Returns:
-            What was written.
+            The checkpoint.
 
         Raises:
             InvalidArgumentError: V2 was requested, but the table does not have the feature.
@@ -93,7 +93,7 @@ class Checkpointing(TableLocation):
         """Write the version checksum of the latest version, counted from its live files.
 
         Returns:
-            False if there is one already, which stays.
+            False if the checksum already exists; it is left unchanged.
 
         Raises:
             UnsupportedFeatureError: The table has a feature that this release cannot write.
@@ -107,7 +107,7 @@ class Checkpointing(TableLocation):
 
 
 def clean_after(table: _native.Table, snapshot: Snapshot) -> None:
-    """Log cleanup after a checkpoint; a failure is a warning."""
+    """Clean up the log after a checkpoint; a failure is a warning."""
     try:
         table.cleanup_expired(snapshot._native)
     except DeltaReplayError as error:

@@ -19,12 +19,12 @@ class LogCleanup:
 
     Attributes:
         dry_run: Whether nothing was deleted.
-        cutoff: Versions that were current at this time or later stay: a midnight in UTC.
+        cutoff: The time, a midnight in UTC, from which on versions stay readable.
         earliest_version: The oldest version that can be read afterwards; None if nothing is
             deleted.
         files: The files, relative to the table root, in the order of deletion.
         size_in_bytes: Their total size.
-        notes: Why there are no more of them.
+        notes: Why other files were kept.
 
     >>> table.cleanup_log().notes
     ('no checkpoint stands at or before version 2',)
@@ -40,7 +40,7 @@ class LogCleanup:
 
 @checked_methods
 class CleaningLog(TableLocation):
-    """Files of the log that nobody needs any more."""
+    """The method ``Table.cleanup_log``."""
 
     __slots__ = ()
 
@@ -48,17 +48,17 @@ class CleaningLog(TableLocation):
         """Delete files of the log that no version inside the retention period needs.
 
         The newest version from before ``delta.logRetentionDuration`` (30 days by default) stays
-        readable. That needs the newest checkpoint at or before it, and every commit after that
+        readable. That requires the newest checkpoint at or before it, and every commit after that
         checkpoint. The checkpoint is first read to its last row. Then older commits, checkpoints,
         checksums and compacted files are deleted, and so are staged commits and sidecars that no
         checkpoint names any more. A table with the feature ``checkpointProtection`` is truncated as
         that allows.
 
         Args:
-            dry_run: Only report what would be deleted.
+            dry_run: Whether to report the files without deleting them.
 
         Returns:
-            What was deleted, or would be.
+            The files that were deleted, or would be.
 
         Raises:
             UnsupportedFeatureError: The table has a feature that this release cannot write.

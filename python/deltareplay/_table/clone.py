@@ -22,7 +22,7 @@ SYMLINKS = "symlink_format_manifest"
 
 @checked_methods
 class Cloning(TableLocation):
-    """Another table with the same rows; manifests for other engines."""
+    """Methods of ``Table`` that write clones and manifests."""
 
     __slots__ = ()
 
@@ -49,14 +49,15 @@ class Cloning(TableLocation):
         domain metadata and the progress of applications are not.
 
         Args:
-            target: Where the clone is, as for ``Table``; not inside of this table.
+            target: The location of the clone, as for ``Table``; not inside of this table.
             version: The version to clone; by default the latest.
             timestamp: The version that was current at this time, instead of a number.
             shallow: Whether the clone shares the files of this table.
-            or_replace: If there is a table, replace it in one commit that keeps its history. A deep
-                clone copies only files that the target does not have, so repeat it to catch up.
+            or_replace: Whether to replace an existing table, in one commit that keeps its history.
+                A deep clone copies only files that the target does not have, so repeat it to catch
+                up.
             properties: Table properties of the clone, besides those of this table.
-            storage_options: For the target; by default those of this table.
+            storage_options: Options for the target; by default those of this table.
             durable: Whether a local commit is synced to disk before the call returns.
 
         Returns:
@@ -64,8 +65,8 @@ class Cloning(TableLocation):
             that this table may point to): without them, files outside of a table are not opened.
 
         Raises:
-            InvalidArgumentError: There is a table already (``table.exists``); one table lies inside
-                of the other (``clone.target``); or a property is invalid.
+            InvalidArgumentError: The target exists (``table.exists``); one table is inside of the
+                other (``clone.target``); or a property is invalid.
             CorruptTableError: A file to copy has another size than in the log (``clone.size``).
             UnsupportedFeatureError: A shallow clone on another store (``clone.store``); or the
                 table has a feature that this release cannot write.
@@ -100,13 +101,13 @@ class Cloning(TableLocation):
         they are written.
 
         Args:
-            mode: ``symlink_format_manifest``, the only one; in upper or lower case.
+            mode: ``symlink_format_manifest``, the only mode; in upper or lower case.
 
         Returns:
             The number of manifests.
 
         Raises:
-            InvalidArgumentError: Another mode (``generate.mode``).
+            InvalidArgumentError: The mode is unknown (``generate.mode``).
             UnsupportedFeatureError: Readers of Parquet would read wrong rows: a file has a deletion
                 vector (``generate.deletion_vectors``), or the table has column mapping
                 (``generate.column_mapping``).
@@ -127,13 +128,13 @@ def target_of(
     shallow: bool,
     storage_options: Mapping[str, str] | None,
 ) -> Cloned:
-    """The table that a clone makes.
+    """Return the table at the target of a clone.
 
     Args:
-        source: What is cloned.
-        target: Where to.
+        source: The table to clone.
+        target: The location of the clone.
         shallow: Whether it may point to the source's files.
-        storage_options: Of the target, if they are not those of the source.
+        storage_options: Options of the target; None takes those of the source.
     """
     options = source._options if storage_options is None else storage_options
     roots = [source.uri, *(source._allowed_roots or ())] if shallow else None

@@ -16,10 +16,10 @@ class CompactedLog:
         start: The first version.
         end: The last version.
         path: The file, relative to the table root.
-        num_actions: Its actions.
-        num_actions_before: Actions of its commits, without ``commitInfo`` and ``cdc``.
-        size_in_bytes: Its length.
-        size_in_bytes_before: The length of its commits.
+        num_actions: The number of its actions.
+        num_actions_before: The number in its commits, without ``commitInfo`` and ``cdc``.
+        size_in_bytes: The size of the file.
+        size_in_bytes_before: The total size of its commits.
 
     >>> table.compact_log(0, 2).path
     '_delta_log/00000000000000000000.00000000000000000002.compacted.json'
@@ -36,12 +36,12 @@ class CompactedLog:
 
 @checked_methods
 class CompactingLog(TableLocation):
-    """Commits as one file."""
+    """The method ``Table.compact_log``."""
 
     __slots__ = ()
 
     def compact_log(self, start: int | None = None, end: int | None = None) -> CompactedLog:
-        """Write a compacted file: a range of commits as one, which readers use instead.
+        """Write a compacted file of a range of commits, for readers to use instead.
 
         It keeps removals, however old they are, because each may remove a file from before the
         range.
@@ -51,11 +51,11 @@ class CompactingLog(TableLocation):
             end: The last version; by default the latest.
 
         Returns:
-            What was written. An existing file of the same range stays.
+            The compacted file. An existing file of the same range stays.
 
         Raises:
             InvalidArgumentError: The range has fewer than two commits.
-            VersionNotFoundError: The log does not have all of them.
+            VersionNotFoundError: The log does not have all commits of the range.
             UnsupportedFeatureError: The table has a feature that this release cannot write.
 
         Source: Delta protocol, "Log Compaction Files".

@@ -1,4 +1,4 @@
-"""``convert``: a directory of Parquet files becomes a table."""
+"""``convert``: converts a directory of Parquet files to a table."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def convert(
     storage_options: Mapping[str, str] | None = None,
     durable: bool = True,
 ) -> Table:
-    """Make a Delta table of a directory of Parquet files, in one commit.
+    """Convert a directory of Parquet files to a Delta table, in one commit.
 
     The files stay where they are, and belong to the table from now on. All files below the
     directory are converted, except names that begin with ``_`` or ``.``. The columns are those of
-    the footers of all files: a column that only some files have is null in the others. If there is
-    a Delta table already, it stays as it is.
+    the footers of all files: a column that a file lacks is null in its rows. An existing Delta
+    table is left unchanged.
 
     Args:
         uri: The directory, as for ``Table``.

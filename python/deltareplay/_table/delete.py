@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @checked_methods
 class Deleting(TableLocation):
-    """Rows that go."""
+    """The method ``Table.delete``."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ class Deleting(TableLocation):
         has a feed and deletion vectors do not show the deleted rows.
 
         Args:
-            where: Which rows, as SQL text or as tuples; None deletes all.
+            where: The condition of the rows, as SQL text or as tuples; None deletes all.
             txn: As in ``append``.
             user_metadata: As in ``append``.
             target_file_size: As in ``append``, for rewritten files.

@@ -1,4 +1,4 @@
-"""``Table.merge``: rows of a source merged into a table, clause by clause."""
+"""``Table.merge``: merges the rows of a source into a table."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _Clause = tuple[str, str, str | None, Sequence[tuple[str, str]] | None]
 
 @checked_methods
 class Merge:
-    """What a merge does with matched and unmatched rows; ``Table.merge`` creates one.
+    """The clauses of a merge; created by ``Table.merge``.
 
-    Each method adds a clause and returns the merge. Among the clauses of one kind, the first one
-    whose condition is true applies; only the last may have none. Clauses for all columns leave out
+    Each method adds a clause and returns the merge. Among the clauses of one kind, the first whose
+    condition is true applies; only the last may lack a condition. Clauses for all columns leave out
     columns that only the source has. Expressions are SQL; columns are ``source.name`` and
-    ``target.name``, or the bare name if only one side has it. Values that are not strings are taken
-    as they are.
+    ``target.name``, or the bare name if only one side has it. Values that are not strings are
+    literals.
 
     >>> import datetime
     >>> source = [{"id": 7, "day": datetime.date(2026, 1, 4)}]
@@ -74,7 +74,7 @@ class Merge:
 
         Args:
             set: Columns and their values, as in ``Table.update``.
-            condition: An SQL expression; the clause applies if it is true.
+            condition: A SQL condition under which the clause applies; None applies always.
 
         >>> merge = empty.merge([{"id": 7}], "id")
         >>> merge.when_matched_update({"day": "date(source.day)"}, "target.id > 3") is merge
@@ -86,7 +86,7 @@ class Merge:
         """Set all columns to the source's columns of the same name.
 
         Args:
-            condition: An SQL expression; the clause applies if it is true.
+            condition: A SQL condition under which the clause applies; None applies always.
 
         >>> empty.merge([{"id": 7}], "id").when_matched_update_all("target.id > 3")
         <Merge of 1 clause>
@@ -97,7 +97,7 @@ class Merge:
         """Delete the rows of the table that match a row of the source.
 
         Args:
-            condition: An SQL expression; the clause applies if it is true.
+            condition: A SQL condition under which the clause applies; None applies always.
 
         >>> empty.merge([{"id": 7}], "id").when_matched_delete()
         <Merge of 1 clause>
@@ -111,7 +111,7 @@ class Merge:
 
         Args:
             values: Columns and their values; the others are null, computed, or have their default.
-            condition: An SQL expression; the clause applies if it is true.
+            condition: A SQL condition under which the clause applies; None applies always.
 
         >>> empty.merge([{"id": 7}], "id").when_not_matched_insert({"id": "source.id * 10"})
         <Merge of 1 clause>
@@ -122,7 +122,7 @@ class Merge:
         """Insert the rows of the source that match no row of the table.
 
         Args:
-            condition: An SQL expression; the clause applies if it is true.
+            condition: A SQL condition under which the clause applies; None applies always.
 
         >>> empty.merge([{"id": 7}], "id").when_not_matched_insert_all()
         <Merge of 1 clause>
@@ -138,7 +138,7 @@ class Merge:
 
         Args:
             set: Columns and their values, as in ``Table.update``.
-            condition: An SQL expression; the clause applies if it is true.
+            condition: A SQL condition under which the clause applies; None applies always.
 
         >>> empty.merge([{"id": 7}], "id").when_not_matched_by_source_update({"day": None})
         <Merge of 1 clause>
@@ -149,7 +149,7 @@ class Merge:
         """Delete the rows of the table that match no row of the source.
 
         Args:
-            condition: An SQL expression; the clause applies if it is true.
+            condition: A SQL condition under which the clause applies; None applies always.
 
         >>> empty.merge([{"id": 7}], "id").when_not_matched_by_source_delete("target.id < 3")
         <Merge of 1 clause>
@@ -157,7 +157,7 @@ class Merge:
         return self._add("not_matched_by_source", "delete", condition)
 
     def execute(self) -> Written:
-        """Merge, in one commit.
+        """Execute the merge in one commit.
 
         Returns:
             The version, or None if there was nothing to do; ``numTargetRowsInserted``,
@@ -165,10 +165,10 @@ class Merge:
             delta-spark's names.
 
         Raises:
-            InvalidArgumentError: Several rows of the source match one of the table (both are
-                shown), whatever the conditions of the clauses, unless the merge only inserts, or
-                deletes every match; a clause or an expression that does not fit; a row that breaks
-                a rule.
+            InvalidArgumentError: Several source rows match one row of the table, whatever the
+                conditions of the clauses, unless the merge only inserts, or deletes every match
+                (the message has the rows); a clause or an expression does not fit; or a row breaks
+                a constraint.
             CommitConflictError: Another writer changed the files that were read.
 
         >>> empty.merge([{"id": 7}], "id").when_matched_delete().execute().version is None
@@ -183,7 +183,7 @@ class Merge:
 
 @checked_methods
 class Merging(TableLocation):
-    """Rows of a source, each into its place."""
+    """The method ``Table.merge``."""
 
     __slots__ = ()
 
@@ -205,7 +205,7 @@ class Merging(TableLocation):
         durable: bool = True,
         timeout: float = 60.0,
     ) -> Merge:
-        """Merge rows into the table: create a merge, which ``execute`` runs.
+        """Create a merge of rows into the table, which ``execute`` runs.
 
         The keys of the source are kept in memory, and its rows up to 256 MiB; beyond that, they go
         to a temporary file on this machine (``TMPDIR``). The files of the table that may have rows
@@ -213,10 +213,10 @@ class Merging(TableLocation):
 
         Args:
             source: As ``data`` in ``append``.
-            on: Which rows match: one or several names of columns that both sides have; a dict from
-                names in the source to names in the table; or any SQL condition, such as
-                ``"target.id = source.id"`` or ``"false"``. Equalities between the sides, by ``=``
-                or ``<=>``, make it fast; without one, every row is compared with every other.
+            on: The condition of matching rows: one or several names of columns that both sides
+                have; a dict from names in the source to names in the table; or any SQL condition,
+                such as ``"target.id = source.id"`` or ``"false"``. Equalities between the sides, by
+                ``=`` or ``<=>``, make it fast; without them, all pairs of rows are compared.
             source_alias: The name of the source in expressions.
             target_alias: The name of the table in expressions.
             schema_mode: ``"merge"`` adds columns, and fields of structs, that only the source has:
@@ -253,7 +253,7 @@ class Merging(TableLocation):
 def _condition(
     on: str | Sequence[str] | Mapping[str, str], source_alias: str, target_alias: str
 ) -> str:
-    """``on`` as an SQL condition."""
+    """Convert ``on`` to a SQL condition."""
     if isinstance(on, str) and (on.lower() in _CONSTANTS or not on.replace("_", "a").isalnum()):
         return on
     pairs = on if isinstance(on, Mapping) else {name: name for name in names("on", on)}

@@ -13,7 +13,7 @@ from deltareplay._transaction.written import Written, options, written
 
 @checked_methods
 class Optimizing(TableLocation):
-    """Files that are packed or put in order, while their rows stay the same."""
+    """The method ``Table.optimize``."""
 
     __slots__ = ()
 
@@ -28,28 +28,27 @@ class Optimizing(TableLocation):
         durable: bool = True,
         timeout: float = 60.0,
     ) -> Written:
-        """Rewrite data files: pack small ones into large ones, or put rows in order.
+        """Rewrite data files: compact small files, or cluster rows.
 
         Rows do not change, and keep their ids and commit versions; streams and change queries see
         nothing. Appends by others at the same time are no conflict.
 
-        Files that are smaller than the target are packed, partition by partition, and so are files
-        of which more than 5 % of the rows are deleted by a vector. With ``z_order_by`` all files of
+        Files that are smaller than the target are compacted, partition by partition, and so are
+        files with more than 5 % of their rows deleted by a vector. With ``z_order_by`` all files of
         the partitions are rewritten, so that files have narrow ranges of these columns, and filters
-        on any of them skip files. The rows of a clustered table are put in order by its clustering
-        columns; files that are clustered already stay.
+        on any of them skip files. The rows of a clustered table are sorted by its clustering
+        columns; files that are already clustered stay.
 
-        Packing holds the files being written in memory: 2 GiB in total, or one file. Rows that are
-        put in order go through temporary files on this machine (``TMPDIR``), a few times the size
-        of the data files.
+        Compaction holds the files being written in memory: 2 GiB in total, or one file. Sorting
+        uses temporary files on this machine (``TMPDIR``), a few times the size of the data files.
 
         Args:
-            where: Which partitions, as SQL text or as tuples; None means all.
-            z_order_by: Columns for a Z-order; of structs by dots.
-            target_file_size: Bytes of a file; by default ``delta.targetFileSize``, or 1 GiB.
-            purge: Rewrite only the files that have deleted rows or dropped columns, and those
-                whatever their size, as ``REORG TABLE ... APPLY (PURGE)`` does. Of a file that has
-                no dropped column the footer is read, if the table maps columns.
+            where: A condition on partition columns, as SQL text or as tuples; None selects all.
+            z_order_by: Columns for a Z-order; struct fields with dots.
+            target_file_size: Bytes per file; by default ``delta.targetFileSize``, or 1 GiB.
+            purge: Whether to rewrite only the files that have deleted rows or dropped columns, of
+                any size, as ``REORG TABLE ... APPLY (PURGE)`` does. If the table has column
+                mapping, footers are read to find dropped columns.
             user_metadata: As in ``append``.
             durable: As in ``append``.
             timeout: As in ``append``.
@@ -60,9 +59,9 @@ class Optimizing(TableLocation):
             ``p25FileSize``, ``p50FileSize``, ``p75FileSize`` and ``maxFileSize``.
 
         Raises:
-            InvalidArgumentError: ``where`` uses a column that is no partition column
-                (``optimize.where``); rows have no order by a column (``optimize.z_order``); the
-                table is clustered, and ``where`` or ``z_order_by`` is given
+            InvalidArgumentError: ``where`` uses a column that is not a partition column
+                (``optimize.where``); rows cannot be sorted by a column (``optimize.z_order``); or
+                the table is clustered, and ``where`` or ``z_order_by`` is passed
                 (``optimize.clustered``).
             CommitConflictError: Another writer removed or changed a file that was rewritten.
             UnsupportedFeatureError: The table has a feature that this release cannot write.

@@ -13,20 +13,20 @@ from deltareplay._support.arguments import checked_methods
 
 @dataclass(frozen=True)
 class LogAdvice:
-    """The cost of a log, and what one more file in it would gain: measured, not estimated.
+    """The cost of reading a log, and the gain of a checkpoint or compacted file, as measured.
 
     Attributes:
         version: The latest version.
         checkpoint_version: The checkpoint that it is read from, if any.
-        num_commits: Commits after that checkpoint.
-        num_tail_files: Files that are read for them: fewer if there are compacted files.
-        tail_bytes: Bytes of these.
-        num_files: Live files.
-        seconds: How long opening the version and listing its files takes now.
-        with_checkpoint: With a checkpoint of this version: ``seconds``, ``seconds_to_make`` and
-            ``size_in_bytes``. None if there is one already.
-        with_compaction: The same with the commits after the checkpoint compacted. None if there are
-            fewer than two.
+        num_commits: The number of commits after that checkpoint.
+        num_tail_files: The number of files read for them: fewer if there are compacted files.
+        tail_bytes: The total size of these files.
+        num_files: The number of live files.
+        seconds: The time to open the version and list its files now.
+        with_checkpoint: ``seconds``, ``seconds_to_make`` and ``size_in_bytes`` of a checkpoint of
+            this version. None if there is one already.
+        with_compaction: The same for a compacted file of the commits after the checkpoint. None if
+            there are fewer than two.
 
     >>> sorted(table.optimize_log().with_checkpoint)
     ['seconds', 'seconds_to_make', 'size_in_bytes']
@@ -45,12 +45,12 @@ class LogAdvice:
 
 @checked_methods
 class OptimizingLog(TableLocation):
-    """What the log costs those who read it."""
+    """The method ``Table.optimize_log``."""
 
     __slots__ = ()
 
     def optimize_log(self) -> LogAdvice:
-        """Measure what a checkpoint or a compacted file would gain. Nothing is written.
+        """Measure the gain of a checkpoint or a compacted file; nothing is written.
 
         Both are built in memory; then the latest version is opened and its files are listed, with
         and without each of them.

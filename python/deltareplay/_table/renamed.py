@@ -1,4 +1,4 @@
-"""Old spellings of arguments and results: they work for one more release, with a warning."""
+"""Deprecated names of arguments and results, which work for one more release, with a warning."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Old:
-    """An old spelling of an argument.
+    """A deprecated name of an argument.
 
     Attributes:
-        now: The argument that says the same now.
-        values: What the old values are now; None if they are the same.
+        now: The new name.
+        values: The new values by the old values; None if they are the same.
     """
 
     now: str
     values: Mapping[Any, Any] | None = None
 
     def value(self, argument: Any) -> Any:
-        """The value of today's argument."""
+        """Convert a value of the old argument to one of the new argument."""
         return argument if self.values is None else self.values.get(argument, argument)
 
 
@@ -39,10 +39,10 @@ OLD: dict[tuple[str, str], Old] = {}
 
 
 def renamed(**names: str | Old) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A function that takes old spellings of its arguments too, and says what to write instead.
+    """Wrap a function so that it also takes deprecated names of its arguments, with a warning.
 
     Args:
-        names: What each old argument is now called.
+        names: The new name of each old argument.
     """
     old_names = {name: Old(now) if isinstance(now, str) else now for name, now in names.items()}
 
@@ -66,10 +66,10 @@ def renamed(**names: str | Old) -> Callable[[Callable[P, R]], Callable[P, R]]:
 def _today(
     function: str, values: Mapping[str, Any], old_names: Mapping[str, Old]
 ) -> dict[str, Any]:
-    """Arguments without old spellings.
+    """Return the arguments without deprecated names.
 
     Raises:
-        InvalidArgumentError: ``argument.renamed``: one is given twice, by its old and its new name.
+        InvalidArgumentError: ``argument.renamed``: an argument is passed by both of its names.
     """
     arguments = {name: value for name, value in values.items() if name not in old_names}
     for name, old in old_names.items():
@@ -89,7 +89,7 @@ def _today(
 
 
 class WrittenVersion(Written):
-    """A write that can still be taken for its version, which was returned instead before."""
+    """A result of a write that also works as its version, which was the result before."""
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, int):

@@ -20,7 +20,7 @@ _HEAD = 4096
 
 @checked_methods
 class Reporting(TableLocation):
-    """A picture of the table for people."""
+    """The method ``Table.report``."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ class Reporting(TableLocation):
         version: int | None = None,
         orphans: bool = False,
     ) -> Path:
-        """Write one HTML file that shows the table: what it is, how it lives, what to do about it.
+        """Write an HTML report on the table: definition, history, layout and advice.
 
         The file works offline and loads nothing. Its size does not grow with the table: files are
         summed, and of the history the last 10,000 commits are shown. Only the log is read. Log and
@@ -39,10 +39,10 @@ class Reporting(TableLocation):
 
         Args:
             output: The file, on a local disk; by default, ``report.html`` in the working directory.
-                It is replaced if it is a report already; any other file is left as it is.
-            version: The version to show; None shows the latest.
-            orphans: Also list the table's directory: for files that no version needs, and for files
-                that are missing.
+                An existing report is replaced; any other file is left unchanged.
+            version: The version; None for the latest.
+            orphans: Whether to list the table's directory, to find files that no version needs, and
+                files that are missing.
 
         Returns:
             The file.
@@ -67,7 +67,7 @@ class Reporting(TableLocation):
 
 
 def _check(path: Path) -> None:
-    """Raises if the file must not be written."""
+    """Check that the file may be written."""
     if path.is_dir():
         raise _wrong(f"{path} is a directory: name a file in it")
     if not path.parent.is_dir():
@@ -84,7 +84,7 @@ def _wrong(message: str) -> InvalidArgumentError:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file as a whole or not at all."""
+    """Replace a file as a whole or not at all."""
     temporary = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}")
     try:
         with temporary.open("xb") as file:

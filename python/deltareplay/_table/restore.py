@@ -13,13 +13,13 @@ from deltareplay._support.arguments import checked_methods
 
 @dataclass(frozen=True)
 class Restored:
-    """A version with the content of an older one.
+    """The result of a restore.
 
     Attributes:
-        version: The new version; the newest one, if nothing had to be changed.
-        restored_version: The older one.
-        num_restored_files: Files that are live again.
-        num_removed_files: Files that are no longer live.
+        version: The new version; the existing newest version, if nothing changed.
+        restored_version: The version that was restored.
+        num_restored_files: The number of files that are live again.
+        num_removed_files: The number of files that are no longer live.
         restored_files_size: Total bytes of the restored files.
         removed_files_size: Total bytes of the removed files.
         missing_files: Files that would be live again, but no longer exist.
@@ -39,7 +39,7 @@ class Restored:
 
 @checked_methods
 class Restoring(TableLocation):
-    """What an older version held."""
+    """The method ``Table.restore``."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ class Restoring(TableLocation):
         timestamp: datetime | str | None = None,
         ignore_missing_files: bool = False,
     ) -> Restored:
-        """Commit a version with the content of an older one, unless the newest version has it.
+        """Restore an older version in a new commit, unless the newest version equals it.
 
         Schema, properties and clustering columns are restored too; the protocol, the high-water
         mark of row ids and in-commit timestamps are not.
@@ -58,13 +58,13 @@ class Restoring(TableLocation):
         Args:
             version: The version to go back to.
             timestamp: The version that was current at this instant, instead of a number.
-            ignore_missing_files: Leave out data files that no longer exist.
+            ignore_missing_files: Whether to leave out data files that no longer exist.
 
         Returns:
-            What was done.
+            The new version, and the restored and removed files.
 
         Raises:
-            InvalidArgumentError: Neither a version nor a timestamp, or both.
+            InvalidArgumentError: Neither a version nor a timestamp is passed, or both are.
             VersionNotFoundError: The version is no longer in the log, or some of its data files no
                 longer exist.
             UnsupportedFeatureError: The table has a feature that this release cannot write.

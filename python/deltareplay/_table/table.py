@@ -1,4 +1,4 @@
-"""``Table``: a Delta table's place, and access to its versions."""
+"""``Table``: the location of a Delta table, and access to its versions."""
 
 from __future__ import annotations
 
@@ -69,20 +69,20 @@ class Table(
     Args:
         uri: The table root: a local path, or ``file://``, ``s3://``, ``az://``, ``abfss://``,
             ``gs://``, ``hdfs://``, ``http(s)://`` or ``memory://``. Or a name as for
-            ``from_name``, e.g. ``uc://main.sales.orders``, which the catalog is asked for.
+            ``from_name``, e.g. ``uc://main.sales.orders``, which is looked up in the catalog.
         storage_options: Credentials and settings of the object store, with the keys of the
             ``object_store`` library, e.g. ``aws_region``; for HDFS with Hadoop's own keys. They
             never appear in ``repr``, but a pickle contains them, because a worker needs them.
-        allowed_roots: Places outside the table root that absolute paths in the log may point to;
-            None allows the table root only. If given, even as an empty list, local links are
+        allowed_roots: Locations outside the table root that absolute paths in the log may point to;
+            None allows only the table root. With a list, even an empty one, local links are
             resolved and checked too: no file of the table (log, data, vectors) is opened elsewhere.
             With None, links in the table are followed like any path of the machine.
-        strict: Refuses a damaged log, instead of working around the damage with a warning.
-            ``snapshot(strict=...)`` overrides it.
+        strict: Whether a damaged log is an error, instead of a warning if the damage can be worked
+            around. ``snapshot(strict=...)`` overrides it.
         catalog: The catalog that manages the commits of this table: any object with the methods of
-            ``deltareplay.catalogs.Catalog``. It is asked whenever the log is listed, and ratifies
-            what is committed. A table with the feature ``catalogManaged`` is refused without it. If
-            ``uri`` is a name, a catalog or its kind as for ``from_name``.
+            ``deltareplay.catalogs.Catalog``. It is queried whenever the log is listed, and ratifies
+            commits. A table with the feature ``catalogManaged`` requires it. If ``uri`` is a name,
+            a catalog or its kind as for ``from_name``.
 
     Raises:
         InvalidArgumentError: The URI or an option is invalid.
@@ -103,15 +103,15 @@ class Table(
         allowed_roots: Sequence[str | os.PathLike[str]] | None = None,
         strict: bool = False,
     ) -> Table:
-        """Open a table by its name in a catalog, which is asked where the table lies.
+        """Open a table by its name in a catalog, which knows the location.
 
         Args:
-            name: The name, e.g. ``main.sales.orders``. Parts with dots in them stand in backticks.
+            name: The name, e.g. ``main.sales.orders``. Parts that contain dots are in backticks.
             catalog: A catalog of ``deltareplay.catalogs``, or its kind: ``"uc"`` is
                 ``UnityCatalog()``, ``"hive"`` is ``HiveMetastore()``, ``"glue"`` is
-                ``GlueCatalog()``, with addresses and tokens from the environment. None goes by the
-                name, e.g. ``uc://main.sales.orders``.
-            storage_options: As for ``Table``; they override what the catalog says.
+                ``GlueCatalog()``, with addresses and tokens from the environment. None takes the
+                kind from the name, e.g. ``uc://main.sales.orders``.
+            storage_options: As for ``Table``; they override those of the catalog.
             allowed_roots: As for ``Table``.
             strict: As for ``Table``.
 
@@ -119,7 +119,7 @@ class Table(
             TableNotFoundError: The catalog has no such table.
             InvalidArgumentError: The name or the kind is invalid; or the catalog refuses the token
                 (``catalog.denied``).
-            StorageError: The catalog does not answer.
+            StorageError: The catalog does not respond.
         """
         from deltareplay.catalogs._locate import locate
 
@@ -137,25 +137,25 @@ class Table(
     ) -> Snapshot:
         """Open one version, by default the latest.
 
-        Reads only version, protocol and metadata; files are read when you ask for them.
+        Reads only version, protocol and metadata; files are read on demand.
 
         Args:
             version: A version number.
             timestamp: Selects the latest version committed at or before this time: a ``datetime``
-                (naive means UTC) or ISO 8601 text.
+                (naive means UTC) or an ISO 8601 string.
             strict: Overrides the table's own setting.
-            verify: Replays the whole version now, strictly, and compares it with every field of its
-                checksum that the log also has. It also checks each live file. What differs or is
-                doubtful is an error. ``refresh()`` then verifies the newer version too.
+            verify: Whether to replay the whole version now, strictly, compare it with every field
+                of its checksum that the log also has, and check each live file. Differences are
+                errors. ``refresh()`` then verifies the newer version too.
 
         Raises:
             TableNotFoundError: There is no Delta table.
-            VersionNotFoundError: There is no such version, or none so early; the message names the
-                range.
+            VersionNotFoundError: There is no such version, or no version before the timestamp; the
+                message has the range.
             UnsupportedFeatureError: The table needs features that this release lacks.
             CorruptTableError: The log is damaged and a reader cannot work around it; with
                 ``strict`` or ``verify``, any damage.
-            InvalidArgumentError: Both ``version`` and ``timestamp`` were given.
+            InvalidArgumentError: Both ``version`` and ``timestamp`` are passed.
 
         Source: Delta protocol, "Delta Log Entries".
 
@@ -174,7 +174,7 @@ class Table(
         """List the commits, newest first.
 
         Args:
-            limit: How many; None lists all commits that are still in the log.
+            limit: The maximum number; None lists all commits that are still in the log.
 
         Returns:
             One row for each commit: ``version`` (int64), ``timestamp`` (milliseconds, UTC),
@@ -201,7 +201,7 @@ class Table(
 
         Returns:
             One row for each action: ``version`` (int64), and one struct column for each kind of
-            action, of which one is not null. Batches are read when you ask for them.
+            action, exactly one of which is not null. Batches are read on demand.
 
         Raises:
             VersionNotFoundError: A commit of the range is not in the log, or not any more.
@@ -228,7 +228,7 @@ class Table(
         require_feed: bool = False,
         allow_out_of_range: bool = False,
     ) -> Changes:
-        """Find what happened to rows from ``start`` to ``end``, both included.
+        """Return the rows that changed from ``start`` to ``end``, both included.
 
         Needs no change data feed. Change data files are used if a commit has them; otherwise the
         files that were added and removed, and the differences of deletion vectors. If files were
@@ -250,15 +250,16 @@ class Table(
                 and is gone, and ``append-only`` keeps inserted rows that were deleted again. Not
                 for the other kinds, which have them anyway.
             columns: Logical names of the columns to return, as at the end of the range; None
-                returns all. The three columns that say what happened are always included.
-            filter: Which changed rows, as in ``Snapshot.scan``; may name those three columns, too.
+                returns all. The three columns that describe the change are always included.
+            filter: A condition on changed rows, as in ``Snapshot.scan``; may name the three
+                columns, too.
             key: Columns that identify a row, if the table does not track rows.
-            most_rows: How many rows may be kept in memory as numbers while rows are compared, at
-                about 100 bytes each; None allows four million. More rows are compared in parts.
-            require_feed: Refuse versions at which the change data feed was off, as Spark does,
-                instead of deriving their changes from files.
-            allow_out_of_range: If the range starts after the latest version, return no rows instead
-                of an error.
+            most_rows: The maximum number of row hashes in memory while rows are compared, at about
+                100 bytes each; None allows four million. More rows are compared in parts.
+            require_feed: Whether versions at which the change data feed was off are an error, as in
+                Spark, instead of deriving their changes from files.
+            allow_out_of_range: Whether a range that starts after the latest version has no rows,
+                instead of being an error.
 
         Raises:
             VersionNotFoundError: The range starts after the latest version, or its commits are no
@@ -305,8 +306,8 @@ class Table(
 
         Args:
             operation: Delta's name of the operation: ``WRITE``, ``DELETE``, ``MERGE`` ...
-            parameters: Parameters of the operation; any JSON. Lists and mappings become text.
-            metrics: Metrics of the operation; numbers become text.
+            parameters: Parameters of the operation; any JSON. Lists and mappings become strings.
+            metrics: Metrics of the operation; numbers become strings.
             user_metadata: Any text.
             tags: Strings by name.
             engine_info: The committing engine; by default this package.
@@ -390,17 +391,17 @@ class Table(
             deleted: As in ``Table.changes``.
             key: As in ``Table.changes``.
             columns: Logical names of the columns to return; None returns all.
-            filter: Which rows, as in ``Snapshot.scan``.
-            max_files_per_batch: Most files in a batch; 1000 if no limit is set. Files whose rows
-                belong together stay together.
-            max_bytes_per_batch: About how many bytes of files a batch has at most.
+            filter: A condition on rows, as in ``Snapshot.scan``.
+            max_files_per_batch: The maximum number of files in a batch; 1000 if no limit is set.
+                Files whose rows belong together stay together.
+            max_bytes_per_batch: The approximate maximum of bytes of files in a batch.
             available_now: Ends with the version that is now the latest.
             until: An offset at which the stream ends.
             poll_interval: Seconds between two listings of the log when there is nothing new.
 
         Raises:
-            InvalidArgumentError: More than one start; an offset of another table; an invalid
-                option.
+            InvalidArgumentError: There is more than one start, the offset is that of another table,
+                or an option is invalid.
             VersionNotFoundError: The start is after the latest version.
             TableNotFoundError: There is no Delta table.
 
@@ -439,7 +440,7 @@ def is_table(
     *,
     catalog: Catalog | Locator | str | None = None,
 ) -> bool:
-    """Return whether there is a Delta table at a place, or under a name of a catalog.
+    """Return whether there is a Delta table at a location, or under a name of a catalog.
 
     Args:
         uri: As for ``Table``.
@@ -447,7 +448,7 @@ def is_table(
         catalog: As for ``Table``.
 
     Raises:
-        StorageError: The storage did not answer.
+        StorageError: The storage did not respond.
 
     >>> is_table(table.uri), is_table(table.uri + "/nothing")
     (True, False)
@@ -475,27 +476,27 @@ def create_table(
 ) -> Table:
     """Create a Delta table: version 0, without rows.
 
-    With ``or_replace``, a table that exists is replaced in one commit: it gets the new schema,
-    partitioning, properties and a new id, and all its files are removed. Its history stays, so you
-    can travel back to it. As in delta-spark, the protocol is only upgraded, deletion vectors and
-    row tracking stay enabled unless the new properties disable them, and with column mapping a
+    With ``or_replace``, an existing table is replaced in one commit: it gets the new schema,
+    partitioning, properties and a new id, and all its files are removed. Its history stays, so
+    older versions can be read. As in delta-spark, the protocol is only upgraded, deletion vectors
+    and row tracking stay enabled unless the new properties disable them, and with column mapping a
     column whose name and type stay keeps its id.
 
     Args:
-        uri: As for ``Table``. A name that Unity Catalog does not know becomes a table that it
-            manages, in a place that it chooses, with the features and properties that it requires;
+        uri: As for ``Table``. A name that Unity Catalog does not know becomes a managed table, at
+            a location that the catalog chooses, with the features and properties that it requires;
             if anything fails, the catalog has no such table.
         schema: The columns; field metadata ``comment`` becomes the column's comment.
         partition_columns: Names of the columns that the table is partitioned by.
         properties: Table properties. ``delta.minReaderVersion``, ``delta.minWriterVersion`` and
             ``delta.feature.<name>`` set the protocol of the table, and are not stored.
         name: The table's name.
-        description: What the table is for.
-        if_not_exists: If there is a table, return it as it is.
-        or_replace: If there is a table, replace it.
+        description: The table's description.
+        if_not_exists: Whether to return an existing table unchanged.
+        or_replace: Whether to replace an existing table.
         storage_options: As for ``Table``.
         catalog: As for ``Table``. With the property ``delta.feature.catalogManaged`` it manages the
-            table from the first version on, and learns of it by ``Catalog.published``.
+            table from the first version on, and is notified by ``Catalog.published``.
         durable: Whether a local commit is synced to disk before the call returns.
 
     Returns:
@@ -503,13 +504,13 @@ def create_table(
 
     Raises:
         TypeError: ``schema`` is not an Arrow schema; the message says how to create one.
-        InvalidArgumentError: There is a table already (``table.exists``); or both ``if_not_exists``
+        InvalidArgumentError: The table exists (``table.exists``); or both ``if_not_exists``
             and ``or_replace`` are set (``create.mode``); or a column, a property or a partition
             column is invalid; or the table to replace has ``delta.appendOnly`` and rows.
         UnsupportedFeatureError: A property, the catalog, or the table to replace requires a feature
             that this release cannot write.
         CommitConflictError: Another writer created or changed the table.
-        StorageError: The storage or the catalog does not answer.
+        StorageError: The storage or the catalog does not respond.
 
     Source: Delta protocol, "Change Metadata", "Protocol Evolution".
 
@@ -540,11 +541,11 @@ def create_table(
 
 @dataclass(frozen=True)
 class Place:
-    """Where a table is, or is about to be.
+    """The location of a table, or of a table to be created.
 
     Attributes:
         table: The table.
-        staging: What makes it under a name that its catalog does not know yet; otherwise None.
+        staging: The creation of a table whose name the catalog does not know yet; otherwise None.
     """
 
     table: Table
@@ -557,11 +558,11 @@ class Place:
         storage_options: Mapping[str, str] | None = None,
         catalog: Catalog | Locator | str | None = None,
     ) -> Place:
-        """The place at a URI, or under a name.
+        """Return the location of a URI or name.
 
         Raises:
             InvalidArgumentError: ``catalog.creates_none``: there is no such table, and its catalog
-                only finds tables.
+                cannot create tables.
         """
         try:
             return cls(Table(uri, storage_options, catalog=catalog))
@@ -574,13 +575,13 @@ class Place:
     def properties(
         self, schema: str, partition_columns: list[str], own: Mapping[str, str]
     ) -> dict[str, str]:
-        """Those of a new table: its own, and what its catalog requires."""
+        """Return the properties of a new table: its own, and those that its catalog requires."""
         if self.staging is None:
             return dict(own)
         return self.staging.properties(schema, partition_columns, own)
 
     def registered(self) -> Table:
-        """The table whose first version is written, and that its catalog knows from now on."""
+        """Register the table in its catalog, after its first version is written; return it."""
         if self.staging is None:
             return self.table
         first = self.table.snapshot()

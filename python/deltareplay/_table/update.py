@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @checked_methods
 class Updating(TableLocation):
-    """Rows that get other values."""
+    """The method ``Table.update``."""
 
     __slots__ = ()
 
@@ -40,13 +40,13 @@ class Updating(TableLocation):
         """Set columns in the rows that satisfy a filter, or in all rows.
 
         Rows keep their ids if the table tracks them; generated columns are computed again; the
-        table's rules are enforced. A change data feed gets the images before and after.
+        table's constraints are enforced. A change data feed gets the images before and after.
 
         Args:
-            where: Which rows, as SQL text or as tuples; None means all.
-            set: Columns and their values. A string is an SQL expression over the columns of the
-                row, such as ``"v + 1"`` or ``"'a text'"``; anything else is a value. ``"s.a"`` is a
-                field of the struct ``s``; its other fields stay, and a null struct becomes a
+            where: The condition of the rows, as SQL text or as tuples; None updates all.
+            set: Columns and their values. A string is a SQL expression over the columns of the
+                row, such as ``"v + 1"`` or ``"'a text'"``; anything else is a literal. ``"s.a"`` is
+                a field of the struct ``s``; its other fields stay, and a null struct becomes a
                 struct.
             txn: As in ``append``.
             user_metadata: As in ``append``.
@@ -61,7 +61,7 @@ class Updating(TableLocation):
 
         Raises:
             InvalidArgumentError: The filter, a column or an expression does not fit the table; a
-                row would break a rule of the table.
+                row would break a constraint of the table.
             CommitConflictError: Another writer changed the files that were read.
 
         Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".

@@ -22,8 +22,8 @@ class Vacuumed:
     Attributes:
         dry_run: Whether nothing was deleted.
         lite: Whether they were found from the log alone.
-        cutoff: Files that are younger, or were removed later, stay. In UTC.
-        retention: The period that ends now.
+        cutoff: The time, in UTC, from which on written and removed files stay.
+        retention: The retention period.
         files: The files, relative to the table root, with their names in the store.
         size_in_bytes: Their total size, as far as known.
 
@@ -41,7 +41,7 @@ class Vacuumed:
 
 @checked_methods
 class Vacuuming(TableLocation):
-    """Data files that nobody needs any more."""
+    """The method ``Table.vacuum``."""
 
     __slots__ = ()
 
@@ -63,15 +63,15 @@ class Vacuuming(TableLocation):
 
         Args:
             retention: The period; by default ``delta.deletedFileRetentionDuration`` (a week).
-            lite: Find files by the removals in the log, without listing the table.
-            dry_run: Only report what would be deleted.
-            force: Allow a retention that is shorter than the table's. Readers of older versions and
-                writers that have not committed yet may lose files.
-            log: Commit ``VACUUM START`` before and ``VACUUM END`` after it, as delta-spark does.
-                True by default, except for tables on S3.
+            lite: Whether to use the removals in the log, without listing the table.
+            dry_run: Whether to report the files without deleting them.
+            force: Whether to allow a retention that is shorter than the table's. Readers of older
+                versions and writers that have not committed yet may lose files.
+            log: Whether to commit ``VACUUM START`` before and ``VACUUM END`` after it, as
+                delta-spark does. True by default, except for tables on S3.
 
         Returns:
-            What was deleted, or would be.
+            The files that were deleted, or would be.
 
         Raises:
             InvalidArgumentError: The retention is too short; or with ``lite`` the log does not

@@ -17,16 +17,16 @@ from deltareplay._table.finding import Finding
 
 @dataclass(frozen=True, repr=False)
 class Verification(Carded):
-    """What was checked, and what is wrong.
+    """The result of ``Table.verify``.
 
     Attributes:
         version: The latest version.
-        num_commits: Commits that were read.
-        num_checkpoints: Checkpoints that were read.
-        num_checksums: Checksums that were compared with the commits.
-        num_files: Live files of the latest version; None if it cannot be opened.
-        findings: What is wrong, worst first.
-        omitted: How many more there are: at most a thousand of one code are listed.
+        num_commits: The number of commits that were read.
+        num_checkpoints: The number of checkpoints that were read.
+        num_checksums: The number of checksums that were compared with the commits.
+        num_files: The number of live files of the latest version; None if it cannot be opened.
+        findings: The findings, the worst first.
+        omitted: The number of other findings: at most a thousand are listed for each code.
 
     >>> table.verify(data_files=False).ok
     True
@@ -42,7 +42,7 @@ class Verification(Carded):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong; findings of severity ``info`` do not count.
+        """True if there are no findings, except those of severity ``info``.
 
         >>> table.verify().ok
         False
@@ -50,7 +50,7 @@ class Verification(Carded):
         return all(finding.severity == "info" for finding in self.findings)
 
     def to_json(self) -> str:
-        """The same as JSON, with the names of the attributes.
+        """Return the result as JSON, with the names of the attributes.
 
         >>> table.verify(data_files=False).to_json()[:28]
         '{"version": 2, "num_commits"'
@@ -78,7 +78,7 @@ class Verification(Carded):
 
 @checked_methods
 class Verifying(TableLocation):
-    """Whether a table is sound."""
+    """The method ``Table.verify``."""
 
     __slots__ = ()
 
@@ -91,9 +91,9 @@ class Verifying(TableLocation):
         changed; each finding says what to do.
 
         Args:
-            data_files: Check data files and deletion vectors, too, not only the log.
-            rows: Also read every row of the latest version, which takes as long as a scan. This
-                finds files whose columns have wrong types, and bytes that do not decode.
+            data_files: Whether to check data files and deletion vectors, too, not only the log.
+            rows: Whether to read every row of the latest version, which takes as long as a scan.
+                This finds files whose columns have wrong types, and bytes that do not decode.
 
         Raises:
             TableNotFoundError: There is no Delta table.

@@ -1,4 +1,4 @@
-"""``write``: rows into a table by its place, which is created if there is none."""
+"""``write``: writes rows into a table, which is created if it does not exist."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def write(
     durable: bool = True,
     timeout: float = 60.0,
 ) -> Written:
-    """Write rows into a table, in one commit; if there is no table, the commit creates it.
+    """Write rows into a table, in one commit, which creates the table if it does not exist.
 
-    A new table has the columns of the rows, as ``create_table`` makes them. Otherwise this is
+    A new table has the columns of the rows, as in ``create_table``. For an existing table, this is
     ``Table.append`` or ``Table.overwrite``.
 
     Args:
@@ -71,7 +71,7 @@ def write(
         schema_mode: As in ``Table.append``; with ``overwrite`` as in ``Table.overwrite``.
         properties: Table properties of a new table, as in ``create_table``.
         name: The name of a new table.
-        description: What a new table is for.
+        description: The description of a new table.
         storage_options: As for ``Table``.
         catalog: As for ``Table``, and ``create_table``.
         txn: As in ``Table.append``.
@@ -85,21 +85,21 @@ def write(
         None if ``txn`` shows that it was written before, or with ``ignore`` if there is a table.
 
     Raises:
-        InvalidArgumentError: As ``Table.append``; there is a table already (``table.exists``); a
-            mode that is none, or an argument that does not fit it (``write.mode``); other partition
-            columns than those of the table (``write.partitions``).
+        InvalidArgumentError: As ``Table.append``; the table exists (``table.exists``); the mode is
+            unknown, or an argument does not fit it (``write.mode``); the partition columns differ
+            from those of the table (``write.partitions``).
         TypeError: As ``Table.append``.
         UnsupportedFeatureError: As ``Table.append``, or ``create_table``.
         CommitConflictError: As ``Table.append``, or ``create_table``.
 
     Source: Delta protocol, "Change Metadata", "Add File and Remove File".
 
-    >>> place = table.uri + "-written"
-    >>> write(place, {"id": [1, 2], "day": ["a", "b"]}, partition_columns=["day"]).version
+    >>> uri = table.uri + "-written"
+    >>> write(uri, {"id": [1, 2], "day": ["a", "b"]}, partition_columns=["day"]).version
     0
-    >>> write(place, [{"id": 3, "day": "b"}], mode="overwrite", where="day = 'b'").version
+    >>> write(uri, [{"id": 3, "day": "b"}], mode="overwrite", where="day = 'b'").version
     1
-    >>> dr.Table(place).snapshot().scan().to_pandas()["id"].tolist()
+    >>> dr.Table(uri).snapshot().scan().to_pandas()["id"].tolist()
     [1, 3]
     """
     check_modes(mode, where, partition_overwrite, schema_mode)
@@ -155,7 +155,7 @@ def write(
 
 @dataclass(frozen=True)
 class _FirstRows:
-    """A table that appears with its first rows."""
+    """A table that the commit of its first rows creates."""
 
     table: Table
     metadata: Metadata
@@ -173,7 +173,7 @@ class _FirstRows:
         durable: bool,
         timeout: float,
     ) -> Written:
-        """Writes the files, then commits table and rows as version 0."""
+        """Write the files, then commit table and rows as version 0."""
         metadata, native = self.metadata, self.table._native
         facts = (
             metadata.schema_string,
@@ -224,7 +224,7 @@ MODES = {
 def check_modes(
     mode: str, where: Filter | None, partition_overwrite: str, schema_mode: str | None
 ) -> None:
-    """Refuses what is no mode, and modes that contradict each other."""
+    """Check that the modes are known and do not contradict each other."""
     if mode not in MODES:
         raise _wrong_mode(f"mode is {mode!r}: pass 'append', 'overwrite', 'error' or 'ignore'")
     if schema_mode not in (None, "merge", "overwrite"):

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 class Transaction:
     """Staged actions for the next version of a table; ``Table.transaction`` begins one.
 
-    Stage what the commit does and record what was read for it. Others see nothing before
+    Stage the actions of the commit, and record what was read for it. Others see nothing before
     ``commit``, and then everything. As a context manager it commits at the end of the block, and
     commits nothing if the block raises.
 
     If another writer commits first, Delta's rules decide whether this commit may follow it. If so,
-    it does, after as many attempts as the timeout allows.
+    the commit is retried until the timeout.
 
     >>> with table.transaction(operation="WRITE") as transaction:
     ...     transaction.add("part-d.parquet", size=10, partition_values={"day": "2026-01-04"})
@@ -83,7 +83,7 @@ class Transaction:
         tags: Mapping[str, str] | None = None,
         engine_info: str | None = None,
     ) -> dict[str, Any]:
-        """What the commit says about itself."""
+        """Return the description of the commit for its ``commitInfo``."""
         return {
             "parameters": {
                 key: _parameter(value)
@@ -98,7 +98,7 @@ class Transaction:
 
     @property
     def id(self) -> str:
-        """The id that the commit has as ``txnId``.
+        """The id of the transaction, which the commit has as ``txnId``.
 
         >>> len(table.transaction(operation="WRITE").id)
         36
@@ -109,8 +109,8 @@ class Transaction:
         """Record that rows were read: another writer that adds or removes such rows is a conflict.
 
         Args:
-            filter: Which rows, as in ``Snapshot.scan``; None means all. Only its conditions on
-                partition columns limit which added rows are a conflict.
+            filter: The condition of the rows, as in ``Snapshot.scan``; None means all. Only
+                conditions on partition columns limit which added rows are a conflict.
 
         Raises:
             InvalidArgumentError: The filter does not fit the schema.
@@ -120,10 +120,10 @@ class Transaction:
         self._native.read(filter)
 
     def read_files(self, paths: Iterable[str]) -> None:
-        """Record that these files were read: another writer that removes one of them is a conflict.
+        """Record that files were read: another writer that removes one of them is a conflict.
 
         Args:
-            paths: As in the log.
+            paths: The paths in the log.
 
         >>> table.transaction(operation="OPTIMIZE").read_files(["day=2026-01-02/b.parquet"])
         """
@@ -147,16 +147,16 @@ class Transaction:
         """Stage a data file that you have written.
 
         Args:
-            path: URI-encoded, relative to the table root or absolute.
-            size: Bytes.
+            path: The path, URI-encoded, relative to the table root or absolute.
+            size: The size in bytes.
             partition_values: A string or None for each partition column.
             modification_time: Milliseconds since the epoch; by default now.
             data_change: False if rows are only rearranged.
             stats: The file's statistics, as JSON text or as an object.
-            tags: Free-form.
+            tags: Strings by name.
             deletion_vector: A descriptor with the protocol's field names.
-            base_row_id: The row id of the first row; assigned if the table tracks rows.
-            default_row_commit_version: Assigned likewise.
+            base_row_id: The row id of the first row; by default assigned, if the table tracks rows.
+            default_row_commit_version: The version of its rows; by default assigned likewise.
             clustering_provider: The implementation that clustered the file.
 
         >>> table.transaction(operation="WRITE").add(
@@ -197,8 +197,8 @@ class Transaction:
         """Stage the removal of live files of the snapshot.
 
         Args:
-            paths: One or many, as in the log.
-            data_change: False if their rows continue in other files.
+            paths: One or several paths in the log.
+            data_change: False if their rows are in other files now.
 
         Raises:
             InvalidArgumentError: A file is not live.
@@ -245,8 +245,8 @@ class Transaction:
         """Stage a change data file.
 
         Args:
-            path: URI-encoded, below ``_change_data``.
-            size: Bytes.
+            path: The path, URI-encoded, below ``_change_data``.
+            size: The size in bytes.
             partition_values: A string or None for each partition column.
 
         >>> table.transaction(operation="UPDATE").add_change_data(
@@ -260,11 +260,11 @@ class Transaction:
         """Stage new metadata; the protocol is upgraded if the metadata requires it.
 
         Args:
-            metadata: The whole metadata, which replaces the old.
+            metadata: The new metadata, which replaces the old metadata.
 
         Raises:
-            InvalidArgumentError: A feature is needed that must be added by name first.
-            UnsupportedFeatureError: A feature is needed that this release cannot write.
+            InvalidArgumentError: A required feature must first be added by name.
+            UnsupportedFeatureError: This release cannot write a required feature.
 
         >>> metadata = table.snapshot().metadata
         >>> table.transaction(operation="SET TBLPROPERTIES").set_metadata(metadata)
@@ -275,10 +275,10 @@ class Transaction:
         """Stage a new protocol.
 
         Args:
-            protocol: The whole protocol, which replaces the old.
+            protocol: The new protocol, which replaces the old protocol.
 
         Raises:
-            UnsupportedFeatureError: It has a feature that this release cannot write.
+            UnsupportedFeatureError: This release cannot write a feature of the protocol.
 
         >>> protocol = table.snapshot().protocol.with_feature("domainMetadata")
         >>> table.transaction(operation="UPGRADE PROTOCOL").set_protocol(protocol)
@@ -290,7 +290,7 @@ class Transaction:
 
         Args:
             app_id: The application.
-            version: The application's number of the batch; numbers must rise.
+            version: The application's number of the batch; numbers must increase.
 
         Returns:
             True if the table already has this batch, or a later one: then ``commit`` commits
@@ -321,27 +321,27 @@ class Transaction:
         """Stage the operation metrics of the commit.
 
         Args:
-            metrics: By name; numbers become text, as Delta writes them.
+            metrics: Metrics by name; numbers become strings, as in Delta.
 
         >>> table.transaction(operation="WRITE").set_metrics({"numFiles": 1})
         """
         self._description["metrics"].update((key, str(value)) for key, value in metrics.items())
 
     def commit(self) -> int | None:
-        """Commit what is staged.
+        """Commit the staged actions.
 
         Afterwards a checkpoint is written if ``delta.checkpointInterval`` requires one, and the
         version checksum: derived from that of the version before, or counted in full for versions
-        with a checkpoint and tables of at most 1,000 files. If this fails, a ``DeltaReplayWarning``
-        says so.
+        with a checkpoint and tables of at most 1,000 files. If this fails, there is a
+        ``DeltaReplayWarning``.
 
         Returns:
-            The new version; None if ``set_transaction`` found that it was committed before.
+            The new version; None if, by ``set_transaction``, it was committed before.
 
         Raises:
             CommitConflictError: Another writer's commit conflicts; nothing was committed.
             InvalidArgumentError: The commit would break the table.
-            CommitStateUnknownError: The storage never said whether it took the commit.
+            CommitStateUnknownError: It is unknown whether the storage took the commit.
             StorageError: The storage failed; nothing was committed.
 
         >>> transaction = table.transaction(operation="WRITE")
@@ -369,7 +369,7 @@ class Transaction:
         return self.version
 
     def abort(self) -> None:
-        """Drop what is staged.
+        """Discard the staged actions.
 
         >>> table.transaction(operation="WRITE").abort()
         """
@@ -398,7 +398,7 @@ def _now() -> int:
 
 
 def _parameter(value: Any) -> Any:
-    """A parameter without lists and mappings, which delta-spark reads as JSON text only.
+    """Return a parameter, with lists and mappings as JSON text, as delta-spark requires.
 
     >>> _parameter(["day"]), _parameter("true"), _parameter(1)
     ('["day"]', 'true', 1)
@@ -417,7 +417,7 @@ def _json(bodies: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _rows(files: pa.Table) -> Iterable[dict[str, Any]]:
-    """Rows of file actions: maps as dicts, without nulls, in structs too."""
+    """Yield rows of file actions, with maps as dicts, and without nulls in vectors."""
     for row in files.to_pylist():
         for name in ("partitionValues", "tags"):
             if row.get(name) is not None:
@@ -431,7 +431,7 @@ def _rows(files: pa.Table) -> Iterable[dict[str, Any]]:
 
 
 def _removed(row: dict[str, Any], now: int) -> dict[str, Any]:
-    """A row of ``add`` or ``remove`` as the body of a ``remove``."""
+    """Convert a row of ``add`` or ``remove`` to the body of a ``remove``."""
     extended = row.get("partitionValues") is not None and row.get("size") is not None
     body = {"deletionTimestamp": now, "extendedFileMetadata": extended, **row}
     if "modificationTime" in row:  # an `add`, whose false does not concern this commit

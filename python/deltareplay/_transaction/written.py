@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Written:
-    """One write of rows, as it was committed.
+    """The committed version of a write of rows, and its metrics.
 
     Attributes:
         version: The new version; None if the application of ``txn`` committed it before, or no row
             was affected.
-        metrics: Numbers of files, rows and bytes, under delta-spark's names for this operation.
+        metrics: Counts of files, rows and bytes, by delta-spark's names for the operation.
 
     >>> import pyarrow as pa
     >>> written = table.append(pa.table({"id": [7, 8]}))
@@ -41,7 +41,7 @@ def options(
     durable: bool,
     timeout: float,
 ) -> dict[str, Any]:
-    """What every verb takes that writes rows, as the core takes it."""
+    """Return the options that all verbs share that write rows, for the core."""
     return {
         "schema_mode": schema_mode,
         "partition_columns": None,
@@ -55,13 +55,13 @@ def options(
 
 
 def columns_for(settings: dict[str, Any], snapshot: Snapshot) -> pa.Schema:
-    """The columns of the version from which the write that is asked for starts."""
+    """Set the version from which a write starts, and return its columns."""
     settings["snapshot"] = snapshot._native
     return snapshot.schema
 
 
 def written(outcome: tuple[int | None, dict[str, str], str | None]) -> Written:
-    """What the core says of a write; warns of what failed after the commit."""
+    """Convert the core's result of a write; warn if a step after the commit failed."""
     version, metrics, afterwards = outcome
     if version is not None:
         log.info("committed version %d: %s", version, metrics)
