@@ -86,7 +86,7 @@ impl PyCatalog {
         asked.unwrap_or_else(|| Err(Error::interrupted()))
     }
 
-    /// What a method raised, as an error that a commit can decide by.
+    /// Turns an exception of a method into an error that a commit can decide by.
     fn raised(&self, py: Python<'_>, method: &str, error: PyErr) -> Error {
         if !error.is_instance_of::<PyException>(py) {
             gate::keep(error);

@@ -166,13 +166,13 @@ impl ChangeShuffle {
         Ok(splits.into_iter().map(ChangeSplit).collect())
     }
 
-    /// Whether rows are followed through all commits, not only at both ends of the range.
+    /// Returns `true` if rows are followed through all commits, not only at both ends of the range.
     #[getter]
     fn follows_commits(&self) -> bool {
         self.0.follows_commits()
     }
 
-    /// Which row each one of a part is, and what happened to it.
+    /// The identity of each row of a part, and the change to it.
     fn row_events(
         &self,
         py: Python<'_>,
@@ -186,7 +186,7 @@ impl ChangeShuffle {
         ))
     }
 
-    /// What came of rows; their events are together, and sorted by row.
+    /// The outcomes of rows; their events are together, and sorted by row.
     fn outcomes(&self, py: Python<'_>, row_events: &Bound<'_, PyAny>) -> PyResult<BatchIterator> {
         let row_events = stream(row_events)?;
         let outcomes = detached(py, || self.0.outcomes(row_events))?;

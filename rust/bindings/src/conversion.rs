@@ -37,7 +37,7 @@ pub(crate) fn file_out(file: FileMeta) -> PyFile {
     (file.path, file.size, file.modification_time)
 }
 
-/// What the table is to be.
+/// The definition of the table that files are converted to.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Conversion(core::Conversion);
 

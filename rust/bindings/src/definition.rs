@@ -74,7 +74,8 @@ pub(crate) fn checked_property(py: Python<'_>, key: &str, value: &str) -> PyResu
     detached(py, || property_rules::checked_property(key, value))
 }
 
-/// Whether columns of a primitive type may get another type, both by their names in schemas.
+/// Returns `true` if columns of a primitive type may get another type, both by their names in
+/// schemas.
 #[pyfunction]
 pub(crate) fn widens(old: &str, new: &str) -> bool {
     let types = (PrimitiveType::from_name(old), PrimitiveType::from_name(new));

@@ -170,12 +170,12 @@ impl DeletionVector {
         self.0 == other.0
     }
 
-    /// How many rows are deleted.
+    /// The number of rows that are deleted.
     fn cardinality(&self) -> u64 {
         self.0.len()
     }
 
-    /// Whether a row is deleted.
+    /// Returns `true` if a row is deleted.
     fn contains(&self, row: u64) -> bool {
         self.0.contains(row)
     }

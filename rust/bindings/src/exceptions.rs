@@ -6,7 +6,7 @@ use deltareplay_core::error::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// What Python code raised while the core was asking it for something: the cause of a core error.
+/// An exception of Python code that the core called: the cause of a core error.
 #[derive(Debug)]
 pub(crate) struct Raised(pub(crate) PyErr);
 

@@ -45,7 +45,7 @@ pub(crate) fn vacuum_period(
     detached(py, || table.0.vacuum_period(snapshot.state(), &options))
 }
 
-/// Which names of files are visible to a vacuum, as JSON.
+/// The names of files that are visible to a vacuum, as JSON.
 #[pyfunction]
 pub(crate) fn visible_names(py: Python<'_>, snapshot: &Snapshot) -> PyResult<String> {
     detached(py, || Ok(to_json(&Visible::of(snapshot.state())?)))
@@ -170,7 +170,8 @@ pub(crate) fn finish_vacuum(
     })
 }
 
-/// What is wrong with the log, as JSON; the files that it names; since when others are orphans.
+/// The findings for the log, as JSON; the files that it names; the instant since which others are
+/// orphans.
 #[pyfunction]
 pub(crate) fn verify_log(py: Python<'_>, table: &Table) -> PyResult<(String, Vec<String>, i64)> {
     detached(py, || {
@@ -180,7 +181,7 @@ pub(crate) fn verify_log(py: Python<'_>, table: &Table) -> PyResult<(String, Vec
     })
 }
 
-/// What is wrong with some live files, as JSON.
+/// The findings for some live files, as JSON.
 #[pyfunction]
 pub(crate) fn verify_files(
     py: Python<'_>,
@@ -196,7 +197,7 @@ pub(crate) fn verify_files(
     })
 }
 
-/// What is wrong with the rows of a split, as JSON.
+/// The findings for the rows of a split, as JSON.
 #[pyfunction]
 pub(crate) fn verify_split(
     py: Python<'_>,
@@ -210,7 +211,7 @@ pub(crate) fn verify_split(
     })
 }
 
-/// What is said of files that no action names, as JSON.
+/// The findings for files that no action names, as JSON.
 #[pyfunction]
 pub(crate) fn orphan_findings(py: Python<'_>, paths: Vec<String>) -> PyResult<String> {
     detached(py, || Ok(to_json(&orphans(paths))))

@@ -70,7 +70,7 @@ fn conjunction(tuples: &Bound<'_, PyList>) -> PyResult<Vec<(String, String, Lite
         .collect()
 }
 
-/// Whether this is what `dr.lit(...)` returns: SQL text that stands for a value.
+/// Returns `true` if this is what `dr.lit(...)` returns: SQL text that stands for a value.
 fn is_lit(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let class = value.get_type();
     Ok(class.name()? == "SqlLiteral" && class.module()? == "deltareplay._expressions.lit")
@@ -167,7 +167,7 @@ fn numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     Ok(Literal::TimestampNtz(micros))
 }
 
-/// Whether the unit of a `datetime64` is a year, a month or a week.
+/// Returns `true` if the unit of a `datetime64` is a year, a month or a week.
 fn is_coarser_than_days(dtype: &str) -> bool {
     ["[Y]", "[M]", "[W]"]
         .iter()

@@ -24,7 +24,7 @@ pub(crate) struct Follow {
     inner: Mutex<follow::Follow>,
 }
 
-/// Where a stream starts: at most one of the three.
+/// The start of a stream: at most one of the three.
 fn begin(
     py: Python<'_>,
     version: Option<&Bound<'_, PyAny>>,
@@ -159,7 +159,7 @@ impl Follow {
         detached(py, || Ok(self.with(|follow| follow.offset().to_json())))
     }
 
-    /// Whether it has ended.
+    /// Returns `true` if it has ended.
     fn is_done(&self, py: Python<'_>) -> PyResult<bool> {
         detached(py, || Ok(self.with(|follow| follow.is_done())))
     }

@@ -28,7 +28,7 @@ impl MarkedRows {
         detached(py, || marked_rows::MarkedRows::from_words(words)).map(Self)
     }
 
-    /// How many rows each file has, by its number.
+    /// The number of rows each file has, by its number.
     fn counts(&self) -> Vec<(i32, u64)> {
         let files = self.0.files();
         files.map(|(file, rows)| (file, rows.len())).collect()

@@ -50,7 +50,7 @@ pub(crate) fn optimize(
     detached(py, work).map(outcome)
 }
 
-/// What an optimize of a version does, in tasks.
+/// The plan of an optimize of a version, in tasks.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct OptimizePlan {
     table: Table,
@@ -88,8 +88,8 @@ impl OptimizePlan {
         Ok(Self { table, plan })
     }
 
-    /// What the table's properties ask for after a write of these files, a JSON array of `add` bodies;
-    /// None if nothing.
+    /// The compaction that the table's properties ask for after a write of these files, a JSON
+    /// array of `add` bodies; None if nothing.
     #[staticmethod]
     fn after_write(
         py: Python<'_>,
@@ -107,7 +107,7 @@ impl OptimizePlan {
         Ok(plan.map(|plan| Self { table, plan }))
     }
 
-    /// Whether rows are put in order.
+    /// Returns `true` if rows are put in order.
     #[getter]
     fn is_ordered(&self) -> bool {
         self.plan.order.is_some()
@@ -119,7 +119,7 @@ impl OptimizePlan {
         self.plan.target
     }
 
-    /// How many files are rewritten, their bytes, and how many partitions they are in.
+    /// The number of files that are rewritten, their bytes, and the number of their partitions.
     fn totals(&self) -> (usize, u64, usize) {
         let bins = &self.plan.bins;
         let first = bins.iter().filter_map(|bin| bin.files.first());

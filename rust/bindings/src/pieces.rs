@@ -68,7 +68,7 @@ impl ReplayPiece {
     }
 }
 
-/// What is needed to read the pieces of one plan.
+/// The values to read the pieces of one plan with.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct ReplayTail(pub(crate) table::ReplayTail);
 
@@ -90,7 +90,7 @@ impl ReplayTail {
         Ok(PyBytes::new(py, &found))
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     #[getter]
     fn num_hidden(&self) -> usize {
         self.0.num_hidden()

@@ -40,7 +40,8 @@ fn metadata(schema_string: String, configuration: BTreeMap<String, String>) -> M
     }
 }
 
-/// What prevents this build from reading tables with such a protocol: (feature, reason, remedy) each.
+/// The features that prevent this build from reading tables with such a protocol: (feature, reason,
+/// remedy) each.
 #[pyfunction]
 #[pyo3(signature = (min_reader_version, min_writer_version, reader_features, writer_features, /))]
 pub(crate) fn why_not_readable(
@@ -58,7 +59,8 @@ pub(crate) fn why_not_readable(
     facts(protocol(asked).why_not_readable())
 }
 
-/// What prevents this build from writing to tables with such a protocol: (feature, reason, remedy) each.
+/// The features that prevent this build from writing to tables with such a protocol: (feature,
+/// reason, remedy) each.
 #[pyfunction]
 #[pyo3(signature = (min_reader_version, min_writer_version, reader_features, writer_features, /))]
 pub(crate) fn why_not_writable(
@@ -169,7 +171,7 @@ pub(crate) fn protocol_upgrade_for(
     detached(py, || old.upgrade_for(&asked)).map(versions)
 }
 
-/// Whether every feature of the old protocol is in the new one.
+/// Returns `true` if every feature of the old protocol is in the new one.
 #[pyfunction]
 #[pyo3(signature = (old, new, /))]
 pub(crate) fn protocol_can_upgrade_to(old: Versions, new: Versions) -> bool {

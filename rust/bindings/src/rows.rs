@@ -1,4 +1,4 @@
-//! What writes rows into a table.
+//! The functions that write rows into a table.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::snapshot::Snapshot;
 /// Version, metrics, what went wrong afterwards.
 pub(crate) type Outcome = (Option<u64>, BTreeMap<String, String>, Option<String>);
 
-/// How rows are written: the arguments from Python.
+/// The options of a write: the arguments from Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
@@ -195,7 +195,8 @@ pub(crate) fn merge(
     detached(py, work).map(outcome)
 }
 
-/// What data files depend on: the schema as JSON, partition columns, properties, protocol.
+/// The definition of a table that data files depend on: the schema as JSON, partition columns,
+/// properties, protocol.
 pub(crate) type Facts = (String, Vec<String>, BTreeMap<String, String>, Versions);
 
 /// The same as the core has it.

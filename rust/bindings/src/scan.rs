@@ -43,7 +43,7 @@ impl Scan {
         detached(py, || self.0.files(columns.as_deref())).map(ArrowTable::from)
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.0.count())
     }

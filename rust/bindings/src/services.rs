@@ -59,13 +59,13 @@ pub(crate) fn restore(
     detached(py, || Ok(to_json(&table.0.restore(at, ignore_missing)?)))
 }
 
-/// What a checkpoint or a compacted file would gain.
+/// The gain of a checkpoint or of a compacted file.
 #[pyfunction]
 pub(crate) fn optimize_log(py: Python<'_>, table: &Table) -> PyResult<String> {
     detached(py, || Ok(to_json(&table.0.optimize_log()?)))
 }
 
-/// What is wrong with the log, and with the data files if they are checked.
+/// The findings for the log, and for the data files if they are checked.
 #[pyfunction]
 pub(crate) fn verify(
     py: Python<'_>,

@@ -108,12 +108,12 @@ impl Snapshot {
             .collect())
     }
 
-    /// How many files are live.
+    /// The number of files that are live.
     fn num_files(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.table.num_files(&self.state))
     }
 
-    /// How many rows there are, if the log has the number.
+    /// The number of rows, if the log has the number.
     fn num_rows(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         detached(py, || self.table.num_rows(&self.state))
     }
@@ -226,7 +226,7 @@ impl Snapshot {
         detached(py, || self.table.scan(&self.state, options)).map(Scan)
     }
 
-    /// Which files are in partitions of others.
+    /// The files that are in partitions of others.
     ///
     /// `files` has their typed partition values, by the names in the log; `others` the partition values of
     /// the others, as the log has them.
@@ -253,8 +253,8 @@ impl Snapshot {
         detached(py, || self.table.tombstones(&self.state)).map(ArrowTable::from)
     }
 
-    /// What differs between this version and another one of the same table: files, the definition as
-    /// (what, name, before, after), and (files, rows, bytes) of both.
+    /// The differences between this version and another one of the same table: files, the
+    /// definition as (what, name, before, after), and (files, rows, bytes) of both.
     fn diff(
         &self,
         py: Python<'_>,

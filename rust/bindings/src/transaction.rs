@@ -76,7 +76,7 @@ impl Transaction {
         &self.id
     }
 
-    /// What the commit says about itself: JSON parameters, metrics, user metadata, tags, engine.
+    /// The description of the commit: JSON parameters, metrics, user metadata, tags, engine.
     #[pyo3(signature = (parameters, metrics, user_metadata, tags, engine_info))]
     fn describe(
         &self,
@@ -231,7 +231,7 @@ impl Transaction {
         })
     }
 
-    /// Whether there is nothing to commit.
+    /// Returns `true` if there is nothing to commit.
     fn is_empty(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, |staged| Ok(staged.is_empty()))
     }

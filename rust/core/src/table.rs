@@ -51,7 +51,7 @@ pub use crate::snapshot::file_batches::FileBatches;
 pub use crate::snapshot::files::FileTable;
 pub use crate::snapshot::pieces::{PieceRows, ReplayPiece, ReplayPlan, ReplayTail};
 
-/// How a table is reached and read.
+/// The options by which a table is reached and read.
 #[derive(Clone, Debug, Default)]
 pub struct TableOptions {
     /// Options of the store, as `object_store` names them.
@@ -65,7 +65,7 @@ pub struct TableOptions {
     pub catalog: Option<Arc<dyn Catalog>>,
 }
 
-/// Which version of a table.
+/// A version of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// The newest one.
@@ -105,7 +105,7 @@ impl Table {
         &self.uri
     }
 
-    /// What the table's log is read with.
+    /// Returns the source that the table's log is read with.
     pub fn source(&self) -> &Source {
         &self.source
     }
@@ -118,7 +118,7 @@ impl Table {
         }
     }
 
-    /// Whether there is a log with at least one version.
+    /// Returns `true` if there is a log with at least one version.
     pub fn exists(&self) -> Result<bool> {
         let storage = &*self.source.storage;
         let begin = storage.memory().and_then(Remembered::begin).unwrap_or(0);
@@ -158,7 +158,7 @@ impl Table {
             .map_err(|error| self.named(error))
     }
 
-    /// What each version's commit says of itself, newest first.
+    /// Returns the `commitInfo` of each version, newest first.
     pub fn history(&self, limit: Option<usize>) -> Result<RecordBatch> {
         let listing = beside(&self.source.storage, move |storage| {
             let listing = LogListing::read(&**storage, 0)?;
@@ -176,7 +176,8 @@ impl Table {
         history_batch(&entries)
     }
 
-    /// What happened to the rows from `start` to `end`, both included; `None` is the newest version.
+    /// Returns the changes of rows from `start` to `end`, both included; `None` is the newest
+    /// version.
     pub fn changes(
         &self,
         start: Edge,
@@ -187,7 +188,7 @@ impl Table {
             .map_err(|error| self.named(error))
     }
 
-    /// What differs between two versions of this table.
+    /// Returns the differences between two versions of this table.
     pub fn diff(&self, before: &Snapshot, after: &Snapshot) -> Result<SnapshotDiff> {
         diff(&self.source, before, after)
     }

@@ -1,4 +1,4 @@
-//! What Python says of columns that are added or changed, as the core has it.
+//! The columns that Python adds or changes, in the form of the core.
 
 use deltareplay_core::definition::column_changes::ColumnChange;
 use deltareplay_core::definition::columns::{NewColumn, Position};
@@ -6,8 +6,9 @@ use deltareplay_core::error::{Error, Result};
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::table::Alteration;
 
-/// What is new of a column: `type` with a schema of one column; `comment` or `default` with a text, or with
-/// nothing where there is none any more; `drop not null`; `first`; `after` with the name of another column.
+/// The new attribute of a column: `type` with a schema of one column; `comment` or `default` with a
+/// text, or with nothing if it is removed; `drop not null`; `first`; `after` with the name of
+/// another column.
 pub(super) type Change = (String, Option<String>);
 
 /// The struct that gets columns, a schema with them, and where each goes.

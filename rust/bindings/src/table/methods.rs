@@ -1,4 +1,4 @@
-//! What Python calls on a `Table`.
+//! The methods that Python calls on a `Table`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Table {
         self.0.uri()
     }
 
-    /// Whether there is a table.
+    /// Returns `true` if there is a table.
     fn exists(&self, py: Python<'_>) -> PyResult<bool> {
         detached(py, || self.0.exists())
     }
@@ -137,7 +137,7 @@ impl Table {
         Ok(BatchIterator::new(Bitmaps::schema(), Box::new(bitmaps)))
     }
 
-    /// What happened to rows from `start` to `end`, both included.
+    /// The changes of rows from `start` to `end`, both included.
     #[pyo3(signature = (start, end=None, *, kind="full-delta", deleted=None, columns=None, filter=None, key=None, most_rows=None, require_feed=false, allow_out_of_range=false))]
     #[allow(clippy::too_many_arguments, reason = "the options of one call")]
     fn changes(

@@ -1,4 +1,5 @@
-//! What differs between two versions of a table: files and their vectors, and the table's definition.
+//! The differences between two versions of a table: files and their vectors, and the table's
+//! definition.
 //!
 //! Two states are compared, not the commits between them: a file that came and went is in neither.
 
@@ -20,7 +21,7 @@ use crate::snapshot::row_count::live_rows;
 /// Deeper parts of a schema are compared as one.
 const MOST_DEPTH: usize = 32;
 
-/// How a file differs.
+/// The kind of difference of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileDifference {
     Added,
@@ -37,9 +38,9 @@ pub struct Difference {
     pub what: &'static str,
     /// Its name.
     pub name: String,
-    /// What it was; `None` where it was not there.
+    /// The value before; `None` if there was none.
     pub before: Option<String>,
-    /// What it is; `None` where it is not there.
+    /// The value after; `None` if there is none.
     pub after: Option<String>,
 }
 
@@ -54,7 +55,7 @@ pub struct Totals {
     pub bytes: u64,
 }
 
-/// What differs between two versions.
+/// The differences between two versions.
 #[derive(Clone, Debug)]
 pub struct SnapshotDiff {
     /// One row a file that differs.

@@ -1,4 +1,4 @@
-//! What happened to the rows of a table between two versions, as rows.
+//! The changes to the rows of a table between two versions, as rows.
 //!
 //! [`range`] determines the commits, [`range::commits`] reads them, [`range::derive`] finds which rows of which files each
 //! of them removed and added, [`rows::read`] returns those rows. If files were rewritten, [`net::compare`] separates
@@ -37,28 +37,28 @@ use plan::IdentityOptions;
 use range::Range;
 use rows::row_schema::{ChangesDefinition, Reading};
 
-/// Which of the four kinds of changes.
+/// A kind of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// Every change of every commit.
     #[default]
     Full,
-    /// What they come to in the end.
+    /// The net outcome of the range.
     Net(Net),
 }
 
-/// Which changes, and how they are shown.
+/// The changes that are requested, and their form.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeOptions {
-    /// Which kind of changes.
+    /// The kind of changes.
     pub kind: Kind,
     /// Logical names of the table's columns in the order wanted; `None` for all.
     pub columns: Option<Vec<String>>,
-    /// Which of the changed rows; `None` for all.
+    /// A filter of the changed rows; `None` for all.
     pub filter: Option<Predicate>,
     /// Columns that tell rows apart, where the table itself does not.
     pub key: Vec<String>,
-    /// How many rows may be held to be compared; `None` for four million.
+    /// The number of rows that may be held to be compared; `None` for four million.
     pub most_rows: Option<usize>,
     /// Refuse versions at which the change data feed was off, as the reference does.
     pub require_feed: bool,
@@ -78,11 +78,11 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What happened from `start` to `end`, both included; `None` is the newest version.
+    /// The changes from `start` to `end`, both included; `None` is the newest version.
     ///
     /// # Errors
     ///
-    /// Those of the range (`changes.range`, `changes.start`, `version.timestamp`,
+    /// The errors of the range (`changes.range`, `changes.start`, `version.timestamp`,
     /// `version.not_found`), of the columns and of the filter.
     pub fn new(
         source: &Source,

@@ -30,7 +30,7 @@ pub(super) enum Task {
     Net(#[serde(with = "shared")] Arc<NetPlan>, Share),
 }
 
-/// What is shared in memory is written out where it stands.
+/// Values that are shared in memory are written out in full.
 pub(super) mod shared {
     use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl Task {
     }
 }
 
-/// What rows are identified by, whatever the way.
+/// The options by which rows are identified, whatever the way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct IdentityOptions {
     key: Vec<String>,
@@ -139,7 +139,7 @@ pub(super) fn feed_disabled(version: u64) -> Error {
     Error::unsupported("changes.feed_disabled", message).at_version(version)
 }
 
-/// What each commit of a range did, oldest first.
+/// The changes of each commit of a range, oldest first.
 pub(super) struct DerivedCommits {
     source: Source,
     commits: CommitsWithFacts,
@@ -169,7 +169,7 @@ impl Iterator for DerivedCommits {
     }
 }
 
-/// What the net of a range takes.
+/// The plan of the net outcome of a range.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct NetPlan {
     pub kind: Net,
@@ -177,7 +177,7 @@ pub(super) struct NetPlan {
     pub way: Way,
     #[serde(skip)]
     pub reason: &'static str,
-    /// What each commit did, oldest first.
+    /// The changes of each commit, oldest first.
     pub commits: Vec<(Stamp, Item)>,
     /// Files whose rows were moved and not changed, oldest first; `None` where what the range comes to
     /// does not follow from its bounds.

@@ -146,8 +146,8 @@ impl CanonicalJson {
         md5_hex(&self.text())
     }
 
-    /// Whether this is the MD5 of the canonical text. The reference implementation sorts whole
-    /// `path=value` entries, which differs in arrays of more than ten; either order is taken.
+    /// Returns `true` if this is the MD5 of the canonical text. The reference implementation sorts
+    /// whole `path=value` entries, which differs in arrays of more than ten; either order is taken.
     pub(crate) fn matches(&self, checksum: &str) -> bool {
         let mut entries: Vec<_> = self.leaves.iter().map(|leaf| leaf.text.as_str()).collect();
         entries.sort_unstable();

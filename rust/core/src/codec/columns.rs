@@ -8,7 +8,7 @@ use arrow_schema::ArrowError;
 use super::file_actions::FileField;
 use crate::error::{Error, Result};
 
-/// What has columns with names: a batch, or a struct.
+/// A batch or a struct: anything that has columns with names.
 pub trait TypedColumns {
     /// The column of this name, if there is one.
     fn find(&self, name: &str) -> Option<&ArrayRef>;

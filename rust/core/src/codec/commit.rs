@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 /// A batch is closed before its text outgrows Arrow's 32-bit offsets.
 const MAX_BATCH_TEXT: usize = 1 << 30;
 
-/// Which actions to decode, and which of their fields.
+/// The actions to decode, and the fields of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Fields of `add`; `None`: not at all.
@@ -65,7 +65,7 @@ pub struct FileActions {
 /// A control action at its place among all actions of the batch.
 pub type Placed<T> = (u32, T);
 
-/// What a run of commits holds, in log order.
+/// The actions of a run of commits, in log order.
 #[derive(Clone, Debug, Default)]
 pub struct ActionBatch {
     /// `add` rows.
@@ -234,7 +234,7 @@ impl ActionDecoder {
         Ok(())
     }
 
-    /// Whether the first bytes of a whole line name an action that is not wanted.
+    /// Returns `true` if the first bytes of a whole line name an action that is not selected.
     fn passes_over(&mut self, line: &str) -> bool {
         let Some(rest) = line.strip_prefix("{\"") else {
             return false;
@@ -307,7 +307,8 @@ impl ActionDecoder {
         Ok(())
     }
 
-    /// Whether the batch is as large as one may grow: call [`ActionDecoder::finish`] and go on.
+    /// Returns `true` if the batch is as large as one may grow: call [`ActionDecoder::finish`] and
+    /// go on.
     pub fn is_full(&self) -> bool {
         let all = [&self.adds, &self.removes, &self.cdcs];
         all.into_iter()
@@ -315,7 +316,7 @@ impl ActionDecoder {
             .any(|actions| actions.builder.text_bytes() > MAX_BATCH_TEXT / 2)
     }
 
-    /// What was decoded so far; the decoder is empty afterwards.
+    /// Returns the actions decoded so far; the decoder is empty afterwards.
     pub fn finish(&mut self) -> Result<ActionBatch> {
         let mut out = std::mem::take(&mut self.out);
         out.adds = self.adds.as_mut().map(Sequenced::finish).transpose()?;

@@ -202,7 +202,7 @@ impl FileActionBuilder {
         self.rows
     }
 
-    /// Whether there is no row yet.
+    /// Returns `true` if there is no row yet.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }

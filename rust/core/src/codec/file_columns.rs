@@ -1,4 +1,5 @@
-//! Which columns of file actions are wanted: fields as they stand in the log, and columns made of them.
+//! The requested columns of file actions: fields as they stand in the log, and columns made of
+//! them.
 //!
 //! One type says so from a question down to the decoder: what a caller asks for, what a filter looks at,
 //! and what is kept in memory.
@@ -61,7 +62,7 @@ impl FileColumns {
         Self(fields.iter().copied().map(FileColumn::Field).collect())
     }
 
-    /// Whether a field is among them, as the log has it.
+    /// Returns `true` if a field is among them, as the log has it.
     pub fn has(&self, field: FileField) -> bool {
         self.0.contains(&FileColumn::Field(field))
     }
@@ -88,7 +89,7 @@ impl FileColumns {
         self.0.iter()
     }
 
-    /// What of typed statistics would do for the columns that are made of statistics.
+    /// Returns the typed statistics that suffice for the columns that are made of statistics.
     pub(super) fn stats_made_of(&self) -> Fields {
         let count = Fields::from(vec![Field::new(NUM_RECORDS, DataType::Int64, true)]);
         let shape = self.stats().cloned().unwrap_or_default();
@@ -99,18 +100,19 @@ impl FileColumns {
         }
     }
 
-    /// Whether the table's schema decides the type of any of them.
+    /// Returns `true` if the table's schema decides the type of any of them.
     pub fn depend_on_schema(&self) -> bool {
         !self.partition_values().is_empty() || self.stats().is_some()
     }
 
-    /// Whether all that `other` asks for is here too.
+    /// Returns `true` if all that `other` asks for is here too.
     pub fn covers(&self, other: &Self) -> bool {
         let here = |wanted: &FileColumn| self.0.iter().any(|column| column.covers(wanted));
         other.0.iter().all(here)
     }
 
-    /// What either asks for: the fields in the protocol's order, then what is made of them.
+    /// Returns the columns of either: the fields in the protocol's order, then the columns made of
+    /// them.
     pub fn merged(&self, other: &Self) -> Self {
         let mut columns = self.0.clone();
         for theirs in &other.0 {

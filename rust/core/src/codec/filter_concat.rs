@@ -19,7 +19,7 @@ use arrow_select::concat::concat;
 
 use super::file_actions::{DELETION_VECTOR_FIELDS, STRING_MAP};
 
-/// Which rows to keep: the same choice as ranges and as a mask.
+/// The rows to keep: the same choice as ranges and as a mask.
 #[derive(Clone, Debug)]
 pub struct SelectedRows {
     ranges: Vec<Range<usize>>,
@@ -39,7 +39,7 @@ impl SelectedRows {
         }
     }
 
-    /// How many rows are kept.
+    /// The number of rows that are kept.
     pub fn rows(&self) -> usize {
         self.rows
     }

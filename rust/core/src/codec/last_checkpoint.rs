@@ -17,7 +17,7 @@ use crate::spec::json::text_of;
 
 const CODE: &str = "last_checkpoint.json";
 
-/// Where the newest checkpoint was when somebody last wrote this down.
+/// The newest checkpoint at the time when the hint was last written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastCheckpoint {
     /// Version of the checkpoint.
@@ -36,7 +36,7 @@ pub struct LastCheckpoint {
     pub tags: Option<BTreeMap<String, String>>,
     /// MD5 of the file's canonical form; it has been verified.
     pub checksum: Option<String>,
-    /// What a V2 checkpoint holds beside its file actions.
+    /// The content of a V2 checkpoint beside its file actions.
     pub v2_checkpoint: Option<LastV2Checkpoint>,
 }
 

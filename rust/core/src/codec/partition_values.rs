@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::spec::schema::{DataType as DeltaType, PrimitiveType, StructField};
 use crate::spec::values::{self, Excess};
 
-/// What becomes of a string that is no value of its column's type.
+/// The treatment of a string that is no value of its column's type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unparsable {
     /// An error: a wrong partition value would put rows where they do not belong.
@@ -123,12 +123,12 @@ fn cannot_partition(name: &str, data_type: &dyn Display) -> Error {
     Error::unsupported("partition_value.type", message)
 }
 
-/// Where each row of one column finds its value.
+/// The position of the value of each row of one column.
 struct PartitionColumn<'a> {
     places: Vec<Option<u32>>,
     /// The strings that `places` counts in; without it they count in the map's own values.
     distinct: Option<Distinct<'a>>,
-    /// Whether the empty string is a value; otherwise it stands for null.
+    /// True if the empty string is a value; otherwise it stands for null.
     empty_is_value: bool,
 }
 

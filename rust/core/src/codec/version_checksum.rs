@@ -24,7 +24,7 @@ const CODE: &str = "checksum.json";
 /// A larger checksum is not read. They hold transactions, domains and sometimes the live files.
 pub const MOST_CHECKSUM_BYTES: u64 = 128 << 20;
 
-/// What the writer of one version says that version holds.
+/// The content of one version, as its writer states it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionChecksum {
     /// Id of the transaction that committed the version.
@@ -75,14 +75,14 @@ pub struct FileSizeHistogram {
 /// The live files as the checksum has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllFiles {
-    /// How many there are.
+    /// The number of files in the bin.
     pub count: u64,
     /// A JSON array of `add` bodies.
     pub json: String,
 }
 
 impl VersionChecksum {
-    /// Of a table before its first version: it has no protocol and no metadata, and no files.
+    /// The checksum of a table before its first version: no protocol, no metadata and no files.
     pub fn of_nothing() -> Self {
         Self {
             table_size_bytes: Some(0),

@@ -17,7 +17,7 @@ use crate::write::{CURRENT_DEFAULT, check_default, is_identity};
 pub enum ColumnChange {
     /// A wider type.
     Type(DataType),
-    /// What is said of it, or nothing any more.
+    /// A new comment, or none.
     Comment(Option<String>),
     /// The expression that gives a value to rows without one, or none any more.
     Default(Option<String>),

@@ -32,7 +32,7 @@ pub fn path_of(metadata: &Metadata, names: Vec<String>) -> Result<Vec<String>> {
     }
 }
 
-/// Where a column is among those of its struct, or of the table.
+/// The position of a column among those of its struct, or of the table.
 #[derive(Clone, Debug)]
 pub enum Position {
     /// Before the others.
@@ -58,7 +58,7 @@ pub struct NewColumn {
     pub parent: Vec<String>,
     /// Its name, its type and its metadata.
     pub field: StructField,
-    /// Where it goes; `None` for after the others.
+    /// Its position; `None` for after the others.
     pub position: Option<Position>,
 }
 

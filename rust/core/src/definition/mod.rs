@@ -86,7 +86,8 @@ fn unmapped(
     })
 }
 
-/// What the log of a new table begins with: its metadata, and the protocol that follows from them.
+/// The first actions in the log of a new table: its metadata, and the protocol that follows from
+/// them.
 ///
 /// # Errors
 ///

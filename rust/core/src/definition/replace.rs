@@ -110,7 +110,7 @@ fn with_known_ids(new: &StructType, old: &StructType) -> Result<StructType> {
     StructType::new(fields.collect::<Result<_>>()?)
 }
 
-/// Whether two types hold the same values, whatever is said of their parts beside that.
+/// Returns `true` if two types hold the same values, whatever is said of their parts beside that.
 fn is_same_type(one: &DataType, other: &DataType) -> bool {
     match (one, other) {
         (DataType::Primitive(one), DataType::Primitive(other)) => one == other,

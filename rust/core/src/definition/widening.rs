@@ -11,7 +11,7 @@ use crate::spec::schema::{DataType, StructField, StructType};
 
 /// The property of tables whose columns may get wider types.
 pub const TYPE_WIDENING: &str = "delta.enableTypeWidening";
-/// Where a field remembers its former types.
+/// The metadata key of a field's former types.
 pub const CHANGES: &str = "delta.typeChanges";
 
 /// The old metadata with a column, or a part of one, of a wider type. `path` leads into structs by the

@@ -1,9 +1,9 @@
 //! A compacted file: a range of commits reconciled among themselves, as one file of action lines.
 //!
-//! What the range adds to the state below it: the newest protocol and metadata, if it has one, the
-//! newest transaction of each application and the newest word on each domain, also that it was removed;
-//! files that are live at its end; and every removal, however old, since each may cancel a file from
-//! below the range.
+//! A compacted file holds what its range adds to the state below it: the newest protocol and
+//! metadata, if it has one, the newest transaction of each application and the newest word on each
+//! domain, also that it was removed; files that are live at its end; and every removal, however
+//! old, since each may cancel a file from below the range.
 //!
 //! Protocol: "Log Compaction Files".
 

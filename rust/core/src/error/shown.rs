@@ -35,8 +35,8 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     safe.into()
 }
 
-/// Whether nobody sees this letter, or a terminal obeys it: as `INVISIBLE` of the Python package, and what is
-/// below the blank.
+/// Returns `true` if nobody sees this letter, or a terminal obeys it: as `INVISIBLE` of the Python
+/// package, and what is below the blank.
 pub fn is_invisible(letter: char) -> bool {
     letter.is_control()
         || matches!(

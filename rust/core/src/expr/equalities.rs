@@ -1,4 +1,4 @@
-//! What a join condition says of the columns of its two sides.
+//! The equalities of a join condition between columns of its two sides.
 
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
@@ -16,9 +16,9 @@ pub(crate) enum Side {
 /// Two values that have to be equal.
 #[derive(Clone, Debug)]
 pub(crate) struct Equality {
-    /// Of columns of the one side.
+    /// An expression of columns of the target.
     pub(crate) target: Formula,
-    /// Of columns of the other.
+    /// An expression of columns of the source.
     pub(crate) source: Formula,
     /// The column, where the value of the one side is a plain one.
     pub(crate) column: Option<String>,

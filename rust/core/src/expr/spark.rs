@@ -36,7 +36,7 @@ pub struct SparkExpression {
     pub functions: BTreeSet<String>,
 }
 
-/// How functions are called.
+/// The names by which functions are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
     /// By their names, of which the session may have made others.
@@ -88,7 +88,7 @@ pub fn for_spark(
     }
 }
 
-/// What an expression may not have, as what follows its name in a sentence.
+/// The reason why an expression is refused, as the words after its name in a sentence.
 struct Refused(String);
 
 type Printed = std::result::Result<(), Refused>;
@@ -146,8 +146,8 @@ impl Printer {
         Ok(())
     }
 
-    /// What an operator other than AND, OR and NOT takes. Spark allows no condition there without parentheses,
-    /// or reads it in another way than our parser.
+    /// Prints an operand of an operator other than AND, OR and NOT. Spark allows no condition there
+    /// without parentheses, or reads it in another way than our parser.
     fn operand(&mut self, root: &Expr) -> Printed {
         let is_condition = match root {
             Expr::BinaryOp { op, .. } => matches!(op, BinaryOperator::And | BinaryOperator::Or),

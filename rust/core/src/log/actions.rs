@@ -1,6 +1,6 @@
 //! The raw actions of a range of commits as columns: one row an action, one struct column a kind.
 //!
-//! What the log says, not what it means: nothing is reconciled, and compacted files and checkpoints
+//! Actions as they stand in the log: nothing is reconciled, and compacted files and checkpoints
 //! play no part.
 
 use std::sync::{Arc, LazyLock};

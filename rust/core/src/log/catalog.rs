@@ -1,4 +1,5 @@
-//! What a table asks of the catalog that manages it: which commits count, and to take one more.
+//! The interface to the catalog that manages a table: it lists the commits that count, and takes
+//! one more.
 //!
 //! The trait and its nouns; how a log is read and written with them stands in [`super::managed`].
 //!
@@ -15,7 +16,7 @@ use crate::storage::Vending;
 
 /// The catalog of one table.
 pub trait Catalog: Vending {
-    /// What counts beside what is published.
+    /// Returns the commits that count beside the published ones.
     fn load(&self) -> Result<LogTail>;
 
     /// Asks for a staged commit to become its version.
@@ -37,7 +38,8 @@ pub struct LogTail {
     pub max_version: Option<u64>,
     /// The catalog's id of the table.
     pub table_id: Option<String>,
-    /// What the catalog allows beside commits, checkpoints, compacted files and checksums.
+    /// The operations that the catalog allows beside commits, checkpoints, compacted files and
+    /// checksums.
     pub allowed: Vec<Permission>,
 }
 
@@ -46,11 +48,11 @@ pub struct LogTail {
 pub struct RatifiedCommit {
     /// The version.
     pub version: u64,
-    /// Where its actions are.
+    /// The location of its actions.
     pub content: Content,
 }
 
-/// Where the actions of a ratified commit are.
+/// The location of the actions of a ratified commit.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// In a file below `_staged_commits`, or published already.
@@ -89,7 +91,7 @@ pub struct StagedCommit {
     pub published: Option<u64>,
 }
 
-/// What a catalog says to a staged commit.
+/// The answer of a catalog to a staged commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ratification {
@@ -101,7 +103,7 @@ pub enum Ratification {
     PublishFirst,
 }
 
-/// What a catalog may allow.
+/// An operation that a catalog may allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
     /// Taking over a new table, or one that the catalog does not manage yet: it manages the table from the

@@ -21,7 +21,7 @@ pub fn hint_path() -> String {
     format!("{LOG_DIRECTORY}/_last_checkpoint")
 }
 
-/// What the hint says: nothing, something, or something that cannot be trusted.
+/// The content of the hint: nothing, something, or something that cannot be trusted.
 #[derive(Clone, Debug)]
 pub enum Hint {
     /// There is none.
@@ -67,7 +67,7 @@ impl Hint {
         Self::Corrupt(LogWarning::new("hint.corrupt", path, None, message))
     }
 
-    /// Where it is wrong about the newest version's segment.
+    /// Returns a warning if it is wrong about the newest version's segment.
     pub fn check(&self, newest: &LogSegment) -> Option<LogWarning> {
         let checkpoint = newest
             .checkpoint

@@ -70,7 +70,8 @@ pub fn required_in_commit_timestamp(
     })
 }
 
-/// Where an instant lies among the versions that can be read, each with the time of its commit.
+/// The position of an instant among the versions that can be read, each with the time of its
+/// commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// Before the oldest one.
@@ -118,7 +119,7 @@ impl Moment {
     }
 }
 
-/// Where an instant (milliseconds) lies.
+/// Finds the position of an instant (milliseconds).
 pub fn moment(
     storage: &dyn Storage,
     listing: &LogListing,

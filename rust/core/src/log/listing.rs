@@ -1,5 +1,5 @@
-//! What lies in `_delta_log`: one listing, sorted into commits, compacted files, complete checkpoints
-//! and checksums.
+//! The content of `_delta_log`: one listing, sorted into commits, compacted files, complete
+//! checkpoints and checksums.
 //!
 //! Takes a storage and the version to begin with; gives a [`LogListing`]. Nothing is opened.
 
@@ -15,7 +15,7 @@ use crate::storage::{FileMeta, Storage};
 pub struct VersionedFile {
     /// The version; of a compacted file, the last one.
     pub version: u64,
-    /// Where it is.
+    /// Its location.
     pub file: FileMeta,
 }
 
@@ -26,7 +26,7 @@ pub struct CompactedFile {
     pub start: u64,
     /// The last version.
     pub end: u64,
-    /// Where it is.
+    /// Its location.
     pub file: FileMeta,
 }
 
@@ -35,7 +35,7 @@ pub struct CompactedFile {
 pub struct CheckpointInstance {
     /// The version that it holds.
     pub version: u64,
-    /// How its (first) file is named.
+    /// The name of its (first) file.
     pub name: CheckpointName,
     /// Its parts in order; one file unless it is multi-part.
     pub files: Vec<FileMeta>,

@@ -1,4 +1,4 @@
-//! Which files the log consists of, and which of them make up a version.
+//! The files of the log, and those that make up a version.
 
 pub mod actions;
 pub mod catalog;

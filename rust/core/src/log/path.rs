@@ -14,7 +14,7 @@ pub const STAGED_DIRECTORY: &str = "_delta_log/_staged_commits";
 /// The directory of the sidecars, relative to the table root.
 pub const SIDECAR_DIRECTORY: &str = "_delta_log/_sidecars";
 
-/// What a log file is.
+/// The kind of a log file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFileKind {
     /// `<v>.json`
@@ -37,9 +37,9 @@ pub enum CheckpointName {
     Classic,
     /// `<v>.checkpoint.<part>.<parts>.parquet`
     Part {
-        /// How many parts there are.
+        /// The number of parts.
         parts: u32,
-        /// Which one this is, from 1.
+        /// The number of the part, from 1.
         part: u32,
     },
     /// `<v>.checkpoint.<unique>.json` or `.parquet`: V2 content.

@@ -19,13 +19,13 @@ pub struct TailFile {
     pub start: u64,
     /// The last version it holds.
     pub end: u64,
-    /// Whether it is a compacted file.
+    /// True for a compacted file.
     pub compacted: bool,
-    /// Where it is.
+    /// Its location.
     pub file: FileMeta,
 }
 
-/// What to leave aside when a segment is chosen, because it turned out to be unreadable.
+/// The files to leave aside when a segment is chosen, because they turned out to be unreadable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Avoid {
     /// Paths of (the first files of) checkpoints.
@@ -51,7 +51,7 @@ pub struct LogSegment {
     pub checksum: Option<FileMeta>,
     /// The commit's timestamp in milliseconds: modification times made strictly ascending.
     pub file_timestamp: i64,
-    /// What was passed over.
+    /// The problems that were passed over.
     pub warnings: Vec<LogWarning>,
 }
 

@@ -1,4 +1,4 @@
-//! What was passed over on the way to a snapshot, and why.
+//! Problems that were passed over on the way to a snapshot, with their reasons.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct LogWarning {
     pub path: Option<String>,
     /// The version that the file belongs to.
     pub version: Option<u64>,
-    /// What is wrong and what was done instead.
+    /// The problem, and what was done instead.
     pub message: String,
 }
 

@@ -47,7 +47,7 @@ pub struct LogAdvice {
     pub with_compaction: Option<Gain>,
 }
 
-/// What one more file of the log would do.
+/// The gain of one more file of the log.
 #[derive(Clone, Debug, Serialize)]
 pub struct Gain {
     /// Seconds that opening the version and listing its files would take.
@@ -62,7 +62,7 @@ pub struct Gain {
 ///
 /// # Errors
 ///
-/// What reading the log may meet.
+/// The errors of reading the log.
 pub fn advise(source: &Source, snapshot: &Snapshot) -> Result<LogAdvice> {
     let version = snapshot.version();
     let segment = snapshot.segment();

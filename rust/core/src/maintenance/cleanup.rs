@@ -29,10 +29,10 @@ use crate::storage::{FileMeta, now};
 
 const STAGED_DIRECTORY: &str = "_delta_log/_staged_commits";
 
-/// What log cleanup deletes, or would delete.
+/// The files that log cleanup deletes, or would delete.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LogCleanup {
-    /// Whether nothing was deleted.
+    /// True if nothing was deleted.
     pub dry_run: bool,
     /// Versions that were current at this instant or later stay: milliseconds since the epoch; by the
     /// table's retention a midnight in UTC.
@@ -91,8 +91,8 @@ pub fn truncate_log(source: &Source, snapshot: &Snapshot, now: i64) -> Result<Lo
     Ok(report)
 }
 
-/// What follows a checkpoint: deletes what has expired, where the table wants it and there is such a
-/// thing. Then the checkpoint that stays is read; else the log is only listed.
+/// Runs after a checkpoint: deletes what has expired, if the table asks for it and there is such a
+/// file. Then the checkpoint that stays is read; else the log is only listed.
 ///
 /// # Errors
 ///
@@ -210,7 +210,8 @@ fn own_files(source: &Source, directory: &str) -> Result<Vec<FileMeta>> {
     source.storage.list(directory, "")
 }
 
-/// What a writer left that was stopped: `.name.tmp`, on HDFS `.name.tmp.1` as well.
+/// Returns `true` for a file of a writer that was stopped: `.name.tmp`, on HDFS `.name.tmp.1` as
+/// well.
 fn is_temporary(name: &str) -> bool {
     let numbered = |number: &str| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     let name = match name.rsplit_once('.') {
@@ -260,7 +261,8 @@ fn kept_checkpoint(
     Ok(None)
 }
 
-/// Whether this checkpoint can be read to its last row, and all commits from its own on are there.
+/// Returns `true` if this checkpoint can be read to its last row, and all commits from its own on
+/// are there.
 fn rebuilds(
     source: &Source,
     listing: &LogListing,
@@ -286,8 +288,8 @@ fn rebuilds(
     Ok(used.as_ref() == Some(checkpoint))
 }
 
-/// What the feature `checkpointProtection` lets go: everything that it protects at once, or versions
-/// whose protocols this build understands.
+/// Returns `true` if the feature `checkpointProtection` lets these versions go: all that it
+/// protects at once, or versions whose protocols this build understands.
 fn may_truncate(
     source: &Source,
     listing: &LogListing,

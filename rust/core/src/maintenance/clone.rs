@@ -31,7 +31,7 @@ use crate::write::encoded;
 use crate::write::random::{new_id, now_after};
 use crate::write::{AddFile, RemoveFile, StagedFile};
 
-/// What leads from the target to the clone.
+/// The changes that turn the target into the clone.
 #[derive(Debug, Default)]
 pub struct ClonePlan {
     /// Files to copy before the commit; none for a shallow clone.
@@ -46,7 +46,7 @@ pub struct ClonePlan {
 /// A table and one of its versions.
 #[derive(Clone, Copy, Debug)]
 pub struct Version<'a> {
-    /// What the table is read with.
+    /// The source that the table is read with.
     pub source: &'a Source,
     /// The version.
     pub snapshot: &'a Snapshot,
@@ -210,7 +210,7 @@ fn check_places(source: &Source, target: &Source, shallow: bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether the log says the same of both, but for row ids and times.
+/// Returns `true` if the log says the same of both, but for row ids and times.
 fn is_same(there: &AddFile, file: &AddFile) -> bool {
     (
         there.size,
@@ -220,7 +220,7 @@ fn is_same(there: &AddFile, file: &AddFile) -> bool {
     ) == (file.size, &file.partition_values, &file.stats, &file.tags)
 }
 
-/// How files of the source are named in the clone, and which have to be copied for that.
+/// The paths of the source's files in the clone, and the files that have to be copied for that.
 struct Copies<'a> {
     source: &'a Source,
     target: &'a Source,
@@ -228,7 +228,7 @@ struct Copies<'a> {
     visible: Visible,
     /// Files of the target's directory.
     there: HashMap<String, FileMeta>,
-    /// Those that are taken as copies of files of the source.
+    /// The files that are taken as copies of files of the source.
     reused: BTreeMap<String, StagedFile>,
     needed: BTreeMap<String, FileCopy>,
 }
@@ -360,8 +360,9 @@ impl<'a> Copies<'a> {
     }
 }
 
-/// Whether a name has 32 hexadecimal digits in a row, but for dashes, as that of a file with a random id: no
-/// other file has it. One such as `part-0.parquet` says nothing, and one of numbers only may be counted.
+/// Returns `true` if a name has 32 hexadecimal digits in a row, but for dashes, as that of a file
+/// with a random id: no other file has it. One such as `part-0.parquet` says nothing, and one of
+/// numbers only may be counted.
 fn is_unique(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let (mut digits, mut letters) = (0_u32, false);

@@ -1,4 +1,4 @@
-//! What keeps a table small and sound: log cleanup, vacuum, restore, advice, verification.
+//! Maintenance of tables: log cleanup, vacuum, restore, advice, verification.
 //!
 //! Each works on a snapshot and a listing, and gives a report. What deletes says first what it would
 //! delete; files go oldest first, so that whoever is stopped half-way leaves a table that opens.
@@ -46,7 +46,8 @@ pub fn now(storage: &dyn Storage) -> Result<i64> {
     }
 }
 
-/// Whether there was no space for a file. Deleting what nobody needs is then what makes some.
+/// Returns `true` if there was no space for a file. Deleting what nobody needs is then what makes
+/// some.
 pub(crate) fn is_full(error: &Error) -> bool {
     error.code() == "storage.full"
 }

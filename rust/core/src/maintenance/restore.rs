@@ -41,7 +41,7 @@ const KEPT: [&str; 5] = [
     "delta.requireCheckpointProtectionBeforeVersion",
 ];
 
-/// What a restore did.
+/// The result of a restore.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Restored {
     /// The new version; that of the newest one where there was nothing to do.

@@ -18,7 +18,7 @@ use crate::storage::{is_below, pool};
 use crate::write::AddFile;
 use crate::write::{HIVE_NULL, escaped};
 
-/// Where they are.
+/// The directory of the manifests.
 const DIRECTORY: &str = "_symlink_format_manifest";
 
 /// Their name, and that of the checksum that Hadoop keeps beside it on a local disk.
@@ -61,7 +61,7 @@ pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
     Ok(count)
 }
 
-/// Whether a reader of lines may take a letter for the end of one, or for no letter.
+/// Returns `true` if a reader of lines may take a letter for the end of one, or for no letter.
 fn breaks_lines(letter: char) -> bool {
     letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}')
 }

@@ -32,7 +32,7 @@ pub(crate) const PROTECTED: &str = "delta.requireCheckpointProtectionBeforeVersi
 const RUN_BYTES: u64 = 4 << 20;
 const RUN_COMMITS: usize = 256;
 
-/// What the log holds of a feature.
+/// The traces of a feature in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traces {
     /// The newest version with a trace.
@@ -40,7 +40,7 @@ pub struct Traces {
     /// The first checkpoint after it that has none, and when its version was committed: milliseconds
     /// since the epoch.
     pub barrier: Option<(u64, i64)>,
-    /// Whether no file of the log needs the feature.
+    /// True if no file of the log needs the feature.
     pub none: bool,
 }
 
@@ -180,7 +180,7 @@ fn last_of_v2(
     Ok(None)
 }
 
-/// Whether this metadata needs the feature.
+/// Returns `true` if this metadata needs the feature.
 fn in_metadata(feature: &str, metadata: &Metadata) -> Result<bool> {
     Ok(match feature {
         "typeWidening" | "typeWidening-preview" => {
@@ -197,7 +197,7 @@ fn in_metadata(feature: &str, metadata: &Metadata) -> Result<bool> {
     })
 }
 
-/// Whether a column had a narrower type.
+/// Returns `true` if a column had a narrower type.
 pub(crate) fn has_type_changes(schema: &StructType) -> bool {
     let changed = |key: &String| key.starts_with("delta.typeChanges");
     schema

@@ -198,7 +198,7 @@ struct Filter<'a> {
     bits: Vec<u64>,
 }
 
-/// How many tags there are: a bitmap of them fits into the first-level cache.
+/// The number of tags: a bitmap of them fits into the first-level cache.
 const TAGS: usize = 1 << 16;
 
 #[allow(clippy::cast_possible_truncation)] // meant

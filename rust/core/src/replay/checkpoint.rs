@@ -52,7 +52,7 @@ pub struct Checkpoint {
 struct OpenFile {
     path: String,
     file: CheckpointFile,
-    /// Where units have to begin to be read; `None`: anywhere.
+    /// The range in which units have to begin to be read; `None`: anywhere.
     bytes: Option<Range<u64>>,
 }
 
@@ -65,7 +65,7 @@ pub struct KeyedRows {
     pub keys: Vec<FileActionKey>,
 }
 
-/// Which file actions of a checkpoint, and what to leave out.
+/// The file actions to read of a checkpoint, and those to leave out.
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// `add` or `remove`.
@@ -74,26 +74,26 @@ pub struct Selection {
     pub columns: FileColumns,
     /// The keys of the tail: rows with one of them are left out.
     pub hidden: Arc<KeySet>,
-    /// Whether the keys of the rows are wanted.
+    /// True if the keys of the rows are wanted.
     pub with_keys: bool,
     /// The type of `stats_parsed`, for statistics that have to be made into text.
     pub stats_shape: Fields,
     /// In what pieces.
     pub grain: Grain,
-    /// Which rows may be left out by their statistics and partition values.
+    /// A filter: rows may be left out by their statistics and partition values.
     pub filter: Option<Arc<FileFilter>>,
     /// On how many threads; `None` for as many as the pool has.
     pub threads: Option<usize>,
 }
 
-/// Which rows of a checkpoint will be read first.
+/// The rows of a checkpoint that will be read first.
 #[derive(Clone, Debug)]
 pub struct RowsAhead {
     /// `add` or `remove`.
     pub action: FileAction,
     /// The columns of each row, or those of a filter that comes before them.
     pub columns: FileColumns,
-    /// Whether these are the columns of a filter.
+    /// True if these are the columns of a filter.
     pub filters: bool,
     /// In what pieces.
     pub grain: Grain,
@@ -132,7 +132,7 @@ pub fn heads(instance: &CheckpointInstance) -> Vec<(String, Option<Range<u64>>)>
 /// A checkpoint file of at most this many bytes is fetched whole before it is opened.
 const SMALL: u64 = 1 << 20;
 
-/// How finely the rows of a checkpoint are cut.
+/// The size of the pieces that the rows of a checkpoint are cut into.
 #[derive(Clone, Copy, Debug)]
 pub struct Grain {
     /// A batch is closed at this many rows.
@@ -483,7 +483,7 @@ fn merge(control: &mut Control, part: Control) {
     control.sidecars.extend(part.sidecars);
 }
 
-/// Where the sidecars are and how long they claim to be; each file once.
+/// Returns the paths of the sidecars and the sizes that they claim; each file once.
 fn sidecar_paths(
     source: &Source,
     sidecars: &[Sidecar],

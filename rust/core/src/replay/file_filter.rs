@@ -1,4 +1,4 @@
-//! What the log knows of the values in files: partition values and statistics as bounds of columns.
+//! Bounds of the columns of files: partition values and statistics from the log.
 //!
 //! Names are those of the log (physical ones where columns are mapped), values those of the schema.
 //! Whatever is missing, malformed or of another type is unknown, and a file with it is kept.
@@ -23,7 +23,8 @@ use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds, nested};
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
-/// What a file says of its statistics: false where rows were deleted since they were collected.
+/// The statistic by which a file marks its bounds as exact: false if rows were deleted since they
+/// were collected.
 const TIGHT_BOUNDS: &str = "tightBounds";
 
 /// A predicate that leaves out files by what the log knows of them, before the rest of their columns is
@@ -35,7 +36,7 @@ pub struct FileFilter {
     columns: Vec<FilterColumn>,
 }
 
-/// Where the log has what it knows of a column.
+/// The source in the log of the bounds of a column.
 #[derive(Clone, Debug)]
 struct FilterColumn {
     column: BoundColumn,
@@ -119,7 +120,7 @@ impl FileFilter {
         self
     }
 
-    /// What [`FileFilter::may_match`] looks at.
+    /// Returns the columns that [`FileFilter::may_match`] reads.
     pub fn columns(&self) -> &FileColumns {
         &self.parsed
     }
@@ -161,7 +162,7 @@ impl FileFilter {
     }
 }
 
-/// Whether the statistics of each file are exact, as far as they tell it.
+/// Returns `true` if the statistics of each file are exact, as far as they tell it.
 pub fn tight_bounds(parsed: &RecordBatch) -> Result<Vec<bool>> {
     let tight = match parsed.column_by_name(STATS) {
         Some(stats) => nested(stats, &[TIGHT_BOUNDS.to_owned()])?,
@@ -299,7 +300,7 @@ fn used_fields(schema: &StructType, used: &[&[String]], mode: ColumnMappingMode)
     Ok(fields.into())
 }
 
-/// Whether a column of doubles held single-precision numbers before its type was widened.
+/// Returns `true` if a column of doubles held single-precision numbers before its type was widened.
 fn was_single(field: &StructField) -> bool {
     let changes = field.metadata.get("delta.typeChanges");
     field.data_type == DataType::Primitive(PrimitiveType::Double)

@@ -1,4 +1,4 @@
-//! What makes two file actions speak of the same logical file: `(path, deletion vector id)`.
+//! The key of a logical file, which file actions share: `(path, deletion vector id)`.
 //!
 //! A key is a 128-bit hash of both, so that a tail of any size costs 16 bytes an action and a
 //! checkpoint row costs no allocation at all. The seed is drawn once a process: nobody can prepare
@@ -216,7 +216,7 @@ fn canonical<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
     Cow::Owned(format!("{scheme}:{slashes}{authority}{}", normalized(path)))
 }
 
-/// Whether a path is relative and has nothing to normalise, as nearly all have.
+/// Returns `true` if a path is relative and has nothing to normalise, as nearly all have.
 fn is_plain(path: &[u8]) -> bool {
     if has_no_marks(path) {
         return true;
@@ -230,8 +230,9 @@ fn is_plain(path: &[u8]) -> bool {
     !matches!(path.first(), Some(b'/' | b'.')) && plain.all(|plain| plain)
 }
 
-/// Whether a path of some length begins with a name and has no escape, no colon, and no slash before a
-/// slash or a dot. It is asked of every row of a checkpoint: 16 bytes at a time, without a branch.
+/// Returns `true` if a path of some length begins with a name and has no escape, no colon, and no
+/// slash before a slash or a dot. It is asked of every row of a checkpoint: 16 bytes at a time,
+/// without a branch.
 fn has_no_marks(path: &[u8]) -> bool {
     let (Some((first, next)), Some((last, this))) = (path.split_first(), path.split_last()) else {
         return false;

@@ -1,4 +1,4 @@
-//! What a table's log says beside files: the latest protocol, metadata, transactions and domains.
+//! The state of a table beside files: the latest protocol, metadata, transactions and domains.
 //!
 //! Protocol: "Action Reconciliation".
 

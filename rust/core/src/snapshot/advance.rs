@@ -193,7 +193,8 @@ fn extended(segment: &LogSegment, listing: &LogListing, version: u64) -> Result<
     Ok(next)
 }
 
-/// Whether two listings show the same commit; one that a catalog has ratified moves when it is published.
+/// Returns `true` if two listings show the same commit; one that a catalog has ratified moves when
+/// it is published.
 fn is_same(now: &FileMeta, then: &FileMeta) -> bool {
     let staged = |file: &FileMeta| path::staged_version(&file.path).is_some();
     now == then || (staged(now) != staged(then) && now.size == then.size)

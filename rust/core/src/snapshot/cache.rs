@@ -1,11 +1,12 @@
-//! What was read of a version since it was opened.
+//! The data of a version that was read since it was opened.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::log::{LogSegment, LogWarning};
 use crate::replay::{ActiveFiles, LogState};
 
-/// What a snapshot has read so far: it only saves work, and never changes what the version is.
+/// The data that a snapshot has read so far: it only saves work, and never changes what the version
+/// is.
 #[derive(Debug)]
 pub(super) struct ReplayCache(Mutex<Cached>);
 
@@ -56,7 +57,7 @@ impl ReplayCache {
         cached.state = state.map(Arc::new);
     }
 
-    /// What was passed over.
+    /// Returns the problems that were passed over.
     pub(super) fn warnings(&self) -> Vec<LogWarning> {
         self.lock().warnings.clone()
     }
@@ -97,7 +98,7 @@ impl ReplayCache {
         Arc::clone(self.lock().state.get_or_insert_with(|| Arc::new(state)))
     }
 
-    /// Whether the checksum was found to be wrong: then it answers nothing any more.
+    /// Returns `true` if the checksum was found to be wrong: then it answers nothing any more.
     pub(super) fn is_contradicted(&self) -> bool {
         self.lock().contradicted
     }
@@ -106,7 +107,7 @@ impl ReplayCache {
         self.lock().contradicted = true;
     }
 
-    /// Whether everything was replayed and compared.
+    /// Returns `true` if everything was replayed and compared.
     pub(super) fn is_verified(&self) -> bool {
         self.lock().verified
     }

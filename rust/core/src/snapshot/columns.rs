@@ -1,4 +1,4 @@
-//! Which columns of the live files a caller names.
+//! The columns of the live files that a caller names.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ impl FileColumns {
     }
 }
 
-/// How the log names the columns of a table: what decides it.
+/// The facts by which the log names the columns of a table.
 pub(super) struct Naming<'a> {
     pub(super) schema: &'a StructType,
     pub(super) partition_columns: &'a [String],

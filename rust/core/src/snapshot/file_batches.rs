@@ -80,7 +80,7 @@ impl Snapshot {
 /// Live files, batch by batch.
 pub struct FileBatches {
     schema: SchemaRef,
-    /// What rows out of the cache are still to be made into.
+    /// The columns that rows out of the cache are still to be turned into.
     kept_as: Option<FileColumns>,
     snapshot: Snapshot,
     ready: VecDeque<RecordBatch>,

@@ -108,7 +108,7 @@ impl TableDefinition {
         })
     }
 
-    /// Whether commits of this version carry their own timestamp.
+    /// Returns `true` if commits of this version carry their own timestamp.
     fn in_commit_timestamps_at(&self, version: u64) -> bool {
         let enabled = self.properties.in_commit_timestamp_enablement.as_ref();
         self.properties.in_commit_timestamps
@@ -179,7 +179,7 @@ impl Snapshot {
         FileFilter::new(predicate, self.schema(), partition_columns, mode)
     }
 
-    /// What was passed over so far; grows when files are replayed.
+    /// Returns the problems that were passed over so far; more are added when files are replayed.
     pub fn warnings(&self) -> Vec<LogWarning> {
         self.0.cache.warnings()
     }
@@ -204,7 +204,7 @@ impl Snapshot {
     }
 }
 
-/// What a strict reader makes of a warning.
+/// The error of a strict reader for a warning.
 fn refused(warning: &LogWarning) -> Error {
     let mut error = Error::corrupt(
         warning.code,

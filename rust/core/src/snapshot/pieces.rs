@@ -31,28 +31,28 @@ pub use tail::ReplayTail;
 
 use tail::PieceSpec;
 
-/// What of the live files is to be replayed elsewhere.
+/// The part of the live files that is to be replayed elsewhere.
 #[derive(Clone, Debug)]
 pub struct PieceOptions {
     /// Columns of the files; `None` for all fields of `add`.
     pub columns: Option<Vec<String>>,
-    /// Which files may be left out, and the predicate as SQL.
+    /// A filter by which files may be left out, and the predicate as SQL.
     pub filter: Option<(Arc<FileFilter>, String)>,
     /// About how many bytes of the log make a piece.
     pub target_size: u64,
-    /// Whether commits become pieces too, and rows come with their keys.
+    /// True if commits become pieces too, and rows come with their keys.
     pub keyed: bool,
-    /// Which tombstones are wanted as well: those that are younger than this instant, in milliseconds
-    /// since the epoch. Not with `keyed`.
+    /// Tombstones are requested as well, those younger than this instant, in milliseconds since the
+    /// epoch. Not with `keyed`.
     pub tombstones_since: Option<i64>,
 }
 
 /// A snapshot's live files, still to be replayed.
 #[derive(Clone, Debug)]
 pub struct ReplayPlan {
-    /// What is to be read elsewhere.
+    /// The pieces to read elsewhere.
     pub pieces: Vec<ReplayPiece>,
-    /// What each piece is read with.
+    /// The values that each piece is read with.
     pub tail: ReplayTail,
     /// The live files that the tail itself adds; none where rows come with their keys.
     pub files: FileTable,

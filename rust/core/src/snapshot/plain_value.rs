@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 pub trait PlainValue: Serialize + DeserializeOwned {
     /// The code of the error for a text that is something else.
     const CODE: &'static str;
-    /// What it is, in that error's message.
+    /// The name of the value in that error's message.
     const WHAT: &'static str;
 
     /// The value as JSON; [`PlainValue::from_json`] takes it in any process.

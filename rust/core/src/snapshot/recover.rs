@@ -7,8 +7,8 @@ use crate::log::path::SIDECAR_DIRECTORY;
 use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
 use crate::replay::Source;
 
-/// Whether the segment can do without the file that the error names: then the file is added to what
-/// is avoided, and the warning says so.
+/// Returns `true` if the segment can do without the file that the error names: then the file is
+/// added to what is avoided, and the warning says so.
 pub(super) fn pass_over(
     error: &Error,
     segment: &LogSegment,

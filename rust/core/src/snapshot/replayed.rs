@@ -45,7 +45,7 @@ pub(super) fn settled(rows: RecordBatch) -> Result<RecordBatch> {
     RecordBatch::try_new(rows.schema(), columns).map_err(misfit)
 }
 
-/// Which live files are wanted, and with which columns.
+/// The live files that are requested, and their columns.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Live {
     pub(super) columns: FileColumns,
@@ -68,7 +68,7 @@ impl Live {
         }
     }
 
-    /// What is read first of a checkpoint.
+    /// Returns the part of a checkpoint that is read first.
     fn ahead(&self, removes: &[FileField], grain: Grain) -> RowsAhead {
         let (action, columns, filters) = match &self.filter {
             Some(filter) => (FileAction::Add, filter.columns().clone(), true),

@@ -1,4 +1,4 @@
-//! How many rows there are, from the log alone.
+//! The number of rows, from the log alone.
 //!
 //! Protocol: "Per-file Statistics", "Deletion Vector Descriptor Schema".
 

@@ -1,4 +1,4 @@
-//! What a version says beside its files: protocol, metadata, transactions and domains.
+//! The state of a version beside its files: protocol, metadata, transactions and domains.
 
 use std::sync::Arc;
 

@@ -29,7 +29,7 @@ use crate::storage::interrupt;
 /// With this property a checkpoint keeps the statistics, and not the text that they were.
 const STATS_AS_JSON: &str = "delta.checkpoint.writeStatsAsJson";
 
-/// What a checksum may leave out of a file without saying that the file has it not.
+/// The fields of a file that a checksum may leave out, though the file has them.
 const OPTIONAL: [FileField; 5] = [
     FileField::Stats,
     FileField::Tags,
@@ -52,7 +52,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Whether it was replayed whole and found to be as its checksum says.
+    /// Returns `true` if it was replayed whole and found to be as its checksum says.
     pub fn is_verified(&self) -> bool {
         self.0.cache.is_verified()
     }
@@ -96,7 +96,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// What the version's own commit says of itself.
+    /// Checks the `commitInfo` of the version's own commit.
     fn check_commit_info(&self, checksum: &Checksum, source: &Source) -> Result<()> {
         let Some(commit) = &self.segment().last_commit else {
             return Ok(());
@@ -209,7 +209,7 @@ pub(crate) fn path_keys(source: &Source, rows: &RecordBatch) -> Result<Vec<FileA
     }
 }
 
-/// What a checksum says of the files, and what was found so far.
+/// The files of a checksum, and the totals counted so far.
 struct Counted<'a> {
     checksum: Option<&'a Checksum>,
     by_size: Option<FileSizeHistogram>,
@@ -343,7 +343,7 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// Whether the checksum has a file as the log has it.
+/// Returns `true` if the checksum has a file as the log has it.
 fn same_file(
     checksum: &Checksum,
     (said, place): (&RecordBatch, usize),

@@ -1,4 +1,4 @@
-//! What was replayed against the version checksum, where there is one.
+//! The comparison of a replayed state with the version checksum, if there is one.
 //!
 //! Protocol: "Version Checksum File".
 

@@ -23,7 +23,7 @@ pub struct Metadata {
     /// Description given by the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How data files are encoded.
+    /// The encoding of data files.
     pub format: Format,
     /// The schema as the log has it (JSON); empty where the log has none.
     pub schema_string: String,

@@ -117,7 +117,8 @@ pub(crate) fn strict_cast(values: &dyn Array, wanted: &ArrowType) -> Result<Arra
     cast_with_options(values, wanted, &options)
 }
 
-/// Where a field stands: the one of exactly this name, else one that differs in upper and lower case only.
+/// Returns the index of a field: the one of exactly this name, else one that differs in upper and
+/// lower case only.
 pub(crate) fn place(fields: &Fields, name: &str) -> Option<usize> {
     let exact = fields.iter().position(|field| field.name() == name);
     exact.or_else(|| {

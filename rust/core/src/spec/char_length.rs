@@ -15,7 +15,7 @@ use crate::spec::schema::StructField;
 
 /// The key in a column's metadata.
 pub(crate) const DECLARED_TYPE: &str = "__CHAR_VARCHAR_TYPE_STRING";
-/// Of a text that is filled up.
+/// The most letters of a text that is filled up.
 const MOST_LETTERS: usize = 4096;
 
 impl StructField {

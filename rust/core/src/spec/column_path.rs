@@ -47,7 +47,7 @@ pub fn named_path(schema: &StructType, name: &str) -> Vec<String> {
     }
 }
 
-/// Whether a path is another, or leads into it; upper and lower case do not matter.
+/// Returns `true` if a path is another, or leads into it; upper and lower case do not matter.
 pub fn leads_into(path: &[String], root: &[String]) -> bool {
     let same = |(one, other): (&String, &String)| same_name(one, other);
     path.len() >= root.len() && path.iter().zip(root).all(same)

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Where a deletion vector is stored.
+/// The storage of a deletion vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeletionVectorStorage {
     /// `i`: the bytes themselves, in base 85.
@@ -115,7 +115,7 @@ impl DeletionVectorDescriptor {
         })
     }
 
-    /// Where the vector is stored.
+    /// Returns the storage of the vector.
     pub fn storage(&self) -> DeletionVectorStorage {
         self.storage
     }
@@ -142,7 +142,7 @@ impl DeletionVectorDescriptor {
         self.size_in_bytes
     }
 
-    /// How many rows the vector deletes.
+    /// The number of rows that the vector deletes.
     pub fn cardinality(&self) -> u64 {
         self.cardinality
     }
@@ -154,8 +154,8 @@ impl DeletionVectorDescriptor {
             && self.cardinality == 0
     }
 
-    /// What tells vectors of one data file apart: storage type, path or content, and `@offset` where the
-    /// log has one. Offset 0 and no offset are two ids.
+    /// Returns an id that tells vectors of one data file apart: storage type, path or content, and
+    /// `@offset` where the log has one. Offset 0 and no offset are two ids.
     pub fn unique_id(&self) -> String {
         let mut id = format!("{}{}", self.storage.letter(), self.path_or_inline);
         if let Some(offset) = self.offset {

@@ -1,5 +1,6 @@
-//! What a writer knows of each feature: whether this build can commit to tables that have it, what in a
-//! table's metadata calls for it, what its arrival does to concurrent writers, whether it can go again.
+//! The rules of each feature for writers: whether this build can commit to tables that have it,
+//! what in a table's metadata calls for it, what its arrival does to concurrent writers, whether it
+//! can go again.
 //!
 //! Protocol: "Table Features"; the lists are those of the reference implementation.
 
@@ -83,28 +84,28 @@ const REMOVABLE: [&str; 17] = [
 ];
 
 impl TableFeature {
-    /// Whether this build can commit to tables that have it.
+    /// Returns `true` if this build can commit to tables that have it.
     pub fn is_writable(&self) -> bool {
         WRITABLE.contains(&self.name)
     }
 
-    /// Whether transactions that run while it is added to the table must begin anew.
+    /// Returns `true` if transactions that run while it is added to the table must begin anew.
     pub fn stops_concurrent_writers(&self) -> bool {
         !HARMLESS_TO_CONCURRENT_WRITERS.contains(&self.name)
     }
 
-    /// Whether the reference implementation can drop it.
+    /// Returns `true` if the reference implementation can drop it.
     pub fn is_removable(&self) -> bool {
         REMOVABLE.contains(&self.name)
     }
 
-    /// Whether an existing table gets it as soon as its metadata calls for it; otherwise it must be
-    /// added by name first.
+    /// Returns `true` if an existing table gets it as soon as its metadata calls for it; otherwise
+    /// it must be added by name first.
     pub fn joins_existing_tables(&self) -> bool {
         self.name != "timestampNtz"
     }
 
-    /// Whether the metadata of a table calls for it.
+    /// Returns `true` if the metadata of a table calls for it.
     pub fn is_called_for(&self, metadata: &Metadata, schema: &StructType) -> bool {
         let on = |key: &str| metadata.is_on(key);
         let is = |key: &str, wanted: &str| {

@@ -8,7 +8,8 @@
 use crate::error::{Error, Result};
 use crate::spec::json::clipped;
 
-/// Which side of a table a feature binds, and since which generation of protocols.
+/// The clients that a feature binds, readers or writers, and the generation of protocols that
+/// introduced it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureKind {
     /// Implied by writer versions below 7; binds writers only.
@@ -21,7 +22,7 @@ pub enum FeatureKind {
     Writer,
 }
 
-/// What a read of a table with this feature takes.
+/// The requirements of a read of a table with this feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// This build does what the feature asks of readers.
@@ -30,9 +31,9 @@ pub enum Reading {
     NoDuty,
     /// This build cannot read it.
     Missing {
-        /// What stands in the way.
+        /// The reason why the table cannot be read.
         reason: &'static str,
-        /// What it would take.
+        /// The remedy.
         remedy: &'static str,
     },
 }
@@ -50,14 +51,14 @@ pub struct TableFeature {
     pub min_writer_version: i32,
     /// Features that a table with this one has too.
     pub requires: &'static [&'static str],
-    /// What reading takes.
+    /// The requirements of a read.
     pub reading: Reading,
-    /// What a writer must do, or refuse, on a table that has it.
+    /// The duty of a writer of a table that has the feature, or what it refuses.
     pub writer_duty: &'static str,
 }
 
 impl TableFeature {
-    /// Whether readers must understand it.
+    /// Returns `true` if readers must understand it.
     pub fn binds_readers(&self) -> bool {
         matches!(
             self.kind,
@@ -65,7 +66,7 @@ impl TableFeature {
         )
     }
 
-    /// Whether protocol versions below table features can imply it.
+    /// Returns `true` if protocol versions below table features can imply it.
     pub fn is_legacy(&self) -> bool {
         matches!(
             self.kind,

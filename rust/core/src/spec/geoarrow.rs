@@ -1,4 +1,4 @@
-//! What tells readers of Arrow data that bytes are shapes: the extension type `geoarrow.wkb`.
+//! The extension type `geoarrow.wkb`, which tells readers of Arrow data that bytes are shapes.
 //!
 //! Source: GeoArrow, "Extension types" and "Extension metadata".
 

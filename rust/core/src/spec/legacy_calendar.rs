@@ -66,7 +66,7 @@ impl LegacyZone {
             )
     }
 
-    /// How many seconds later the same date and time of the day is counted today.
+    /// The number of seconds by which later the same date and time of the day is counted today.
     ///
     /// # Errors
     ///
@@ -95,7 +95,8 @@ pub(crate) fn rebase_day(day: i32) -> i32 {
     i32::try_from(rebased).unwrap_or(day) // days are added where there are fewest
 }
 
-/// How many days later the date of a day is counted in the proleptic Gregorian calendar.
+/// The number of days by which later the date of a day is counted in the proleptic Gregorian
+/// calendar.
 fn julian_error(day: i64) -> i64 {
     if day >= i64::from(GREGORIAN_DAY) {
         return 0;

@@ -18,7 +18,7 @@ use crate::spec::json::clipped;
 use crate::spec::schema::StructField;
 use crate::spec::variant_name::variant_named;
 
-/// How columns of data files find their column of the schema.
+/// The way in which columns of data files find their column of the schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColumnMappingMode {
@@ -31,7 +31,8 @@ pub enum ColumnMappingMode {
     Id,
 }
 
-/// Where in-commit timestamps begin in a table that got them after its first version.
+/// The version at which in-commit timestamps begin in a table that got them after its first
+/// version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InCommitTimestampEnablement {
     /// First version that has one.
@@ -85,7 +86,7 @@ pub struct TableProperties {
 pub struct PropertyProblem {
     /// The key in canonical case.
     pub key: &'static str,
-    /// What is wrong with it and what counts instead.
+    /// The problem, and the value that counts instead.
     pub message: String,
 }
 
@@ -162,7 +163,7 @@ impl Metadata {
         find_property(&self.configuration, key)
     }
 
-    /// Whether a table property is true.
+    /// Returns `true` if a table property is true.
     pub fn is_on(&self, key: &str) -> bool {
         self.property(key)
             .is_some_and(|value| value.eq_ignore_ascii_case("true"))

@@ -1,5 +1,5 @@
-//! Which table properties there are, and which values they take: what a writer checks before it stores
-//! one. Keys are matched without regard to case and stored in canonical case.
+//! The table properties and the values that they take, which a writer checks before it stores one.
+//! Keys are matched without regard to case and stored in canonical case.
 //!
 //! Protocol: "Table Properties"; names, defaults and rules as in the reference implementation.
 
@@ -12,7 +12,7 @@ use crate::spec::interval::parse_interval;
 use crate::spec::json::clipped;
 use crate::spec::properties::find_property;
 
-/// What a property takes.
+/// The values that a property takes.
 #[derive(Clone, Copy, Debug)]
 enum Takes {
     Boolean,
@@ -196,7 +196,8 @@ pub fn default_of(key: &str) -> Option<&'static str> {
         .and_then(|(_, _, default)| *default)
 }
 
-/// Whether the key says which protocol a table is to have: such keys are consumed, never stored.
+/// Returns `true` if the key says which protocol a table is to have: such keys are consumed, never
+/// stored.
 pub fn is_consumed(key: &str) -> bool {
     CONSUMED.iter().any(|name| name.eq_ignore_ascii_case(key)) || feature_name(key).is_some()
 }
@@ -309,7 +310,7 @@ fn is_format_version(value: &str) -> bool {
         || (parts.len() == 3 && parts.first() == Some(&"2") && parts.iter().all(numbers))
 }
 
-/// What one property says of another: called for the whole configuration before it is committed.
+/// Checks one property against another: called for the whole configuration before it is committed.
 ///
 /// # Errors
 ///

@@ -21,9 +21,9 @@ const MAX_WRITER_VERSION: i32 = 7;
 pub struct Obstacle {
     /// The feature's name, or the version field with its value, such as `minReaderVersion=4`.
     pub feature: String,
-    /// What stands in the way.
+    /// The reason why the client cannot use the table.
     pub reason: String,
-    /// What it would take.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -48,8 +48,8 @@ impl fmt::Display for Obstacle {
 }
 
 impl Protocol {
-    /// Whether tables of this protocol may use the feature: listed by name, or implied by versions
-    /// from before table features. Upper and lower case do not matter.
+    /// Returns `true` if tables of this protocol may use the feature: listed by name, or implied by
+    /// versions from before table features. Upper and lower case do not matter.
     pub fn is_supported(&self, feature: &str) -> bool {
         if self.listed().any(|name| name.eq_ignore_ascii_case(feature)) {
             return true;
@@ -63,7 +63,7 @@ impl Protocol {
             })
     }
 
-    /// Whether the table's commits count only by its catalog's word.
+    /// Returns `true` if the table's commits count only by its catalog's word.
     pub fn is_catalog_managed(&self) -> bool {
         CATALOG_MANAGED.iter().any(|name| self.is_supported(name))
     }
@@ -147,8 +147,8 @@ impl Protocol {
         Err(Error::unsupported("protocol.writer_features", message))
     }
 
-    /// Whether both ask the same of clients: equal versions, and equal lists where order and
-    /// repetition do not matter.
+    /// Returns `true` if both ask the same of clients: equal versions, and equal lists where order
+    /// and repetition do not matter.
     pub fn is_equivalent(&self, other: &Self) -> bool {
         let sets = |protocol: &Self| {
             let protocol = protocol.clone().without_idle_lists();
@@ -181,7 +181,8 @@ impl Protocol {
         Err(Error::unsupported("protocol.reader_features", message))
     }
 
-    /// Whether an empty feature list stands beside a version that has none; some writers leave it there.
+    /// Returns `true` if an empty feature list stands beside a version that has none; some writers
+    /// leave it there.
     pub fn has_idle_lists(&self) -> bool {
         let idle = |list: &Option<Vec<String>>, version: i32, most: i32| {
             version < most && list.as_ref().is_some_and(Vec::is_empty)

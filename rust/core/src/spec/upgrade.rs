@@ -1,5 +1,5 @@
-//! Which protocol a table needs: for its metadata, for one more feature, for several at once, for one
-//! less.
+//! The protocol that a table needs: for its metadata, for one more feature, for several at once,
+//! for one less.
 //!
 //! A protocol is thought of as a set of features; versions and lists follow from the set. The weakest
 //! form is taken: plain versions where they imply exactly the set, lists elsewhere.
@@ -15,7 +15,7 @@ use crate::spec::json::clipped;
 use crate::spec::property_rules::feature_name;
 use crate::spec::schema::StructType;
 
-/// What a new table gets that asks for nothing.
+/// The protocol of a new table that asks for nothing.
 const DEFAULT_VERSIONS: (i32, i32) = (1, 2);
 
 /// Features by canonical name, and whether readers must know them.
@@ -290,8 +290,8 @@ impl Protocol {
         Ok(self.joined(needed))
     }
 
-    /// Whether every feature of this protocol is one of `new` too, so that nobody who reads and writes
-    /// by `new` misses anything.
+    /// Returns `true` if every feature of this protocol is one of `new` too, so that nobody who
+    /// reads and writes by `new` misses anything.
     pub fn can_upgrade_to(&self, new: &Self) -> bool {
         FeatureSet::of(self).is_within(&FeatureSet::of(new))
     }

@@ -7,7 +7,7 @@ use arrow_schema::TimeUnit;
 
 use crate::spec::calendar::days_from_civil;
 
-/// What happens to digits beyond a decimal's scale.
+/// The treatment of digits beyond a decimal's scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Excess {
     /// The text is no value of the type, unless these digits are zeros.
@@ -102,14 +102,14 @@ pub(crate) fn timestamp(text: &str, unit: TimeUnit, utc: bool) -> Option<i64> {
     i64::try_from(units).ok()
 }
 
-/// Whether the text of a timestamp names a time zone.
+/// Returns `true` if the text of a timestamp names a time zone.
 pub(crate) fn has_zone(text: &str) -> bool {
     let time = text.trim().split_once(['T', ' ']);
     let zone = |letter: char| letter.is_ascii_alphabetic() || matches!(letter, '+' | '-');
     time.is_some_and(|(_, time)| time.contains(zone))
 }
 
-/// What is left of a date or time.
+/// The rest of a date or time.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {

@@ -1,10 +1,11 @@
-//! What a statement does to each row that it reads, and how many rows and files it changed.
+//! The change that a statement makes to each row that it reads, and the number of rows and files
+//! that it changed.
 
 use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
 
 use crate::error::Result;
 
-/// What happens to the rows of one batch.
+/// The changes to the rows of one batch.
 #[derive(Debug)]
 pub struct RowPlan {
     /// The rows that leave their file: deleted or updated.
@@ -19,22 +20,23 @@ pub trait RowPlanner {
     /// row, not even at its id.
     fn columns(&self) -> Option<Vec<String>>;
 
-    /// How many rows it takes at a time: what it makes of more may take too much memory.
+    /// The number of rows that it takes at a time: what it makes of more may take too much memory.
     fn most_rows(&self) -> usize {
         usize::MAX
     }
 
-    /// Whether a plan that failed leaves nothing behind: then it is made of fewer rows where the values of all
-    /// are too large together.
+    /// Returns `true` if a plan that failed leaves nothing behind: then it is made of fewer rows
+    /// where the values of all are too large together.
     fn may_repeat(&self) -> bool {
         false
     }
 
-    /// What happens to these rows, which have at least those columns first, and others after them.
+    /// Plans the changes to these rows, which have at least those columns first, and others after
+    /// them.
     ///
     /// # Errors
     ///
-    /// Those of evaluation.
+    /// The errors of evaluation.
     fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan>;
 }
 
@@ -55,12 +57,12 @@ impl RowPlanner for DeleteAll {
     }
 }
 
-/// What was done so far.
+/// The numbers of the rows that were changed so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     /// Deleted rows.
     pub deleted: u64,
-    /// Whether there are more: of files that were removed unread, and whose statistics do not tell.
+    /// True if there are more: of files that were removed unread, and whose statistics do not tell.
     pub deleted_unknown: bool,
     /// Updated rows.
     pub updated: u64,

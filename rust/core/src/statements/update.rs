@@ -40,7 +40,7 @@ pub(super) struct Setter {
     values: Vec<Assignment>,
     partly: bool,
     intake: Intake,
-    /// What the intake takes: the table's columns without those that are made anew.
+    /// The columns that the intake takes: the table's without those that are computed anew.
     taken: SchemaRef,
 }
 
@@ -205,7 +205,7 @@ fn masked(whole: &StructArray) -> Result<Vec<ArrayRef>> {
     whole.columns().iter().map(masked).collect()
 }
 
-/// Whether a struct has all fields of another, those of its structs too.
+/// Returns `true` if a struct has all fields of another, those of its structs too.
 fn covers(given: &Fields, wanted: &StructType) -> bool {
     wanted.fields().iter().all(|part| {
         let given = place(given, &part.name).and_then(|at| given.get(at));

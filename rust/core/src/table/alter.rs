@@ -182,14 +182,14 @@ impl Table {
     }
 }
 
-/// What the commit of an alteration says and holds.
+/// The content of the commit of an alteration.
 struct Altered {
     operation: &'static str,
     parameters: Vec<(&'static str, Value)>,
     metadata: Metadata,
     protocol: Option<Protocol>,
     clustering: Option<String>,
-    /// Of a new constraint: which rows break it, its name and its expression.
+    /// The rows that break a new constraint, as a predicate, with its name and its expression.
     broken: Option<(Predicate, String, String)>,
 }
 

@@ -148,7 +148,7 @@ impl Table {
     }
 }
 
-/// What comes after the rows that were taken already.
+/// The rows after those that were taken already.
 type Rest = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 
 /// These rows, and then the rest.

@@ -90,7 +90,7 @@ impl Table {
         write_checksum(&self.source, snapshot, None)
     }
 
-    /// What follows a checkpoint that was asked for: deletes what has expired of the log, unless the table
+    /// Ends a checkpoint that was requested: deletes what has expired of the log, unless the table
     /// says otherwise.
     ///
     /// # Errors

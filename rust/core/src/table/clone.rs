@@ -12,7 +12,7 @@ use crate::transaction::TransactionOptions;
 
 use super::At;
 
-/// What is cloned, and how.
+/// The options of a clone.
 #[derive(Clone, Debug, Default)]
 pub struct CloneOptions {
     /// Point to the source's files, instead of copying them.

@@ -12,15 +12,16 @@ use crate::snapshot::Snapshot;
 use crate::storage::pool::Aside;
 use crate::transaction::{Commit, CommitDescription, Transaction, TransactionOptions};
 
-/// Of tables with more files than that a checksum is not counted after each commit.
+/// The most files of a table whose checksum is counted after each commit.
 const SMALL_TABLE: u64 = 1_000;
 
-/// What came of a commit, and of what follows it.
+/// The result of a commit, and of the work after it.
 #[derive(Debug)]
 pub struct Committed {
     /// The commit.
     pub commit: Commit,
-    /// What went wrong when the checkpoint or the checksum was written, or expired commits deleted.
+    /// The error if the checkpoint or the checksum was not written, or expired commits were not
+    /// deleted.
     pub afterwards: Option<Error>,
 }
 
@@ -89,7 +90,7 @@ impl Table {
         Ok(())
     }
 
-    /// How many files a version has, if a checksum tells.
+    /// The number of files that a version has, if a checksum tells.
     fn known_files(&self, version: u64) -> Option<u64> {
         let path = checksum_path(version);
         let storage = &self.source.storage;

@@ -15,20 +15,20 @@ use crate::spec::schema::StructType;
 use crate::storage::now;
 use crate::transaction::{Transaction, TransactionOptions};
 
-/// What a new table is to be.
+/// The definition of a new table.
 #[derive(Clone, Debug, Default)]
 pub struct TableDefinition {
     /// The columns.
     pub schema: StructType,
     /// Names of those that the table is partitioned by.
     pub partition_columns: Vec<String>,
-    /// Those by which its rows are clustered, parts of structs with dots between the names.
+    /// The columns by which its rows are clustered, parts of structs with dots between the names.
     pub clustering_columns: Vec<String>,
     /// Table properties, and those that say which protocol the table gets.
     pub properties: BTreeMap<String, String>,
     /// A name for people.
     pub name: Option<String>,
-    /// What the table is for.
+    /// The purpose of the table.
     pub description: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl TableDefinition {
     }
 }
 
-/// What happens where there is a table already.
+/// The treatment of a table that exists already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CreateMode {
@@ -169,7 +169,7 @@ impl Table {
     }
 }
 
-/// What the commit says of the definition, as it will be in the log.
+/// Returns the parameters of the commit, from the definition as it will be in the log.
 fn parameters(metadata: &Metadata, clustering_columns: &[String]) -> Map<String, Value> {
     let text = |value: Value| value.to_string();
     let said = [

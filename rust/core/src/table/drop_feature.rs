@@ -1,8 +1,8 @@
 //! Table features taken away with what they leave behind, and row ids given to files that have none.
 //!
-//! What a feature leaves in the newest version goes first, by commits that change no row. Older versions
-//! still hold it: checkpoints are put after them, so that clients without the feature never have to read
-//! them, and `checkpointProtection` keeps these checkpoints in place.
+//! The traces of a feature in the newest version go first, by commits that change no row. Older
+//! versions still hold it: checkpoints are put after them, so that clients without the feature
+//! never have to read them, and `checkpointProtection` keeps these checkpoints in place.
 //!
 //! Protocol: "Table Features", "Checkpoint Protection", "Row Tracking".
 

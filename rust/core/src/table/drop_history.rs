@@ -1,8 +1,9 @@
 //! Table features taken away together with the history that needs them.
 //!
-//! What a feature leaves in the newest version goes first, then a checkpoint is put after it. Once that
-//! is older than a day, the log before it goes, and the feature with it: no client has to know it, and
-//! nothing has to be protected. Until then the feature stays, and an error tells when it can go.
+//! The traces of a feature in the newest version go first, then a checkpoint is put after it. Once
+//! that is older than a day, the log before it goes, and the feature with it: no client has to know
+//! it, and nothing has to be protected. Until then the feature stays, and an error tells when it
+//! can go.
 //!
 //! Protocol: "Table Features", "Checkpoint Protection"; steps as in the reference implementation.
 

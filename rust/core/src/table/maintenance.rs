@@ -1,4 +1,4 @@
-//! What keeps a table small and sound, as verbs of the table.
+//! The verbs of a table that keep it small and sound.
 
 use std::collections::HashSet;
 
@@ -146,7 +146,7 @@ impl Table {
         Ok(report)
     }
 
-    /// What is wrong with the log, and with the data files and their rows if they are to be looked at.
+    /// Verifies the log, and the data files and their rows if requested.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl Table {
         verify(&self.source, data_files, rows).map_err(|error| self.named(error))
     }
 
-    /// What is wrong with the log, and the files that it names: storage paths inside the table.
+    /// Verifies the log, and returns the files that it names: storage paths inside the table.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl Table {
         verify_log(&self.source).map_err(|error| self.named(error))
     }
 
-    /// What a checkpoint or a compacted file would gain, measured on this log.
+    /// Measures on this log the gain of a checkpoint or of a compacted file.
     ///
     /// # Errors
     ///

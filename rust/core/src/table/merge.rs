@@ -194,8 +194,8 @@ fn clauses_json(clauses: &[Clause], when: When) -> String {
     json!(found).to_string()
 }
 
-/// What rows of the table must satisfy to have one in the source: a key between the source's least and
-/// greatest. `None` where that is not known.
+/// Returns a condition on rows of the table that match a row of the source: a key between the
+/// source's least and greatest. `None` if that is not known.
 fn key_range(snapshot: &Snapshot, merge: &Merge) -> Option<Predicate> {
     let between = |range: &KeyRange| {
         let field = snapshot.schema().field(range.column())?;
@@ -207,7 +207,7 @@ fn key_range(snapshot: &Snapshot, merge: &Merge) -> Option<Predicate> {
     predicate.bind(snapshot.schema()).ok().map(|_| predicate)
 }
 
-/// Whether columns of the source join the table.
+/// Returns `true` if columns of the source join the table.
 fn evolves(mode: SchemaMode) -> Result<bool> {
     match mode {
         SchemaMode::Fixed => Ok(false),

@@ -18,14 +18,14 @@ use crate::statements::{Changer, Counts};
 use crate::transaction::Transaction;
 use crate::write::{Intake, Partitions, WrittenFiles, each_step};
 
-/// What rows replace.
+/// The rows that are replaced.
 #[derive(Clone, Debug)]
 pub enum Replaced {
     /// All rows.
     All,
-    /// Those that satisfy a condition, which the new ones have to satisfy too.
+    /// The rows that satisfy a condition, which the new ones have to satisfy too.
     Where(Predicate),
-    /// Those of the partitions that the new ones belong to.
+    /// The rows of the partitions that the new ones belong to.
     Partitions,
 }
 

@@ -18,7 +18,7 @@ use crate::write::{
 /// Files that no commit speaks of yet.
 #[derive(Debug, Default)]
 pub struct StagedRows {
-    /// What to commit.
+    /// The files to commit.
     pub adds: Vec<AddFile>,
     /// Their rows.
     pub rows: u64,

@@ -1,4 +1,5 @@
-//! What every write of rows has in common: its options, its result, and the commit of what was written.
+//! The common part of every write of rows: its options, its result, and the commit of the written
+//! files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,28 +25,28 @@ use crate::write::{
     Intake, Widened, WriteOptions, WrittenFiles, merged, replaced_schema, widenings, with_marks,
 };
 
-/// What columns of the rows do to the table's.
+/// The treatment of columns of the rows that the table lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaMode {
     /// They have to be among them.
     #[default]
     Fixed,
-    /// Those that only the rows have join them.
+    /// Columns that only the rows have join the table's.
     Merge,
     /// They take their place, where all rows are replaced.
     Overwrite,
 }
 
-/// How rows are written.
+/// The options by which rows are written.
 #[derive(Clone, Debug, Default)]
 pub struct RowsOptions {
-    /// How files are written; whether they are durable follows from the transaction.
+    /// The options by which files are written; their durability follows from the transaction.
     pub write: WriteOptions,
-    /// How the transaction commits.
+    /// The options by which the transaction commits.
     pub transaction: TransactionOptions,
-    /// What other columns do.
+    /// The treatment of other columns.
     pub schema_mode: SchemaMode,
-    /// What the table is partitioned by from now on, where columns of the rows take the place of its own.
+    /// The new partition columns of the table, if columns of the rows replace its own.
     pub partition_columns: Option<Vec<String>>,
     /// Application and version of an idempotent write.
     pub txn: Option<(String, i64)>,
@@ -55,14 +56,14 @@ pub struct RowsOptions {
     pub snapshot: Option<Snapshot>,
 }
 
-/// What came of writing rows.
+/// The result of a write of rows.
 #[derive(Debug)]
 pub struct RowsWritten {
     /// The version; `None` where the application had committed it before, or there was nothing to do.
     pub version: Option<u64>,
     /// Metrics of the operation, by the reference implementation's names.
     pub metrics: BTreeMap<String, String>,
-    /// What went wrong when the checkpoint or the checksum was written.
+    /// The error if the checkpoint or the checksum was not written.
     pub afterwards: Option<Error>,
 }
 
@@ -149,7 +150,7 @@ fn is_uncertain(error: &Error) -> bool {
     error.kind() == ErrorKind::Interrupted || error.code() == "commit.unknown"
 }
 
-/// Whether the application has got that far already.
+/// Returns `true` if the application has got that far already.
 pub(super) fn set_txn(transaction: &mut Transaction, options: &RowsOptions) -> Result<bool> {
     match &options.txn {
         Some((app_id, version)) => transaction.set_transaction(app_id, *version),

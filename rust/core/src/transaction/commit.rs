@@ -25,26 +25,26 @@ use crate::write::random::random_bits;
 const FIRST_WAIT: Duration = Duration::from_millis(5);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// What became of a transaction.
+/// The result of a transaction.
 #[derive(Clone, Debug)]
 pub struct Commit {
     /// The version that was committed; `None` where its application had done so before.
     pub version: Option<u64>,
-    /// How many versions were tried.
+    /// The number of versions that were tried.
     pub attempts: u32,
     /// The files that were added, as they were committed.
     pub adds: Vec<AddFile>,
     /// The id that the commit carries.
     pub id: String,
-    /// Whether the table's properties ask for a checkpoint of this version.
+    /// True if the table's properties ask for a checkpoint of this version.
     pub checkpoint_due: bool,
-    /// Whether a catalog manages the table from this version on.
+    /// True if a catalog manages the table from this version on.
     pub hands_over: bool,
     /// The commit as it was written; empty where nothing was.
     pub text: String,
 }
 
-/// What the last version before the next one says.
+/// The state at the last version before the next one.
 struct Last {
     version: Option<u64>,
     timestamp: Option<i64>,
@@ -361,7 +361,8 @@ impl Transaction {
             .because(cause)
     }
 
-    /// Whether the commit of this version is ours; `None` where there is none, or it cannot be read.
+    /// Returns `true` if the commit of this version is ours; `None` where there is none, or it
+    /// cannot be read.
     fn owns(&self, version: u64) -> Option<bool> {
         let winners = Winner::since(&*self.source.storage, version).ok()?;
         let first = winners.first()?;

@@ -29,7 +29,7 @@ const HARMLESS_PROPERTIES: [(&str, Option<&str>); 8] = [
     ("delta.inCommitTimestampEnablementTimestamp", None),
 ];
 
-/// What a lost race comes to.
+/// The consequence of a lost race.
 pub(super) enum Verdict {
     /// The transaction may go on after this commit.
     Passed,
@@ -211,7 +211,7 @@ impl Transaction {
     }
 }
 
-/// Whether the partition of a file may hold rows that the predicate asks for.
+/// Returns `true` if the partition of a file may hold rows that the predicate asks for.
 fn partitions_match(predicate: &FileFilter, files: &FileActions) -> Result<bool> {
     let parsed = predicate.columns().of_known(&files.rows)?;
     Ok(any(&predicate.partitions_may_match(&parsed)?))

@@ -1,8 +1,8 @@
-//! How strictly transactions are kept apart.
+//! The isolation of transactions.
 
 use crate::error::{Error, Result};
 
-/// What a transaction promises about what it read.
+/// The promise of a transaction about the data that it read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsolationLevel {
     /// As if every commit had come one after the other.

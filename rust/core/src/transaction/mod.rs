@@ -45,14 +45,14 @@ pub use whole_commit::WholeCommit;
 /// The domain that holds the high-water mark of row ids.
 pub(crate) const ROW_TRACKING: &str = "delta.rowTracking";
 
-/// How a transaction commits.
+/// The options by which a transaction commits.
 #[derive(Clone, Debug)]
 pub struct TransactionOptions {
     /// The table's own level where none is given.
     pub isolation: Option<IsolationLevel>,
-    /// Whether the commit is on disk when it is said to be done.
+    /// True if the commit is on disk when it is said to be done.
     pub durable: bool,
-    /// How long to go on against other writers, and against a store that does not answer.
+    /// The time to go on against other writers, and against a store that does not answer.
     pub timeout: Duration,
 }
 
@@ -66,7 +66,7 @@ impl Default for TransactionOptions {
     }
 }
 
-/// What the commit says of itself.
+/// The description of a commit in its `commitInfo`.
 #[derive(Clone, Debug, Default)]
 pub struct CommitDescription {
     /// Such as `WRITE` or `DELETE`.
@@ -83,7 +83,7 @@ pub struct CommitDescription {
     pub engine_info: Option<String>,
 }
 
-/// What was read.
+/// The data that was read.
 #[derive(Debug, Default)]
 struct Reads {
     whole_table: bool,
@@ -111,7 +111,7 @@ struct Base {
 #[derive(Debug)]
 pub struct Transaction {
     source: Source,
-    /// What it reads; `None` while it creates the table.
+    /// The snapshot that it reads; `None` while it creates the table.
     snapshot: Option<Snapshot>,
     base: Option<Base>,
     options: TransactionOptions,
@@ -220,22 +220,22 @@ impl Transaction {
         &self.id
     }
 
-    /// What it has read; `None` where it makes the table.
+    /// Returns the snapshot that it has read; `None` if it creates the table.
     pub fn snapshot(&self) -> Option<&Snapshot> {
         self.snapshot.as_ref()
     }
 
-    /// How it commits.
+    /// Returns the options by which it commits.
     pub fn options(&self) -> &TransactionOptions {
         &self.options
     }
 
-    /// What the commit will say of itself.
+    /// Returns the description of the commit, to be changed.
     pub fn description(&mut self) -> &mut CommitDescription {
         &mut self.description
     }
 
-    /// Whether there is nothing to commit but what the commit says of itself.
+    /// Returns `true` if there is nothing to commit but what the commit says of itself.
     pub fn is_empty(&self) -> bool {
         self.snapshot.is_some()
             && self.adds.is_empty()
@@ -533,8 +533,8 @@ impl Transaction {
         self.domains.insert(domain.to_owned(), staged);
     }
 
-    /// Whether nothing was read and nothing but files are added: such a commit never conflicts with
-    /// what others add or remove.
+    /// Returns `true` if nothing was read and nothing but files are added: such a commit never
+    /// conflicts with what others add or remove.
     fn is_blind_append(&self) -> bool {
         self.reads.nothing() && self.removes.is_empty() && self.cdcs.is_empty()
     }

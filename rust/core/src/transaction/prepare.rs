@@ -142,7 +142,7 @@ impl Transaction {
     }
 }
 
-/// Whether a live file has no row ids.
+/// Returns `true` if a live file has no row ids.
 pub(super) fn lack_row_ids(source: &Source, snapshot: &Snapshot) -> Result<bool> {
     let columns = FileColumns::fields_only(&[FileField::BaseRowId]);
     for rows in snapshot.file_batches(source, columns, None)? {

@@ -9,7 +9,7 @@ use crate::log::commit::decode_file;
 use crate::storage::Storage;
 use crate::write::{AddFile, RemoveFile};
 
-/// What one commit says.
+/// The content of one commit.
 #[derive(Debug)]
 pub struct WholeCommit {
     /// Its actions, as columns.

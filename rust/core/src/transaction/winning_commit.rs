@@ -20,7 +20,7 @@ pub(super) struct Winner {
     pub(super) version: u64,
     pub(crate) actions: ActionBatch,
     pub(super) info: Map<String, Value>,
-    /// Of its file, in milliseconds.
+    /// The modification time of its file, in milliseconds.
     pub(crate) modification_time: i64,
 }
 

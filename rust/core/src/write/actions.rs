@@ -1,4 +1,5 @@
-//! What a transaction writes: file actions as plain data, and every action as a line of JSON.
+//! The actions that a transaction writes: file actions as plain data, and every action as a line of
+//! JSON.
 //!
 //! Protocol: "Actions".
 
@@ -31,7 +32,7 @@ pub struct AddFile {
     pub size: i64,
     /// Milliseconds since the epoch.
     pub modification_time: i64,
-    /// Whether the rows are new to the table.
+    /// True if the rows are new to the table.
     #[serde(default = "yes")]
     pub data_change: bool,
     /// JSON text.
@@ -63,10 +64,10 @@ pub struct RemoveFile {
     /// Milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<i64>,
-    /// Whether rows leave the table.
+    /// True if rows leave the table.
     #[serde(default = "yes")]
     pub data_change: bool,
-    /// Whether partition values and size are there.
+    /// True if partition values and size are there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extended_file_metadata: Option<bool>,
     /// As the `add` has them.

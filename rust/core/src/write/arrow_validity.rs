@@ -53,8 +53,8 @@ pub(super) fn check_valid(rows: &RecordBatch, before: u64) -> Result<()> {
     Ok(())
 }
 
-/// Whether all text in it is UTF-8, that of nulls too; an error where anything else is wrong. Recurses along
-/// the type, of which there are arrays already.
+/// Returns `true` if all text in it is UTF-8, that of nulls too; an error where anything else is
+/// wrong. Recurses along the type, of which there are arrays already.
 fn is_utf8(data: &ArrayData) -> std::result::Result<bool, ArrowError> {
     let mut valid = true;
     match bytes_type(data.data_type()) {

@@ -1,4 +1,4 @@
-//! What every step of a write asks of columns.
+//! Lookups of columns that every step of a write shares.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::spec::char_length::DECLARED_TYPE;
 use crate::spec::collation::COLLATIONS;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
-/// Whether a column holds nothing but nulls; files do not have it.
+/// Returns `true` if a column holds nothing but nulls; files do not have it.
 pub(super) fn is_void(field: &StructField) -> bool {
     field.data_type == DataType::Primitive(PrimitiveType::Void)
 }

@@ -1,4 +1,4 @@
-//! What must be true of every row of a table.
+//! The conditions that every row of a table must satisfy.
 //!
 //! Protocol: "Column Invariants", "CHECK Constraints"; text of limited length as Spark has it.
 

@@ -20,7 +20,7 @@ use crate::spec::{Metadata, Protocol};
 #[derive(Debug)]
 pub struct DataWriter {
     rows: RowWriter,
-    /// How many columns the table has.
+    /// The number of columns of the table.
     columns: usize,
     tracked: bool,
 }
@@ -56,7 +56,7 @@ impl DataWriter {
         })
     }
 
-    /// What a read of rows to [`DataWriter::copy`] asks for beside the table's columns.
+    /// The columns beside the table's that a read of rows to [`DataWriter::copy`] requests.
     pub fn extras(&self) -> Extras {
         Extras {
             row_id: self.tracked,
@@ -108,7 +108,7 @@ impl DataWriter {
     }
 }
 
-/// How the data files of a table are read.
+/// The description by which the data files of a table are read.
 ///
 /// # Errors
 ///

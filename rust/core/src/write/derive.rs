@@ -19,7 +19,7 @@ use crate::spec::schema::{StructField, StructType};
 use crate::spec::{Metadata, Protocol};
 
 const GENERATED: &str = "delta.generationExpression";
-/// Where a field has its default.
+/// The metadata key of a field's default.
 pub const CURRENT_DEFAULT: &str = "CURRENT_DEFAULT";
 const START: &str = "delta.identity.start";
 const STEP: &str = "delta.identity.step";
@@ -160,7 +160,7 @@ impl Identity {
     }
 }
 
-/// Whether the table counts in a column.
+/// Returns `true` if the table counts in a column.
 pub fn is_identity(field: &StructField) -> bool {
     [START, STEP, MARK]
         .iter()

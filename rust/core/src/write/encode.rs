@@ -18,7 +18,7 @@ use crate::codec::parquet_file::writer_options;
 use crate::error::{Error, Result};
 use crate::storage::pool;
 
-/// Where a row group ends.
+/// The most bytes of a row group.
 const ROW_GROUP_BYTES: usize = 128 << 20;
 const ROW_GROUP_ROWS: usize = 1 << 20;
 /// Fewer values than these are not worth a second thread.
@@ -26,7 +26,7 @@ const FEW: usize = 16 << 10;
 /// No more is taken in advance.
 const MOST_CAPACITY: usize = 256 << 20;
 
-/// Whether this number of values is worth more than one thread.
+/// Returns `true` if this number of values is worth more than one thread.
 pub(super) fn side_by_side(rows: usize, columns: usize) -> bool {
     pool::threads() > 1 && columns > 1 && rows.saturating_mul(columns) >= FEW
 }
@@ -36,7 +36,7 @@ pub(super) struct ParquetFile {
     writer: SerializedFileWriter<Vec<u8>>,
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
-    /// Of the row group in the making: one for each leaf.
+    /// The writers of the open row group: one for each leaf.
     columns: Vec<ArrowColumnWriter>,
     rows: usize,
     groups: usize,

@@ -7,10 +7,10 @@ use arrow_schema::Schema;
 use crate::error::Result;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
-/// Which wider types columns get.
+/// The wider types that columns get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Widened {
-    /// Those of the same kind of number.
+    /// Types of the same kind of number.
     Alike,
     /// All that the protocol has.
     All,

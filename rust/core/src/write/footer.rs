@@ -33,7 +33,7 @@ pub(super) const RULES: FooterRules = FooterRules {
     page_index: false,
 };
 
-/// Which statistics the files of a table have.
+/// The statistics that the files of a table have.
 #[derive(Clone, Debug)]
 pub struct FooterStatistics(StatisticsPlan);
 
@@ -91,7 +91,7 @@ impl FooterStatistics {
 
 struct Footer<'a> {
     metadata: &'a ParquetMetaData,
-    /// Which columns are counted by the legacy calendar.
+    /// The columns that are counted by the legacy calendar.
     legacy: Option<LegacyColumns>,
 }
 
@@ -139,7 +139,7 @@ fn leaf(
     })
 }
 
-/// What the footer says of a leaf.
+/// The statistics of a leaf in the footer.
 struct LeafStatistics {
     nulls: usize,
     /// The least and the greatest value of each row group.

@@ -16,7 +16,7 @@ use crate::replay::Source;
 use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
 use crate::storage::read_footer;
 
-/// Where Spark writes its schema.
+/// The key of the schema that Spark writes.
 const SPARK: &str = "org.apache.spark.sql.parquet.row.metadata";
 
 /// The columns of a file; `path` is as the log would have it.

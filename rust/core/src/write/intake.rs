@@ -1,6 +1,6 @@
 //! Rows as a caller gives them, brought to the columns of the table and checked by its rules.
 //!
-//! Which column comes from where is settled by the schemas, before a row is seen.
+//! The schemas decide the origin of each column before a row is read.
 //!
 //! Protocol: "Column Invariants", "CHECK Constraints", "Generated Columns", "Default Columns",
 //! "Identity Columns".
@@ -23,7 +23,7 @@ use crate::spec::arrow::place;
 use crate::spec::schema::{StructField, StructType, same_name};
 use crate::spec::{Metadata, Protocol};
 
-/// Where a column of the table comes from.
+/// The origin of a column of the table.
 #[derive(Debug)]
 enum Origin {
     Given(usize),
@@ -151,7 +151,7 @@ impl Intake {
         Ok(())
     }
 
-    /// How far identity columns got, by name.
+    /// Returns the high-water marks of identity columns, by name.
     pub fn marks(&self) -> Vec<(String, i64)> {
         let mark = |(field, origin): &(StructField, Origin)| match origin {
             Origin::Counted(identity) => Some((field.name.clone(), identity.last?)),

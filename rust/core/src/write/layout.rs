@@ -1,4 +1,5 @@
-//! How the files of a table look: which columns, by which names, where they lie, how they are packed.
+//! The layout of the files of a table: their columns and the names of these, their paths, their
+//! compression.
 //!
 //! Protocol: "Column Mapping", "Data Files".
 
@@ -20,20 +21,21 @@ use crate::spec::properties::{ColumnMappingMode, TableProperties};
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType, same_name};
 use crate::spec::{Metadata, Protocol};
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Rows of the table.
     Data,
-    /// What happened to rows, for the change data feed.
+    /// The rows that changed, for the change data feed.
     Changes,
 }
 
-/// How files look. Made once for all files of one write.
+/// The layout of files. Made once for all files of one write.
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub(super) purpose: Purpose,
-    /// What is written: the table's columns under their logical names, then those that no schema has.
+    /// The columns that are written: the table's under their logical names, then those that no
+    /// schema has.
     pub(crate) rows: SchemaRef,
     /// The partition columns, in the table's order: place among the columns, name, name in the log.
     pub(super) partitions: Vec<(usize, String, String)>,

@@ -151,12 +151,12 @@ impl Partitions {
         Ok(partitions)
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are none.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// Which of these files are in one of the partitions.
+    /// Returns the files that are in one of the partitions.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl Partitions {
         self.hold(&values, count)
     }
 
-    /// Which of some rows are in one of the partitions.
+    /// Marks the rows that are in one of the partitions.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Where a file goes, and how the log writes that.
+//! The path of a file, and its spelling in the log.
 //!
 //! Protocol: directories of partitions are a convention; only the values in the log count.
 
@@ -8,7 +8,7 @@ use super::layout::{Layout, Purpose};
 use super::random::{new_id, random_bits};
 use crate::storage::URI_PATH;
 
-/// What Hive escapes in names and values of partitions.
+/// The letters that Hive escapes in names and values of partitions.
 const HIVE: &AsciiSet = &CONTROLS
     .add(b'"')
     .add(b'#')
@@ -25,7 +25,8 @@ const HIVE: &AsciiSet = &CONTROLS
     .add(b']')
     .add(b'^');
 
-/// What is escaped: on Windows, as by Spark, also what names there may not hold, or not at the end.
+/// The letters that are escaped: on Windows, as by Spark, also those that names there may not hold,
+/// or not at the end.
 const ESCAPED: &AsciiSet = if cfg!(windows) {
     &HIVE.add(b' ').add(b'<').add(b'>').add(b'|')
 } else {

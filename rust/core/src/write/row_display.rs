@@ -7,7 +7,7 @@ use arrow_schema::{ArrowError, DataType};
 
 use crate::spec::arrow::retyped;
 
-/// Of a row that is shown: columns, and letters of each value.
+/// The most columns of a row in a message, and the most letters of each value.
 const SHOWN_COLUMNS: usize = 12;
 const SHOWN_LETTERS: usize = 40;
 

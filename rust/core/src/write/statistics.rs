@@ -33,7 +33,7 @@ use crate::spec::{Metadata, Protocol};
 /// Years that every reader's parser takes: from 0001-01-01 to 9999-12-31.
 const DAYS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
 
-/// Which statistics the files of a table have.
+/// The statistics that the files of a table have.
 #[derive(Clone, Debug)]
 pub(super) struct StatisticsPlan {
     pub(crate) columns: Vec<MeasuredColumn>,
@@ -56,11 +56,11 @@ pub(super) enum MeasuredKind {
     Struct(Vec<MeasuredColumn>),
 }
 
-/// Which leaves are left to be chosen.
+/// The leaves that may still be chosen.
 enum Chosen {
     /// The next ones, this many.
     First(usize),
-    /// Those below these paths of logical names, in lower case.
+    /// The leaves below these paths of logical names, in lower case.
     Named(Vec<Vec<String>>),
 }
 
@@ -133,7 +133,7 @@ fn columns<'a>(
     Ok(found)
 }
 
-/// What is known of the rows that a file has so far.
+/// The statistics of the rows that a file has so far.
 #[derive(Debug)]
 pub(super) struct Statistics {
     pub(crate) rows: usize,

@@ -26,12 +26,12 @@ const OPEN_BYTES: usize = 256 << 20;
 /// Rows that are written at a time.
 const STEP: usize = 64 << 10;
 
-/// How files are written.
+/// The options by which files are written.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
     /// Bytes after which a file is closed.
     pub target_file_size: usize,
-    /// Whether a file is on disk when it is said to be written.
+    /// True if a file is on disk when it is said to be written.
     pub durable: bool,
 }
 
@@ -49,7 +49,7 @@ impl Default for WriteOptions {
 pub struct WrittenFiles {
     source: Source,
     files: Vec<StagedFile>,
-    /// What to commit.
+    /// The files to commit.
     pub adds: Vec<AddFile>,
     /// Change data files to commit.
     pub cdcs: Vec<CdcFile>,

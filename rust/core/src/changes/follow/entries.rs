@@ -35,7 +35,7 @@ pub(super) struct Entry {
 enum What {
     /// These rows.
     Rows(Box<Piece>),
-    /// What the commit did, with the last of its files.
+    /// The changes of the commit, with the last of its files.
     Commit(Box<(Commit, CommitFacts)>),
     /// Belongs to the commit that comes with the last one.
     Part,
@@ -54,7 +54,7 @@ impl Entries {
         self.0.push(entry);
     }
 
-    /// How the batch is read, and about how many bytes it has.
+    /// Returns the tasks that read the batch, and its approximate size in bytes.
     pub(super) fn finish(self, source: &Source, options: &FollowOptions) -> Result<(Tasks, u64)> {
         let bytes = self.0.iter().map(|entry| entry.bytes);
         let bytes = bytes.fold(0, u64::saturating_add);
@@ -191,7 +191,7 @@ fn tolerated(commit: &Commit, options: &FollowOptions) -> Result<()> {
     Err(Error::unsupported("follow.changes", message).at_version(version))
 }
 
-/// What the commit did.
+/// Returns the changes of the commit.
 fn changes(
     source: &Source,
     commit: &Commit,

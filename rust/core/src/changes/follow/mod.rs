@@ -29,7 +29,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::load::load;
 use entries::{Entries, Entry};
 
-/// Where a stream begins.
+/// The start of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Begin {
     /// With the state at the newest version, as new rows.
@@ -43,10 +43,10 @@ pub enum Begin {
     After(Offset),
 }
 
-/// How a table is followed.
+/// The options by which a table is followed.
 #[derive(Clone, Debug, Default)]
 pub struct FollowOptions {
-    /// Where it begins.
+    /// The start of the stream.
     pub begin: Begin,
     /// Tolerate commits that only remove files.
     pub ignore_deletes: bool,
@@ -72,7 +72,7 @@ pub struct FollowOptions {
     pub until: Option<Offset>,
     /// Logical names of the table's columns in the order wanted; `None` for all.
     pub columns: Option<Vec<String>>,
-    /// Which rows; `None` for all.
+    /// A filter of the rows; `None` for all.
     pub filter: Option<Predicate>,
 }
 
@@ -101,7 +101,7 @@ pub struct Follow {
 pub struct MicroBatch {
     /// The rows, as a value that other processes can read, too.
     pub rows: Split,
-    /// Where the stream stands after them.
+    /// The offset of the stream after them.
     pub offset: Offset,
 }
 
@@ -162,12 +162,12 @@ impl Follow {
         self.reading.schema()
     }
 
-    /// Where the stream stands.
+    /// Returns the offset of the stream.
     pub fn offset(&self) -> &Offset {
         &self.offset
     }
 
-    /// Whether the stream has come to its end.
+    /// Returns `true` if the stream has come to its end.
     pub fn is_done(&self) -> bool {
         self.last.is_some_and(|last| self.offset.version > last)
             || self
@@ -182,7 +182,7 @@ impl Follow {
         self.missing.take()
     }
 
-    /// Whether a file lies after the end.
+    /// Returns `true` if a file lies after the end.
     fn is_behind_end(&self, version: u64, index: i64) -> bool {
         let until = self.options.until.as_ref();
         until.is_some_and(|until| (version, index) > (until.version, until.index))
@@ -343,7 +343,7 @@ impl Follow {
         Ok(())
     }
 
-    /// What holds before the commit of a version.
+    /// Returns the metadata history before the commit of a version.
     fn first_history(&self, version: u64) -> Result<MetadataHistory> {
         let newest = self.known.version();
         if version == newest {
@@ -356,7 +356,7 @@ impl Follow {
         MetadataHistory::new(&snapshot, &self.reading)
     }
 
-    /// Whether the commit keeps the table and its columns.
+    /// Returns `true` if the commit keeps the table and its columns.
     fn check(&self, commit: &super::range::commits::Commit) -> Result<()> {
         let version = commit.stamp.version;
         if let Some(protocol) = &commit.protocol {
@@ -430,7 +430,7 @@ fn begin(source: &Source, known: &Snapshot, begin: &Begin) -> Result<Offset> {
     }
 }
 
-/// How much more a batch takes.
+/// The remaining size of a batch.
 struct Admission {
     files: u64,
     bytes: u64,
@@ -451,7 +451,8 @@ impl Admission {
         self.files == 0 || self.bytes == 0
     }
 
-    /// Whether files that belong together do not fit; the first ones of a batch always do.
+    /// Returns `true` if files that belong together do not fit; the first ones of a batch always
+    /// do.
     fn exceeds(&self, group: &[Entry]) -> bool {
         let bytes = group.iter().map(|entry| entry.bytes);
         self.taken
@@ -472,7 +473,7 @@ impl MicroBatch {
     }
 }
 
-/// Which outcomes of a batch are shown.
+/// Returns the outcomes of a batch that are returned.
 fn net_of(options: &FollowOptions) -> Option<Net> {
     match options.changes {
         Some(Kind::Net(net)) => Some(net),

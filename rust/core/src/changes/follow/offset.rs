@@ -1,4 +1,4 @@
-//! Where a stream stands, as Delta's own streaming source writes it.
+//! The offset of a stream, as Delta's own streaming source writes it.
 //!
 //! Protocol of the reference: `DeltaSourceOffset`.
 
@@ -18,7 +18,7 @@ pub struct Offset {
     pub version: u64,
     /// The last file of the version that was given.
     pub index: i64,
-    /// Whether the files are those of the state at the version, rather than those of its commit.
+    /// True if the files are those of the state at the version, rather than those of its commit.
     pub initial: bool,
 }
 

@@ -19,15 +19,15 @@ use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
 use crate::replay::Folded;
 
-/// How many rows are held at once by default.
+/// The number of rows that are held at once by default.
 pub(in crate::changes) const MOST_ROWS: usize = 4 << 20;
 
 /// Maps by numbers that are as good as random, or ids.
 pub(super) type Numbers<V> = HashMap<u128, V, BuildHasherDefault<Folded>>;
 
-/// What became of a comparison.
+/// The result of a comparison.
 pub(in crate::changes) enum Compared {
-    /// What changed.
+    /// The rows that changed.
     Pieces(Vec<Piece>),
     /// There are too many rows: cut the share.
     TooMany,
@@ -79,7 +79,7 @@ impl RowsByIdentity {
         false
     }
 
-    /// What is left, in the order in which it came.
+    /// Returns the rows that are left, in the order in which they came.
     fn finish(self) -> Vec<Seen> {
         let mut left: Vec<u32> = Vec::new();
         for head in self.heads.into_values() {
@@ -156,7 +156,7 @@ pub(super) fn cancel(removed: Vec<Seen>, new: Vec<Seen>) -> Differences {
     }
 }
 
-/// What a commit changed, row by row.
+/// Returns the changes of a commit, row by row.
 ///
 /// # Errors
 ///
@@ -290,7 +290,7 @@ pub(super) struct LabelledPieces(Vec<Labelled>);
 struct Labelled {
     piece: Piece,
     labels: Vec<RowLabel>,
-    /// How many rows the piece has, where that is known.
+    /// The number of rows that the piece has, where that is known.
     rows: Option<u64>,
     /// The rows with their codes, where they were read already.
     read: Option<(Vec<RecordBatch>, Arc<Vec<Stamp>>)>,
@@ -315,7 +315,7 @@ impl LabelledPieces {
         }
     }
 
-    /// How many rows a piece has, where that is known.
+    /// The number of rows that a piece has, where that is known.
     pub(in crate::changes) fn rows(&self, piece: u32) -> Option<u64> {
         self.0.get(piece as usize)?.rows
     }
@@ -327,7 +327,7 @@ impl LabelledPieces {
         }
     }
 
-    /// What is said of the rows of a piece so far.
+    /// Returns the labels of the rows of a piece so far.
     pub(in crate::changes) fn labels(&self, piece: u32) -> &[RowLabel] {
         let labelled = self.0.get(piece as usize);
         labelled.map_or(&[], |labelled| &labelled.labels)
@@ -343,7 +343,7 @@ impl LabelledPieces {
         self.push_run(piece, row, 1, change, stamp);
     }
 
-    /// How many rows from this one on.
+    /// The number of rows from this one on.
     pub(super) fn push_run(
         &mut self,
         piece: u32,

@@ -1,4 +1,4 @@
-//! What a range of commits comes to in the end: one outcome for each row.
+//! The net outcome of a range of commits: one outcome for each row.
 //!
 //! All commits are read as numbers, oldest first: which row, where its values are. What is held is
 //! about 100 bytes for each row that changed; where there are too many, the work is cut in halves by
@@ -22,11 +22,11 @@ use crate::error::Result;
 use compare::{Compared, LabelledPieces, Numbers, differences, twice};
 use identify::{RowIdentity, Seen, Share, ShareReader};
 
-/// Which outcomes are shown, and how.
+/// The outcomes that are returned, and their form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Net {
-    /// What differs between the states at both ends.
+    /// The difference between the states at both ends.
     MinDelta,
     /// Rows that were inserted or updated and are still there, as they are; with rows that are removed.
     Upsert {
@@ -40,7 +40,7 @@ pub enum Net {
     },
 }
 
-/// Where the values of a row are.
+/// The position of the values of a row.
 #[derive(Clone, Copy)]
 struct RowPosition {
     piece: u32,
@@ -53,11 +53,11 @@ const NONE: u32 = u32::MAX;
 /// One row from before the range to its end; of rows that only their values tell, all that are equal.
 #[derive(Clone, Copy)]
 struct Outcome {
-    /// What it was before: a chain of places.
+    /// The row before: a chain of positions.
     before: u32,
-    /// What it is now.
+    /// The row now.
     now: u32,
-    /// What it was last, where it came in the range and is removed.
+    /// The last state of a row that came in the range and is removed.
     ghost: u32,
     /// When it was changed last.
     stamp: u32,
@@ -111,7 +111,8 @@ impl Outcomes {
         }
     }
 
-    /// What is left of a commit once carried-over rows are taken away; stamps are numbers of commits.
+    /// Adds the changes of a commit without the rows that were carried over; stamps are numbers of
+    /// commits.
     pub(super) fn step(&mut self, removed: &[Seen], new: &[Seen], stamp: u32) -> Result<()> {
         for seen in removed {
             self.left(seen, 0, stamp)?;
@@ -176,7 +177,7 @@ impl Outcomes {
     }
 }
 
-/// What a range comes to, for one share of the rows.
+/// Returns the net outcome of a range, for one share of the rows.
 pub(super) fn net(rows: ShareReader<'_>, kind: Net, commits: &[(Stamp, Item)]) -> Result<Compared> {
     let mut following = Following {
         rows,

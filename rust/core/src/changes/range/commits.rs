@@ -51,11 +51,11 @@ pub(in crate::changes) struct FileChange {
     pub file: ScanFile,
     /// Its place among all actions of its run.
     pub place: u32,
-    /// Whether the action tells the values of the partition columns.
+    /// True if the action tells the values of the partition columns.
     pub has_partition_values: bool,
 }
 
-/// What `commitInfo` says that matters here.
+/// The facts in `commitInfo` that matter here.
 #[derive(Clone, Debug, Default)]
 pub(in crate::changes) struct CommitInfo {
     /// `operation`.
@@ -91,7 +91,7 @@ pub(in crate::changes) struct Commit {
     pub metadata: Option<Metadata>,
     /// The last `protocol` action.
     pub protocol: Option<Protocol>,
-    /// What it says of itself.
+    /// The facts in its `commitInfo`.
     pub info: CommitInfo,
 }
 
@@ -318,7 +318,7 @@ fn file_changes(files: Option<&FileActions>) -> Result<Vec<DecodedChange>> {
 }
 
 impl CommitInfo {
-    /// Of JSON text; what cannot be read is not said.
+    /// Reads JSON text; facts that cannot be read are left out.
     fn of(text: &str) -> Self {
         let info = info_of(text).unwrap_or_default();
         let operation = info.get("operation").and_then(Value::as_str);

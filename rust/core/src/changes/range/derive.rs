@@ -1,5 +1,5 @@
-//! What a commit did to rows, as far as its actions tell: which rows of which files are new or removed,
-//! and what it takes to tell changed rows from rows that were only carried over.
+//! The changes of a commit to rows, as far as its actions tell: the rows of the files that are new
+//! or removed, and the comparison that tells changed rows from rows that were only carried over.
 //!
 //! Protocol: "Add CDC File", "Change Data Files", "Row Tracking"; the reference's rules for commits
 //! without change data files.
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::replay::Keys;
 use crate::spec::DeletionVectorDescriptor;
 
-/// How rows of a commit are known.
+/// The way that rows of a commit are identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
@@ -50,7 +50,7 @@ impl Way {
     }
 }
 
-/// What a commit did.
+/// The changes of a commit.
 #[derive(Clone, Debug)]
 pub(in crate::changes) struct Derived {
     pub stamp: Stamp,
@@ -64,7 +64,7 @@ pub(in crate::changes) struct Derived {
 pub(in crate::changes) enum Item {
     /// These rows, in this order.
     Pieces(Vec<Piece>),
-    /// What of these is left once those that were carried over are taken away.
+    /// The rows of these that are left once those that were carried over are taken away.
     Compare {
         stamp: Stamp,
         removed: Vec<Piece>,
@@ -97,7 +97,7 @@ pub(in crate::changes) struct Sides {
     pub row_ids: bool,
 }
 
-/// What happened in a commit, every row of it.
+/// Returns the changes of a commit, every row of it.
 pub(in crate::changes) fn derive(
     commit: &Commit,
     facts: CommitFacts,
@@ -156,7 +156,7 @@ pub(in crate::changes) fn derive(
     derived(way, reason, work)
 }
 
-/// How removed and added rows of a commit are distinguished.
+/// Returns the way that removed and added rows of a commit are distinguished.
 fn identity(
     commit: &Commit,
     facts: CommitFacts,
@@ -190,7 +190,8 @@ fn identity(
     (Way::Rows, reason)
 }
 
-/// What a commit did, where the net of several is wanted and rows are identified in this way.
+/// Returns the changes of a commit for the net outcome of several, with rows identified in this
+/// way.
 pub(in crate::changes) fn derive_net(
     commit: &Commit,
     facts: CommitFacts,
@@ -233,7 +234,7 @@ pub(super) fn change_files(commit: &Commit) -> Vec<Piece> {
         .collect()
 }
 
-/// Which rows left and came, by added and removed files and their vectors.
+/// Returns the rows that left and came, by added and removed files and their vectors.
 ///
 /// # Errors
 ///
@@ -283,7 +284,7 @@ pub(in crate::changes) fn sides_of(
 }
 
 impl Sides {
-    /// Whether rows left and others came, so that some of them may be the same.
+    /// Returns `true` if rows left and others came, so that some of them may be the same.
     pub(in crate::changes) fn rewrites(&self) -> bool {
         !self.removed.is_empty() && self.whole_new
     }

@@ -11,7 +11,7 @@ use crate::spec::properties::{ColumnMappingMode, TableProperties};
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 
-/// What holds for the rows that a commit writes.
+/// The definition for the rows that a commit writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::changes) struct CommitFacts {
     /// The change data feed is on.
@@ -38,7 +38,7 @@ pub(in crate::changes) struct MetadataHistory {
 pub(in crate::changes) struct PartitionNames(Vec<String>);
 
 impl PartitionNames {
-    /// Of a version.
+    /// Reads the history of a version.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl PartitionNames {
         Ok(Self(names.collect::<Result<_>>()?))
     }
 
-    /// Whether an added file of the commit lacks the value of one.
+    /// Returns `true` if an added file of the commit lacks the value of one.
     pub(in crate::changes) fn lacks(&self, commit: &Commit) -> bool {
         let files = commit.adds.iter().chain(&commit.kept_adds);
         let mut files = files.chain(&commit.change_files);
@@ -115,8 +115,8 @@ impl MetadataHistory {
         }
     }
 
-    /// What holds for this commit, which follows the last one; its files get the partition values that
-    /// they lack.
+    /// Returns the definition for this commit, which follows the last one; its files get the
+    /// partition values that they lack.
     ///
     /// # Errors
     ///
@@ -169,7 +169,7 @@ fn facts(properties: &TableProperties, metadata: &Metadata) -> CommitFacts {
     }
 }
 
-/// Whether rows of a table with this metadata can be returned.
+/// Returns `true` if rows of a table with this metadata can be returned.
 pub(in crate::changes) fn check_metadata(metadata: &Metadata, reading: &Reading) -> Result<()> {
     let schema = StructType::parse(&metadata.schema_string)?;
     check(&schema, reading, reading.table().1)

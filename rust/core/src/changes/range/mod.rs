@@ -1,4 +1,4 @@
-//! Which versions a range means: by number or by instant, both ends included.
+//! The versions of a range: by number or by instant, both ends included.
 
 pub(super) mod commits;
 pub(super) mod derive;

@@ -1,4 +1,4 @@
-//! Whether values of one schema are values of a later one.
+//! The check that values of one schema are values of a later one.
 
 use crate::changes::rows::row_schema::Reading;
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! How each commit of a range is understood, and why.
+//! The way that each commit of a range is understood, with the reason.
 
 use crate::changes::net::endpoints;
 use crate::changes::plan::{DerivedCommits, NetPlan};
@@ -11,18 +11,19 @@ use crate::error::Result;
 pub struct Explained {
     /// The version.
     pub version: u64,
-    /// How its rows are known.
+    /// The way that its rows are identified.
     pub way: Way,
     /// Why in this way.
     pub reason: &'static str,
-    /// How many files are read for it.
+    /// The number of files that are read for it.
     pub files: u64,
     /// The sum of their sizes in the log.
     pub bytes: u64,
 }
 
 impl Changes {
-    /// How each commit is understood. Reads the log of the range and deletion vectors, and no rows.
+    /// Explains the way that each commit is understood. Reads the log of the range and deletion
+    /// vectors, and no rows.
     pub fn explain(&self) -> Result<Vec<Explained>> {
         if self.net().is_none() {
             let commits = DerivedCommits::new(self)?;

@@ -1,4 +1,4 @@
-//! How the rows of files of many versions become rows of one schema.
+//! The conversion of the rows of files of many versions to one schema.
 //!
 //! All files are read as the table at the end of the range has its columns: a column is found by its
 //! physical name, so that renames do not matter; a column that a file lacks is null; values of a
@@ -29,10 +29,10 @@ use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 pub(super) const CHANGE_COLUMNS: [&str; 3] =
     ["_change_type", "_commit_version", "_commit_timestamp"];
 
-/// How many plans are kept.
+/// The number of plans that are kept.
 const MOST_PLANS: usize = 64;
 
-/// What is read of changed files, in values that serialise.
+/// The columns that are read of changed files, in values that serialise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::changes) struct ChangesDefinition {
     schema: String,
@@ -59,7 +59,7 @@ pub(in crate::changes) struct Reading {
     early: Option<BoundPredicate>,
     /// On the columns that say what happened, too.
     late: Option<BoundPredicate>,
-    /// What `late` is applied to.
+    /// The schema that `late` is applied to.
     all: SchemaRef,
     schema: SchemaRef,
     bare: bool,
@@ -67,7 +67,7 @@ pub(in crate::changes) struct Reading {
     plans: Mutex<HashMap<(Vec<String>, Purpose), ReadPlan>>,
 }
 
-/// What is read of a file besides or instead of its columns.
+/// The purpose of a read of a file, which decides its columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::changes) enum Purpose {
     /// The rows as they are handed out; with their positions, or with their change types.
@@ -207,17 +207,18 @@ impl Reading {
         &self.all
     }
 
-    /// How many of the table's columns are handed out; those that only the filter needs are after.
+    /// Returns the number of the table's columns that are returned; those that only the filter
+    /// needs are after.
     pub(super) fn given(&self) -> usize {
         self.given
     }
 
-    /// Whether the columns that say what happened are left out.
+    /// Returns `true` if the columns that say what happened are left out.
     pub(super) fn is_bare(&self) -> bool {
         self.bare
     }
 
-    /// What is applied once it is known what happened.
+    /// Returns the filter that is applied once the change of a row is known.
     pub(super) fn late(&self) -> Option<&BoundPredicate> {
         self.late.as_ref()
     }
@@ -244,7 +245,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Where these columns stand in the table's schema.
+    /// Returns the positions of these columns in the table's schema.
     ///
     /// # Errors
     ///
@@ -258,7 +259,8 @@ impl Reading {
         Ok(names.filter_map(place).collect())
     }
 
-    /// Of rows with all columns and their positions what [`Purpose::Rows`] reads of them.
+    /// Selects from rows with all columns and their positions the columns that [`Purpose::Rows`]
+    /// reads.
     pub(in crate::changes) fn shown(&self, all: &RecordBatch) -> Result<RecordBatch> {
         let misfit = |cause: ArrowError| {
             Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
@@ -272,7 +274,7 @@ impl Reading {
         }
     }
 
-    /// How this file is read.
+    /// Plans the read of this file.
     pub(in crate::changes) fn plan(&self, file: &ScanFile, purpose: Purpose) -> Result<ReadPlan> {
         let mut partition_columns = Vec::new();
         for field in self.layout.schema.fields() {

@@ -38,7 +38,7 @@ pub struct WholeFile {
     pub size: i64,
     /// By their names in the log.
     pub partition_values: Vec<(String, Option<String>)>,
-    /// What happened to the rows; `None` where the file says it of each.
+    /// The change to the rows; `None` if the file has it for each.
     pub change: Option<ChangeType>,
     /// In this version.
     pub version: u64,
@@ -219,7 +219,7 @@ impl Split {
 
     /// The files that any reader of Parquet reads as they stand, and the split of what is left.
     ///
-    /// Those are files without a deletion vector all of whose rows were changed.
+    /// A whole file has no deletion vector, and all of its rows were changed.
     pub fn without_whole_files(mut self) -> (Vec<WholeFile>, Option<Self>) {
         let mut whole = Vec::new();
         for task in &mut self.tasks {

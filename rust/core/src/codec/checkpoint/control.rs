@@ -1,4 +1,4 @@
-//! What a checkpoint holds beside files: protocol, metadata, transactions, domains, sidecars.
+//! The actions of a checkpoint beside files: protocol, metadata, transactions, domains, sidecars.
 //!
 //! These are a handful of rows among millions, so only the pages that hold one are decoded: row group
 //! statistics and the column index tell which.
@@ -47,7 +47,7 @@ pub struct Control {
 }
 
 impl CheckpointFile {
-    /// What is needed for the control actions: the rows of the pages that hold one.
+    /// Requests the control actions: the rows of the pages that hold one.
     pub fn request_control(&self) -> Vec<(Unit, RowGroupRequest)> {
         let leaves = self.leaves(|parts| {
             parts

@@ -1,4 +1,4 @@
-//! Which leaves of a checkpoint file are decoded for the columns that are asked for.
+//! The leaves of a checkpoint file that are decoded for the requested columns.
 
 use arrow_schema::{DataType, Fields};
 
@@ -8,7 +8,7 @@ use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField};
 use crate::codec::file_columns::{FileColumns, NUM_RECORDS, STATS};
 use crate::codec::statistics::gives;
 
-/// Where a file has the statistics that are asked for.
+/// The form in which a file has the requested statistics.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stats {
     Nowhere,
@@ -17,13 +17,14 @@ enum Stats {
 }
 
 impl CheckpointFile {
-    /// What every row needs, its path and deletion vector, and the columns.
+    /// Returns the leaves that every row needs, its path and deletion vector, and those of the
+    /// columns.
     pub(super) fn row_leaves(&self, action: FileAction, columns: &FileColumns) -> Vec<usize> {
         let key = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
         self.column_leaves(action, &columns.merged(&key))
     }
 
-    /// What the columns are, or are made of.
+    /// Returns the leaves that the columns are, or are made of.
     pub(super) fn column_leaves(&self, action: FileAction, columns: &FileColumns) -> Vec<usize> {
         let fields = columns.fields();
         let stats = self.where_stats_are(action, columns);
@@ -79,7 +80,8 @@ impl CheckpointFile {
         }
     }
 
-    /// Whether the struct has a row count wherever there is a text, or in every row that has the action.
+    /// Returns `true` if the struct has a row count wherever there is a text, or in every row that
+    /// has the action.
     fn counts(&self, action: FileAction, text: usize) -> bool {
         let Some(count) = self.leaf(&[action.name(), STATS, NUM_RECORDS]) else {
             return false;
@@ -98,7 +100,8 @@ impl CheckpointFile {
     }
 }
 
-/// Whether the shape has a leaf of this path. Recurses along the shape, which has a bounded depth.
+/// Returns `true` if the shape has a leaf of this path. Recurses along the shape, which has a
+/// bounded depth.
 fn asks_for(shape: &Fields, path: &[String]) -> bool {
     let Some((name, rest)) = path.split_first() else {
         return false;

@@ -12,7 +12,7 @@ use crate::codec::file_columns::STATS;
 use crate::codec::parquet_file::LegacyColumns;
 use crate::error::Result;
 
-/// How the typed statistics of one action are rebased.
+/// Rebases the typed statistics of one action.
 pub(super) struct LegacyStats {
     columns: LegacyColumns,
     stats: TypePtr,

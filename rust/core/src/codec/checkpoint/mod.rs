@@ -66,7 +66,7 @@ const REQUIRED: [[&str; 2]; 7] = [
     ["sidecar", "path"],
 ];
 
-/// Which file action of a checkpoint.
+/// The kind of a file action of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileAction {
     /// `add`
@@ -93,7 +93,7 @@ pub struct CheckpointFile {
 }
 
 impl CheckpointFile {
-    /// How its footer is decoded: rows of a checkpoint are at least some bits long.
+    /// The rules for its footer: rows of a checkpoint are at least some bits long.
     pub const FOOTER: FooterRules = FooterRules {
         code: CODE,
         most_rows_per_byte: 200,
@@ -195,8 +195,8 @@ fn without_field(root: &str, field: &str, row_group: usize, row: Option<usize>) 
     Error::corrupt("checkpoint.rows", message)
 }
 
-/// The first row that has the action and not its required field; `present` are the rows that have both.
-/// Where the file declares the action itself required, the field alone tells which rows have it.
+/// The first row that has the action and not its required field; `present` are the rows that have
+/// both. If the file declares the action itself required, the field alone tells which rows have it.
 fn first_without(
     rows: &StructArray,
     present: Option<&NullBuffer>,

@@ -12,7 +12,7 @@ use crate::codec::parquet_file::{FetchedBytes, RowGroupRequest};
 use crate::error::{Error, Result};
 
 impl CheckpointFile {
-    /// What is needed for the parsed columns of one unit of `add`.
+    /// Requests the parsed columns of one unit of `add`.
     pub fn request_parsed(&self, unit: &Unit, columns: &FileColumns) -> RowGroupRequest {
         let leaves = self.column_leaves(FileAction::Add, columns);
         self.request_leaves(unit, leaves, None)

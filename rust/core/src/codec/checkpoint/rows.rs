@@ -34,8 +34,8 @@ impl CheckpointFile {
         self.units_of(action, &self.row_leaves(action, columns), unit_bytes)
     }
 
-    /// What is needed of one unit: path and deletion vector always, and the columns. Of its rows only
-    /// those in `selected`, when there is one.
+    /// Requests one unit: path and deletion vector always, and the columns; only the rows in
+    /// `selected`, if it is given.
     pub fn request(
         &self,
         unit: &Unit,

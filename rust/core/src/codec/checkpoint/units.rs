@@ -17,7 +17,7 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// How many rows the unit has.
+    /// The number of rows that the unit has.
     pub fn rows(&self) -> usize {
         self.rows.len()
     }
@@ -142,12 +142,12 @@ impl CheckpointFile {
     }
 }
 
-/// Whether the statistics say that the leaf is null in every row of the group.
+/// Returns `true` if the statistics say that the leaf is null in every row of the group.
 pub(super) fn all_null(group: &RowGroupMetaData, leaf: usize) -> bool {
     nulls_of(group, leaf).is_some_and(|nulls| i64::try_from(nulls) == Ok(group.num_rows()))
 }
 
-/// How many nulls the statistics of the group say that the leaf has.
+/// The number of nulls that the statistics of the group say that the leaf has.
 pub(super) fn nulls_of(group: &RowGroupMetaData, leaf: usize) -> Option<u64> {
     let statistics = group.columns().get(leaf)?.statistics()?;
     statistics.null_count_opt()

@@ -18,7 +18,7 @@ pub struct Descriptors<'a> {
 }
 
 impl<'a> Descriptors<'a> {
-    /// Of a column as `codec::file_actions` gives it.
+    /// Takes a column as `codec::file_actions` returns it.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl<'a> Descriptors<'a> {
         })
     }
 
-    /// Whether no row has a vector.
+    /// Returns `true` if no row has a vector.
     pub fn is_empty(&self) -> bool {
         self.column.null_count() == self.column.len()
     }

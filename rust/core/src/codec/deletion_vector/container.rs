@@ -13,7 +13,7 @@ pub(super) const ARRAY_MOST: usize = 4096;
 /// A bit map of a container in memory.
 pub(super) type Words = [u64; WORDS];
 
-/// How the rows of a container are stored.
+/// The layout of the rows of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContainerKind {
     /// Values of two bytes, ascending.
@@ -29,11 +29,11 @@ pub(super) enum ContainerKind {
 pub(super) struct Container {
     /// The rows' numbers without their low 16 bits.
     pub(super) key: u64,
-    /// Where its bytes begin.
+    /// The offset of its first byte.
     pub(super) start: usize,
     /// Values or runs; 0 for a bit map, which has its one size.
     pub(super) count: u32,
-    /// How many rows it holds; never 0.
+    /// The number of rows that it holds; never 0.
     pub(super) cardinality: u32,
     pub(super) kind: ContainerKind,
 }
@@ -44,7 +44,7 @@ impl Container {
         self.key << 16
     }
 
-    /// How many bytes its rows take.
+    /// The number of bytes that its rows take.
     pub(super) fn size(&self) -> usize {
         let count = self.count as usize;
         match self.kind {

@@ -250,7 +250,7 @@ fn runs(cursor: &mut Cursor<'_>) -> Result<Container> {
     })
 }
 
-/// Where the decoder is.
+/// The position of the decoder.
 struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,

@@ -12,7 +12,7 @@ use crate::spec::DeletionVectorDescriptor;
 
 /// The first byte of every file.
 pub(crate) const VERSION: u8 = 1;
-/// What stands before and after a bitmap, together.
+/// The bytes before and after a bitmap, together.
 pub(crate) const FRAME: u64 = 8;
 
 impl DeletionVector {
@@ -174,12 +174,12 @@ impl FileBuilder {
         location::relative_path(&self.path_or_inline)
     }
 
-    /// How many bytes the file has so far.
+    /// The number of bytes that the file has so far.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether there is no vector in it.
+    /// Returns `true` if there is no vector in it.
     pub fn is_empty(&self) -> bool {
         self.bytes.len() <= 1
     }

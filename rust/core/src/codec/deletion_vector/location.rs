@@ -1,4 +1,4 @@
-//! Where a descriptor says that its vector is.
+//! The location of a deletion vector, from its descriptor.
 //!
 //! Protocol: "Derived Fields".
 
@@ -9,7 +9,7 @@ use super::base85;
 use crate::error::{Error, Result};
 use crate::spec::{DeletionVectorDescriptor, DeletionVectorStorage};
 
-/// Where the bytes of a vector are.
+/// The location of the bytes of a vector.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum VectorLocation<'a> {
     /// In the descriptor: base 85.
@@ -18,7 +18,7 @@ pub enum VectorLocation<'a> {
     File(String),
 }
 
-/// Where the vector of a descriptor is.
+/// Returns the location of the vector of a descriptor.
 ///
 /// # Errors
 ///

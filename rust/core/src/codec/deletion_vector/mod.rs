@@ -40,7 +40,7 @@ pub const ROWS_END: u64 = 0x7FFF_FFFF << 32;
 pub struct DeletionVector {
     /// Ascending by key.
     containers: Vec<Container>,
-    /// What the containers point into.
+    /// The bytes that the containers point into.
     bytes: Bytes,
     len: u64,
 }
@@ -55,17 +55,17 @@ impl DeletionVector {
         }
     }
 
-    /// How many rows are deleted.
+    /// The number of rows that are deleted.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether no row is deleted.
+    /// Returns `true` if no row is deleted.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether the row is deleted.
+    /// Returns `true` if the row is deleted.
     pub fn contains(&self, row: u64) -> bool {
         let key = row >> 16;
         let low = container::low(row);

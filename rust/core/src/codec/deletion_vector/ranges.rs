@@ -94,7 +94,7 @@ impl DeletionVector {
         open.close(&mut clipped);
     }
 
-    /// What is left of `rows`, as ranges that do not touch, ascending.
+    /// Returns the rows of `rows` that are not deleted, as ascending ranges that do not touch.
     pub fn live_ranges(&self, rows: Range<u64>) -> Vec<Range<u64>> {
         let counts = self
             .containers_within(&rows)

@@ -1,7 +1,7 @@
 //! Vectors as sets of the `roaring` crate: made of rows, combined, encoded.
 //!
-//! What is made is written in the portable layout and decoded like any other vector, so that there is
-//! one kind in memory. The crate is handed nothing but bytes that the decoder has checked.
+//! A new vector is written in the portable layout and decoded like any other vector, so that there
+//! is one kind in memory. The crate is handed nothing but bytes that the decoder has checked.
 
 use std::ops::{BitAndAssign, BitOrAssign, SubAssign};
 
@@ -98,7 +98,8 @@ impl DeletionVector {
         set.unwrap_or_else(|| self.set_by_ranges())
     }
 
-    /// What the crate does not read, though it is sound: the layout of older writers, runs that touch.
+    /// Decodes a layout that the crate does not read, though it is sound: that of older writers,
+    /// runs that touch.
     fn set_by_ranges(&self) -> RoaringTreemap {
         let mut set = RoaringTreemap::new();
         for container in &self.containers {

@@ -1,4 +1,5 @@
-//! How many rows of a row group make one batch, by what its pages will take once they are decoded.
+//! The number of rows of a batch, by the size that the pages of a row group have once they are
+//! decoded.
 //!
 //! Headers say how many values a page has and how many bytes these take without their dictionary. A
 //! dictionary makes more of them: where it has long words, its column is decoded into views, which point
@@ -25,7 +26,7 @@ pub(crate) const MOST_BATCH_BYTES: u64 = 32 << 20;
 const LONG_WORD: u64 = 1 << 10;
 /// And so are longer ones that take no more than this in a batch.
 const FEW_BYTES: u64 = 8 << 20;
-/// What all words of a batch may take if each is the longest of its dictionary.
+/// The most bytes that all words of a batch may take if each is the longest of its dictionary.
 const MOST_WORDS: u64 = 128 << 20;
 
 /// Rows of nested columns may be of any length, which is looked at where a column chunk takes more than
@@ -36,9 +37,9 @@ const MOST_TIMES: u64 = 64;
 /// A view of a text.
 const VIEW: u64 = 16;
 
-/// How a row group is decoded.
+/// The plan by which a row group is decoded.
 pub(super) struct BatchPlan {
-    /// How many rows at a time.
+    /// The number of rows of a batch.
     pub(super) rows: usize,
     /// The leaves that are decoded into views.
     pub(super) views: Vec<usize>,
@@ -129,7 +130,8 @@ pub(super) fn plan(
     }
 }
 
-/// Whether a page's texts begin with parts of those before them, so that its bytes do not tell theirs.
+/// Returns `true` if a page's texts begin with parts of those before them, so that its bytes do not
+/// tell theirs.
 fn is_delta(page: &PageFacts) -> bool {
     page.is_delta && page.values.saturating_mul(page.bytes) > FEW_BYTES
 }

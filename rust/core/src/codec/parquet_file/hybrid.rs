@@ -11,7 +11,7 @@ pub(super) struct LevelRuns<'a> {
 }
 
 impl<'a> LevelRuns<'a> {
-    /// Of levels up to `most`.
+    /// Reads levels up to `most`.
     pub(super) fn new(bytes: &'a [u8], most: i16) -> Self {
         Self {
             bytes,
@@ -102,7 +102,7 @@ impl<'a> DeltaNumbers<'a> {
         Some(())
     }
 
-    /// What follows the last number.
+    /// Returns the bytes after the last number.
     pub(super) fn rest(mut self) -> Option<&'a [u8]> {
         let mut left = self.left.saturating_sub(1);
         while left > 0 {
@@ -158,7 +158,7 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// What stands for a signed number.
+/// Decodes a signed number.
 fn zigzag(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }

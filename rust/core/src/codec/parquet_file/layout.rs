@@ -5,7 +5,7 @@
 /// The fields of a struct, by their numbers.
 pub(super) type Fields = &'static [(i16, Type)];
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy)]
 pub(super) enum Type {
     Bool,
@@ -20,7 +20,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    /// Whether it is written so.
+    /// Returns `true` if it is written so.
     pub(super) fn is(self, wire: u8) -> bool {
         match self {
             Type::Bool => matches!(wire, 1 | 2),

@@ -1,8 +1,8 @@
 //! Files whose dates and instants Spark has counted by the hybrid calendar, as their footers say.
 //!
-//! Which files those are, and which zone their instants were counted in, is decided as Spark decides it when it
-//! reads them: files of Spark before 3.0 (96-bit timestamps: before 3.1), and later ones with a mark. Files of
-//! other writers are never meant, whatever marks they have.
+//! The files, and the zone that their instants were counted in, are decided as Spark decides them
+//! when it reads: files of Spark before 3.0 (96-bit timestamps: before 3.1), and later ones with a
+//! mark. Files of other writers are never meant, whatever marks they have.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ const ZONE_OF_UNNAMED: &str = "DELTAREPLAY_LEGACY_TIME_ZONE";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LegacyCalendar(Arc<LegacyZone>);
 
-/// Which columns of a file are counted by it.
+/// The columns of a file that are counted by the legacy calendar.
 #[derive(Clone, Debug)]
 pub(crate) struct LegacyColumns {
     calendar: LegacyCalendar,
@@ -40,7 +40,7 @@ pub(crate) struct LegacyColumns {
 }
 
 impl LegacyColumns {
-    /// What the footer says; `None` for files of the calendar of today.
+    /// Reads the calendar from the footer; `None` for files of the calendar of today.
     pub(crate) fn of(file: &FileMetaData) -> Option<Self> {
         // a key that stands twice has its last value
         let value = |key: &str| {
@@ -77,7 +77,7 @@ impl LegacyColumns {
     }
 }
 
-/// What becomes of an instant that cannot be told.
+/// The treatment of an instant that cannot be converted.
 #[derive(Clone, Copy)]
 enum Unsure {
     Refuse,

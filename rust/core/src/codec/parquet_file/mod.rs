@@ -1,5 +1,4 @@
-//! What all readers of Parquet files share: footers and row groups, decoded from bytes that the caller
-//! fetched.
+//! Footers and row groups of Parquet files, decoded from bytes that the caller fetched.
 //!
 //! Each says which ranges of the file it needs, and takes their bytes. What a footer claims is checked
 //! against the length of the file, and what pages claim against their column chunk, before anything is
@@ -43,14 +42,14 @@ const FOOTER_PREFETCH: u64 = 64 * 1024;
 /// A footer longer than this is refused: those of real files have some kilobytes, rarely megabytes.
 const MAX_FOOTER: u64 = 64 << 20;
 
-/// How a footer is read and checked.
+/// The rules by which a footer is read and checked.
 #[derive(Clone, Copy, Debug)]
 pub struct FooterRules {
     /// The code of errors.
     pub(crate) code: &'static str,
-    /// What claims to be denser is refused.
+    /// A file that claims to be denser is refused.
     pub(crate) most_rows_per_byte: u64,
-    /// Whether the page index comes along.
+    /// True if the page index comes along.
     pub(crate) page_index: bool,
 }
 
@@ -94,7 +93,7 @@ impl FooterDecoder {
         &self.missing
     }
 
-    /// Whether the footer says that columns are encrypted; it is whole itself.
+    /// Returns `true` if the footer says that columns are encrypted; it is whole itself.
     pub fn has_encrypted_columns(&self) -> bool {
         self.encrypted_columns
     }
@@ -144,7 +143,7 @@ impl FooterRules {
     }
 }
 
-/// What a decoder of others makes of bytes; that it panics is the bytes' fault, too.
+/// Returns the result of a decoder of another crate; its panic is an error in the bytes, too.
 pub(crate) fn guarded<T>(code: &'static str, decode: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
         Err(Error::corrupt(
@@ -154,7 +153,7 @@ pub(crate) fn guarded<T>(code: &'static str, decode: impl FnOnce() -> Result<T>)
     })
 }
 
-/// What comes of encrypted columns: there are no keys here.
+/// The error for encrypted columns: there are no keys here.
 pub(crate) fn encrypted(what: &str) -> Error {
     let message = format!(
         "{what} encrypted, which is not supported: read it with an engine that has the keys, and write it anew"

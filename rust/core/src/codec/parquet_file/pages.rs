@@ -1,4 +1,4 @@
-//! What page headers claim, checked against their column chunk before anything is decompressed.
+//! The claims of page headers, checked against their column chunk before anything is decompressed.
 //!
 //! A page's body has to lie inside of what was fetched, it may not unfold to more than its codec can make
 //! of its bytes, and the pages of a chunk hold no more values than the chunk. Where a header has a
@@ -18,14 +18,14 @@ use crate::error::{Error, Result};
 /// No page of a checkpoint is larger; those of real ones have some megabytes.
 pub(crate) const MOST_CHECKPOINT_PAGE: u64 = 512 << 20;
 
-/// What codecs add to data that does not compress, and some more.
+/// The bytes that codecs add to data that does not compress, with some more.
 const SLACK: u64 = 4 << 10;
 
-/// How pages are checked.
+/// The rules by which pages are checked.
 pub(crate) struct PageRules {
     /// The code of errors.
     pub(crate) code: &'static str,
-    /// What errors say where the decoder has no more to say.
+    /// The message of errors for which the decoder has none.
     pub(crate) message: &'static str,
     /// Pages that would be larger, decompressed, are refused.
     pub(crate) most_bytes: u64,
@@ -39,15 +39,15 @@ pub(super) struct LeafPages {
     pub(super) data: Vec<PageFacts>,
 }
 
-/// What a page's header says, checked.
+/// The checked content of a page's header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageFacts {
     pub(super) values: u64,
     /// Without compression.
     pub(super) bytes: u64,
-    /// Whether the values are words of the dictionary.
+    /// True if the values are words of the dictionary.
     pub(super) dictionary: bool,
-    /// Whether texts begin with parts of those before them.
+    /// True if texts begin with parts of those before them.
     pub(super) is_delta: bool,
 }
 

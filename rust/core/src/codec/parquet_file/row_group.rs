@@ -19,13 +19,13 @@ use super::leaves::{leaf_types, with_leaf_types};
 use super::pages::{PageRules, check_pages};
 use crate::error::{Error, Result};
 
-/// What it costs a column to begin or end a run of rows, and to decode a row that a mask then drops,
-/// beside copying a row that the mask keeps. Estimates, good enough to choose: 6 million rows, 1 % of
-/// them dropped, were decoded in 1.02 x the time of all by a mask, in 1.09 x run by run.
+/// The cost for a column to begin or end a run of rows, and to decode a row that a mask then drops,
+/// beside copying a row that the mask keeps. Estimates, good enough to choose: 6 million rows, 1 %
+/// of them dropped, were decoded in 1.02 x the time of all by a mask, in 1.09 x run by run.
 const PER_RUN: usize = 400;
 const PER_DROPPED_ROW: usize = 40;
 
-/// How large the batches of a reader are.
+/// The size of the batches of a reader.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BatchSize {
     /// So many rows.
@@ -47,8 +47,8 @@ pub struct RowGroupRequest {
 }
 
 impl RowGroupRequest {
-    /// Of each leaf's chunk the pages that hold selected rows, if there is a page index, otherwise the
-    /// whole chunk; the footer was checked.
+    /// Requests the pages of each leaf's chunk that hold selected rows, if there is a page index,
+    /// otherwise the whole chunk; the footer was checked.
     pub(crate) fn new(
         metadata: &ParquetMetaData,
         row_group: usize,
@@ -90,12 +90,12 @@ impl RowGroupRequest {
         missing.cloned().collect()
     }
 
-    /// Whether no leaf is asked for.
+    /// Returns `true` if no leaf is asked for.
     pub(crate) fn is_empty(&self) -> bool {
         self.leaves.is_empty()
     }
 
-    /// How many rows are decoded, of `all` that the row group or the unit has.
+    /// The number of rows that are decoded, of `all` that the row group or the unit has.
     pub(crate) fn rows_of(&self, all: usize) -> usize {
         self.selection.as_ref().map_or(all, RowSelection::row_count)
     }
@@ -235,7 +235,7 @@ fn leaf_ranges(
     (ranges, all)
 }
 
-/// How the rows are found with less work, if all pages are there.
+/// Returns the cheaper way to select the rows, if all pages are there.
 fn quicker(selection: &RowSelection) -> RowSelectionPolicy {
     let runs = selection.iter().count();
     let dropped = selection

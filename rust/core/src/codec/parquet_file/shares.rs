@@ -1,4 +1,4 @@
-//! How the bytes of a column chunk, once they are decoded, are shared among its rows.
+//! The decoded bytes of a column chunk, shared among its rows.
 
 use std::sync::Arc;
 
@@ -170,7 +170,7 @@ impl Shared {
     }
 }
 
-/// Of the rows of each share those that are selected, with their part of its bytes.
+/// Returns the selected rows of each share, with their part of its bytes.
 pub(super) fn selected(shares: Vec<Share>, selection: Option<&RowSelection>) -> Vec<Share> {
     let Some(selection) = selection else {
         return shares;
@@ -214,7 +214,7 @@ fn scaled(bytes: u64, part: u64, whole: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// Where the bytes of a column are, by rows: how many rows and bytes there are up to the end of each share.
+/// The bytes of a column by rows: the number of rows and of bytes up to the end of each share.
 pub(super) struct Shares(Vec<(u64, u64)>);
 
 impl Shares {

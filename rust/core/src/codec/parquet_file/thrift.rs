@@ -18,9 +18,9 @@ const MAX_SCHEMA_DEPTH: usize = 1_000;
 
 const STRUCT: u8 = 12;
 
-/// What is open, and what is left of it.
+/// A value that is open, and the elements left of it.
 enum OpenValue {
-    /// What is known of its fields, and the one that is read.
+    /// The known fields, and the one that is read.
     Struct(Fields, i16),
     /// Elements of one type, and what is known of it.
     List(u8, Option<Type>, u64),
@@ -28,7 +28,7 @@ enum OpenValue {
     Map(u8, u8, u64, bool),
 }
 
-/// What a look at a footer shows.
+/// The content of a footer, read without decoding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WalkedFooter {
     /// It names an algorithm of encryption: pages of columns are encrypted.
@@ -65,7 +65,7 @@ pub(super) fn walked_footer(bytes: &[u8]) -> Option<WalkedFooter> {
     is_flat(&groups).then_some(WalkedFooter { encrypted_columns })
 }
 
-/// Whether no group lies too deep.
+/// Returns `true` if no group lies too deep.
 fn is_flat(groups: &[(u64, u64)]) -> bool {
     let mut open: Vec<u64> = Vec::new();
     let mut next = None;
@@ -82,7 +82,7 @@ fn is_flat(groups: &[(u64, u64)]) -> bool {
     true
 }
 
-/// How many elements are children of the innermost groups that still lack some.
+/// Takes children of the innermost groups that still lack some.
 fn take_children(open: &mut Vec<u64>, mut count: u64) {
     while count > 0 {
         match open.last_mut() {
@@ -97,7 +97,7 @@ fn take_children(open: &mut Vec<u64>, mut count: u64) {
     }
 }
 
-/// What the header of a page says.
+/// The content of a page's header.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct PageHeader {
     /// Its own length.
@@ -107,7 +107,7 @@ pub(super) struct PageHeader {
     pub(super) compressed: i64,
     pub(super) crc: Option<i64>,
     pub(super) values: i64,
-    /// How the values of a data page are encoded.
+    /// The encoding of the values of a data page.
     pub(super) encoding: i64,
 }
 
@@ -116,12 +116,12 @@ impl PageHeader {
     pub(super) const DICTIONARY: i64 = 2;
     pub(super) const DATA_V2: i64 = 3;
 
-    /// Whether the values are numbers of words in a dictionary.
+    /// Returns `true` if the values are numbers of words in a dictionary.
     pub(super) fn is_dictionary_encoded(&self) -> bool {
         matches!(self.encoding, 2 | 8)
     }
 
-    /// Whether texts begin with parts of those before them.
+    /// Returns `true` if texts begin with parts of those before them.
     pub(super) fn is_delta_encoded(&self) -> bool {
         self.encoding == 7
     }
@@ -300,7 +300,7 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// What stands for a signed number.
+/// Decodes a signed number.
 fn zigzag(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }

@@ -1,4 +1,4 @@
-//! How Parquet files are written here: the codec by its name in the table's properties, names inside of
+//! Options of the Parquet writer: the codec by its name in the table's properties, names inside of
 //! lists and maps as Parquet has them, and no schema of Arrow's beside Parquet's own.
 
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -16,7 +16,7 @@ pub(crate) fn codec(property: Option<&str>) -> (Compression, &'static str) {
     }
 }
 
-/// What a writer is made with; `refine` has the last word.
+/// Builds the options of a writer; `refine` has the last word.
 pub(crate) fn writer_options(
     compression: Compression,
     refine: impl FnOnce(WriterPropertiesBuilder) -> WriterPropertiesBuilder,

@@ -9,7 +9,7 @@ use arrow_array::types::{Decimal128Type, Float64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_schema::{DataType, TimeUnit};
 
-/// Which of the two bounds.
+/// The lower or the upper bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// No value is less.
@@ -62,9 +62,9 @@ fn decimals(values: &ArrayRef, side: Side) -> ArrayRef {
     Arc::new(all.with_data_type(values.data_type().clone()))
 }
 
-/// How far an unscaled decimal may be from the value that it was before it became a double: deltalake
-/// writes such bounds (delta-io/delta-rs issue 4757). Zero where a double tells all values of the
-/// scale apart, and for more digits than the text of a double has.
+/// The most that an unscaled decimal may differ from the value that it was before it became a
+/// double: deltalake writes such bounds (delta-io/delta-rs issue 4757). Zero where a double tells
+/// all values of the scale apart, and for more digits than the text of a double has.
 pub fn rounding(unscaled: i128) -> i128 {
     const EXACT_BITS: u32 = 52;
     const MOST_DIGITS: usize = 17;
@@ -97,8 +97,8 @@ fn times(values: &ArrayRef, has_zone: bool, side: Side) -> ArrayRef {
     Arc::new(all.with_data_type(values.data_type().clone()))
 }
 
-/// What writers put where they cut a text, or in place of half a character. As the end of a maximum,
-/// it is less than the characters beyond U+FFFF.
+/// The letter that writers put where they cut a text, or in place of half a character. As the end
+/// of a maximum, it is less than the characters beyond U+FFFF.
 const REPLACEMENT: char = '\u{FFFD}';
 
 fn texts(values: &ArrayRef, side: Side) -> ArrayRef {

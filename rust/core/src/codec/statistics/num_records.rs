@@ -14,8 +14,8 @@ use crate::spec::json::Cursor;
 /// The physical row count of each file; null where the text is null, no JSON object, without the
 /// key, or with another value than a whole number.
 ///
-/// Of several top-level `numRecords` the first whole number counts. What stands after the number is not looked
-/// at, except that the text must end like an object; `parse_stats` checks every byte.
+/// The first whole number of several top-level `numRecords` counts. The text after the number is
+/// ignored, except that the text must end like an object; `parse_stats` checks every byte.
 pub fn num_records<'a, S: StringArrayType<'a>>(stats: S) -> Int64Array {
     let rows = stats.len();
     let nulls = stats.nulls();

@@ -79,7 +79,7 @@ struct OpenColumn {
     node: usize,
     /// The child that is expected next: writers keep to the schema's order.
     next: usize,
-    /// Whether all children before `next` were met.
+    /// True if all children before `next` were met.
     complete: bool,
 }
 

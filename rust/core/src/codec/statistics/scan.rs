@@ -1,9 +1,9 @@
 //! Statistics texts as tokens.
 //!
-//! What is taken is checked strictly (keys, scalars, commas, escapes, control characters), with one
-//! mercy: the bare words `NaN`, `Infinity` and `-Infinity` pass as numbers, because some writers
-//! emit them. What is skipped is only checked to have its strings ended and its brackets closed.
-//! Nothing recurses, whatever the nesting.
+//! Values that are taken are checked strictly (keys, scalars, commas, escapes, control characters),
+//! with one mercy: the bare words `NaN`, `Infinity` and `-Infinity` pass as numbers, because some
+//! writers emit them. What is skipped is only checked to have its strings ended and its brackets
+//! closed. Nothing recurses, whatever the nesting.
 //!
 //! `None` always means malformed: the caller drops the whole text.
 

@@ -1,4 +1,4 @@
-//! Which statistics a table's columns can have, as Arrow fields.
+//! The statistics that a table's columns can have, as Arrow fields.
 
 use std::sync::Arc;
 

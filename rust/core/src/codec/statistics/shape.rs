@@ -10,7 +10,7 @@ use arrow_schema::{DataType, FieldRef, Fields};
 use crate::codec::columns::misfit;
 use crate::error::Result;
 
-/// Whether a shape has all leaves of another. Both have a bounded depth.
+/// Returns `true` if a shape has all leaves of another. Both have a bounded depth.
 pub fn holds(shape: &Fields, other: &Fields) -> bool {
     other.iter().all(|wanted| {
         let found = shape
@@ -65,8 +65,8 @@ pub fn shaped(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
         .map_err(misfit)
 }
 
-/// Whether [`shaped`] has a value for every leaf of `shape`, but for `tightBounds`, which not every writer
-/// has. Recurses along `shape`, which has a bounded depth.
+/// Returns `true` if [`shaped`] has a value for every leaf of `shape`, but for `tightBounds`, which
+/// not every writer has. Recurses along `shape`, which has a bounded depth.
 pub fn gives(fields: &Fields, shape: &Fields) -> bool {
     shape.iter().all(|wanted| {
         let found = fields
@@ -80,7 +80,7 @@ pub fn gives(fields: &Fields, shape: &Fields) -> bool {
     })
 }
 
-/// Whether a cast gives the same value or, where it does not fit, null.
+/// Returns `true` if a cast gives the same value or, where it does not fit, null.
 fn keeps_values(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {

@@ -23,7 +23,7 @@ mod write;
 use dictionary::Dictionary;
 use shredded::Shredded;
 
-/// What a row holds where neither column has a value, against the rules: a variant null.
+/// A variant null: the value of a row that has a value in neither column, against the rules.
 const NULL: u8 = 0;
 
 /// The same variants as `metadata` and `value`.

@@ -35,7 +35,7 @@ enum TypedKind<'a> {
 }
 
 impl<'a> Shredded<'a> {
-    /// Of a struct with at least one of the two columns.
+    /// Reads a struct with at least one of the two columns.
     pub(super) fn new(place: &'a StructArray) -> Result<Self> {
         let value = match place.column_by_name("value") {
             None => None,

@@ -29,12 +29,12 @@ use crate::storage::{Storage, interrupt};
 /// A longer sidecar is ended, and another one begun: it is in memory until it is written.
 const MOST_BYTES: usize = 128 << 20;
 
-/// What is still to be done for a checkpoint.
+/// The remaining work for a checkpoint.
 #[derive(Clone, Debug)]
 pub struct CheckpointPlan {
-    /// What others write as sidecars.
+    /// The pieces that others write as sidecars.
     pub pieces: Vec<ReplayPiece>,
-    /// What they read it with.
+    /// The tail of the log that they read it with.
     pub tail: ReplayTail,
     /// The codec that the table asks for.
     pub codec: Option<String>,
@@ -43,12 +43,12 @@ pub struct CheckpointPlan {
     tombstones: FileTable,
 }
 
-/// What came of planning.
+/// The result of planning.
 #[derive(Debug)]
 pub enum Planned {
     /// The version has a V2 checkpoint already.
     There(WrittenCheckpoint),
-    /// What to do.
+    /// The work to do.
     ToDo(Box<CheckpointPlan>),
 }
 
@@ -238,7 +238,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// What was written, or nothing of it.
+    /// Returns the sidecars that were written, or removes them after an error.
     fn settle(self, done: Result<()>) -> Result<Vec<WrittenSidecar>> {
         if let Err(error) = done {
             let paths = self.written.iter().map(|one| storage_path(&one.sidecar));

@@ -14,7 +14,7 @@ use crate::storage::{Beside, beside};
 /// Longer lists are left out: the hint is read by everyone who opens the table.
 const MOST_ENTRIES: usize = 30;
 
-/// What the hint tells of a V2 checkpoint.
+/// The details of a V2 checkpoint in the hint.
 #[derive(Debug)]
 pub(super) struct V2Details {
     /// The name of the manifest.

@@ -37,10 +37,10 @@ use rows::{ADD, ControlActions, FileRows, REMOVE, failed, rows_of};
 /// The property that names the codec.
 const CODEC: &str = "delta.parquet.compression.codec";
 
-/// How many files make a row group.
+/// The number of files that make a row group.
 const ROW_GROUP: usize = 50_000;
 
-/// How a checkpoint is laid out.
+/// The layout of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckpointLayout {
@@ -87,7 +87,7 @@ pub struct WrittenCheckpoint {
     pub path: String,
     /// All of its actions.
     pub num_actions: u64,
-    /// Those that are live files.
+    /// The number of live files among them.
     pub num_files: u64,
     /// Bytes, those of sidecars too.
     pub size_in_bytes: u64,
@@ -163,7 +163,7 @@ fn check_v2(snapshot: &Snapshot) -> Result<()> {
     Err(Error::invalid("checkpoint.layout", message).at_version(snapshot.version()))
 }
 
-/// Whether a complete checkpoint of a version is there.
+/// Returns `true` if a complete checkpoint of a version is there.
 ///
 /// # Errors
 ///
@@ -235,9 +235,9 @@ fn compression(snapshot: &Snapshot) -> Compression {
     codec(snapshot.metadata().property(CODEC)).0
 }
 
-/// How files of a checkpoint are encoded. No two files share a path, hardly two their statistics, and
-/// nobody looks for either by value: neither a dictionary nor bounds of pages would help. How often the
-/// path is null in a row group tells readers which have no file.
+/// The encoding of files of a checkpoint. No two files share a path, hardly two their statistics,
+/// and nobody looks for either by value: neither a dictionary nor bounds of pages would help. How
+/// often the path is null in a row group tells readers which have no file.
 fn options(compression: Compression) -> ArrowWriterOptions {
     writer_options(compression, |builder| {
         let builder = builder.set_max_row_group_row_count(Some(ROW_GROUP));

@@ -24,7 +24,7 @@ use crate::snapshot::Snapshot;
 use crate::spec::actions::Sidecar;
 use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
-/// Where each kind of action stands.
+/// The position of each kind of action.
 pub(super) const TXN: usize = 0;
 pub(super) const ADD: usize = 1;
 pub(super) const REMOVE: usize = 2;
@@ -107,7 +107,7 @@ impl FileRows {
         Ok(Self::with(FileColumns::of_names(Some(&names), snapshot)?))
     }
 
-    /// Those of which `add` has these columns.
+    /// The columns of all actions, with these columns of `add`.
     pub(super) fn with(adds: FileColumns) -> Self {
         Self {
             adds,

@@ -26,10 +26,10 @@ use crate::storage::Storage;
 use crate::storage::pool::{self, ordered};
 use crate::write::random::new_id;
 
-/// How many sidecars are encoded at once, at most: each holds its rows in memory.
+/// The most sidecars that are encoded at once: each holds its rows in memory.
 const MOST_AT_ONCE: usize = 8;
 
-/// Where `add` and `remove` stand in a sidecar.
+/// The positions of `add` and `remove` in a sidecar.
 pub(super) const SIDECAR_ADD: usize = 0;
 pub(super) const SIDECAR_REMOVE: usize = 1;
 
@@ -68,7 +68,7 @@ pub(super) fn storage_path(sidecar: &Sidecar) -> String {
     format!("{SIDECAR_DIRECTORY}/{}", sidecar.path)
 }
 
-/// What a manifest is made of.
+/// The content of a manifest.
 pub(super) struct Contents {
     /// Its own columns.
     pub(super) schema: SchemaRef,

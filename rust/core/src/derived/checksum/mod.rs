@@ -133,7 +133,7 @@ impl Body {
     }
 }
 
-/// Of a table with few files, which are listed.
+/// Totals of a table with few files, which are listed.
 fn listed(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
     let mut totals = Totals::empty();
     for rows in snapshot.file_batches(source, FileColumns::all(), None)? {
@@ -144,7 +144,7 @@ fn listed(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
     Ok(totals)
 }
 
-/// Of any table: only what is counted is read.
+/// Totals of any table: only the columns that are counted are read.
 fn counted(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
     let mut totals = Totals {
         all: None,
@@ -165,7 +165,7 @@ fn counted(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
     Ok(totals)
 }
 
-/// What is counted of the live files.
+/// The totals of the live files.
 #[derive(Debug)]
 struct Totals {
     files: u64,
@@ -178,7 +178,7 @@ struct Totals {
 }
 
 impl Totals {
-    /// Of a table without files: everything is known.
+    /// Totals of a table without files: everything is known.
     fn empty() -> Self {
         let boundaries = size_boundaries();
         Self {

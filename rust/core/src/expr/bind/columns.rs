@@ -130,8 +130,8 @@ fn closest(wanted: &str, schema: &StructType) -> Vec<String> {
         .collect()
 }
 
-/// How many letters have to be added, left out or exchanged to make one text from the other; of long
-/// texts only the start counts.
+/// The number of letters that have to be added, left out or exchanged to make one text from the
+/// other; of long texts only the start counts.
 fn distance(left: &str, right: &str) -> usize {
     const LETTERS: usize = 64;
     let right: Vec<char> = right.chars().take(LETTERS).collect();

@@ -33,7 +33,7 @@ use crate::spec::json::clipped;
 /// Binds expressions to the columns of a scope.
 pub(super) struct ExpressionBinder<'a> {
     scope: &'a mut dyn Scope,
-    /// What `current_timestamp()` gives: microseconds since the epoch.
+    /// The value of `current_timestamp()`: microseconds since the epoch.
     now: i64,
 }
 
@@ -280,7 +280,7 @@ impl<'a> ExpressionBinder<'a> {
         Typed::constant(Arc::new(now.with_timezone("UTC")))
     }
 
-    /// What is written like a function.
+    /// Binds an expression that is written like a function.
     fn call(&mut self, expr: &Expr) -> Result<Typed> {
         match expr {
             Expr::Function(function) => {

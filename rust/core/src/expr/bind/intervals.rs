@@ -1,4 +1,4 @@
-//! What `INTERVAL` says.
+//! The literal `INTERVAL`.
 
 use sqlparser::ast::{DateTimeField, Expr, Interval, UnaryOperator, Value};
 
@@ -8,7 +8,7 @@ use crate::expr::text::string_literals;
 use crate::spec::interval::micros_of_unit;
 use crate::spec::json::clipped;
 
-/// What `INTERVAL` stands for.
+/// Returns the interval that an expression is.
 pub(super) fn interval_of(expr: &Expr) -> Option<&Interval> {
     match expr {
         Expr::Nested(inner) => interval_of(inner),

@@ -216,8 +216,8 @@ impl Binder<'_> {
         with_literal(&found, op, &literal).ok()
     }
 
-    /// Whether a column of texts is compared with something else, or with one of another length: only formulas
-    /// change values, row by row.
+    /// Returns `true` if a column of texts is compared with something else, or with one of another
+    /// length: only formulas change values, row by row.
     fn changes_texts(&mut self, left: &Operand, right: &Operand) -> Result<bool> {
         Ok(match (left, right) {
             (Operand::Column(left), Operand::Column(right)) => {

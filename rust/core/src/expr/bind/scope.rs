@@ -1,4 +1,4 @@
-//! Where expressions find their columns.
+//! The scope in which expressions find their columns.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) trait Scope {
     }
 }
 
-/// How many columns a message names.
+/// The number of columns that a message names.
 pub(super) const NAMED: usize = 50;
 
 impl Scope for &Fields {

@@ -1,4 +1,4 @@
-//! What a condition of a statement says of the target table alone.
+//! The part of a statement's condition that refers to the target table alone.
 
 use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
 use crate::spec::schema::StructType;

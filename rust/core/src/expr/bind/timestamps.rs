@@ -1,9 +1,10 @@
 //! Predicates that are meant in a time zone: clock times in them become moments.
 //!
-//! A text, a date or a `TIMESTAMP` without a zone that is compared with a timestamp is a time on the
-//! clock of the session's time zone. A caller who knows the zone gets these times and returns the moments.
-//! What depends on the zone in another way, such as `hour(at) = 3`, is left out; so are conditions on
-//! timestamps that partition a table, whose texts in the log may be clock times of their own.
+//! A text, a date or a `TIMESTAMP` without a zone that is compared with a timestamp is a time on
+//! the clock of the session's time zone. A caller who knows the zone gets these times and returns
+//! the moments. A condition that depends on the zone in another way, such as `hour(at) = 3`, is
+//! left out; so are those on timestamps that partition a table, whose texts in the log may be clock
+//! times of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,8 +41,8 @@ impl Predicate {
         Ok(found)
     }
 
-    /// What holds wherever this predicate does: itself with moments for clock times, without what
-    /// depends on the time zone in another way. `None` where nothing is left.
+    /// Returns a predicate that holds wherever this one does: itself with moments for clock times,
+    /// without what depends on the time zone in another way. `None` where nothing is left.
     ///
     /// # Arguments
     ///
@@ -186,7 +187,7 @@ impl<'a> Zoned<'a> {
         self.partitions.iter().any(is)
     }
 
-    /// Whether a formula may have another value in another time zone.
+    /// Returns `true` if a formula may have another value in another time zone.
     fn is_zoned(&self, formula: &Formula) -> bool {
         let named = |word: &String| {
             let mut fields = self.schema.fields().iter();

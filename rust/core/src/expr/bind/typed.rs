@@ -204,7 +204,7 @@ impl Typed {
         Ok(Self::new(node, data_type))
     }
 
-    /// What is made of a value, which is computed once.
+    /// Builds an expression from a value that is computed once.
     pub(super) fn with(self, make: impl FnOnce(Self) -> Result<Self>) -> Result<Self> {
         static MADE: AtomicU64 = AtomicU64::new(0);
         if matches!(self.node, Node::Column(_) | Node::Constant(_)) {

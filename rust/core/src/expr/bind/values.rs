@@ -74,7 +74,7 @@ impl Family {
 }
 
 impl Family {
-    /// Whether texts are cast to compare with this value, row by row.
+    /// Returns `true` if texts are cast to compare with this value, row by row.
     pub(super) fn casts_for(&self, literal: &Literal) -> bool {
         let text = matches!(
             literal,
@@ -147,7 +147,7 @@ pub(super) fn in_list(values: Vec<Value>) -> InList {
     }
 }
 
-/// Where a literal stands among the values that a column can have.
+/// The position of a literal among the values that a column can have.
 pub(super) enum LiteralPosition {
     Null,
     At(Form, Value),
@@ -296,7 +296,7 @@ fn among_decimals((value, scale): (i128, u8), column: u8) -> LiteralPosition {
     }
 }
 
-/// Whether texts are compared with something else: they are cast to its type, row by row.
+/// Returns `true` if texts are compared with something else: they are cast to its type, row by row.
 pub(super) fn casts_texts(left: &Family, right: &Family) -> bool {
     let other = |one: &Family| {
         !matches!(

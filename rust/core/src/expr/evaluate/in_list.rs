@@ -30,7 +30,7 @@ pub(in crate::expr) struct Values<T> {
     places: Option<HashTable<usize>>,
 }
 
-/// How a value is hashed.
+/// The hash of a value.
 pub(in crate::expr) trait Hashed: Ord + Hash {
     fn hashed(&self) -> u64;
 }
@@ -98,7 +98,7 @@ impl<T: Ord> Values<T> {
         }
     }
 
-    /// Whether one of the values lies between the bounds, where `None` is no bound.
+    /// Returns `true` if one of the values lies between the bounds, where `None` is no bound.
     fn meets<K: Hashed + ?Sized>(&self, min: Option<&K>, max: Option<&K>) -> bool
     where
         T: std::borrow::Borrow<K>,
@@ -112,7 +112,7 @@ impl<T: Ord> Values<T> {
     }
 }
 
-/// What bounds leave open about membership.
+/// The answers about membership that bounds leave open.
 pub(in crate::expr) struct Membership {
     /// A value between the bounds is in the list.
     pub(in crate::expr) within: BooleanBuffer,
@@ -121,7 +121,7 @@ pub(in crate::expr) struct Membership {
 }
 
 impl InList {
-    /// Whether `NaN` is in the list; for values in the form of floating-point numbers.
+    /// Returns `true` if `NaN` is in the list; for values in the form of floating-point numbers.
     pub(in crate::expr) fn has_nan(&self) -> bool {
         match self {
             Self::Integers(list) => list.contains(&NAN_KEY),
@@ -129,7 +129,8 @@ impl InList {
         }
     }
 
-    /// Which values are in the list; null for null and, with `or_null`, for those that are not.
+    /// Marks the values that are in the list; null for null and, with `or_null`, for those that are
+    /// not.
     pub(in crate::expr) fn contains(
         &self,
         values: &ArrayRef,
@@ -160,7 +161,7 @@ impl InList {
         Ok(BooleanArray::new(found, nulls))
     }
 
-    /// What bounds leave open, row by row.
+    /// Returns the answers that bounds leave open, row by row.
     pub(in crate::expr) fn meets(
         &self,
         rows: usize,

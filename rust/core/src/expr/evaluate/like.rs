@@ -21,9 +21,9 @@ pub(in crate::expr) fn escaped(text: &str) -> String {
 #[derive(Clone, Debug)]
 pub(in crate::expr) struct Matcher {
     first: Segment,
-    /// What stands between the first and the last `%`, each found as early as it can be.
+    /// The segments between the first and the last `%`, each matched as early as possible.
     middle: Vec<Segment>,
-    /// What stands after the last `%`; `None` for a pattern without one.
+    /// The segment after the last `%`; `None` for a pattern without `%`.
     last: Option<Segment>,
 }
 
@@ -37,7 +37,7 @@ enum Piece {
     Letter,
 }
 
-/// What a pattern says about the start of a text.
+/// The start of the texts that match a pattern.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::expr) enum Shape<'a> {
     /// The text is this one.
@@ -93,7 +93,7 @@ impl Matcher {
         })
     }
 
-    /// Whether a text matches. The bytes are UTF-8.
+    /// Returns `true` if a text matches. The bytes are UTF-8.
     pub(in crate::expr) fn matches(&self, text: &[u8]) -> bool {
         let Some(mut rest) = forward(&self.first, text) else {
             return false;
@@ -110,7 +110,7 @@ impl Matcher {
         backward(last, rest)
     }
 
-    /// What the pattern says about the start of a text.
+    /// Returns the start of the texts that match.
     pub(in crate::expr) fn shape(&self) -> Shape<'_> {
         let start: &[u8] = match self.first.first() {
             Some(Piece::Text(text)) => text,
@@ -127,7 +127,7 @@ impl Matcher {
     }
 }
 
-/// What is left after the segment, where the text starts with it.
+/// Returns the text after the segment, if the text starts with it.
 fn forward<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
     segment.iter().try_fold(text, |rest, piece| match piece {
         Piece::Text(wanted) => rest.strip_prefix(wanted.as_slice()),
@@ -145,7 +145,7 @@ fn behind_letter(text: &[u8]) -> Option<&[u8]> {
     Some(rest)
 }
 
-/// Whether the text ends with the segment.
+/// Returns `true` if the text ends with the segment.
 fn backward(segment: &[Piece], text: &[u8]) -> bool {
     let rest = segment.iter().rev().try_fold(text, |mut rest, piece| {
         if let Piece::Text(wanted) = piece {
@@ -162,7 +162,7 @@ fn backward(segment: &[Piece], text: &[u8]) -> bool {
     rest.is_some()
 }
 
-/// What is left after the first place where the segment stands.
+/// Returns the text after the first match of the segment.
 fn find<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
     if let [Piece::Text(wanted)] = segment {
         let end = memmem::find(text, wanted)?.checked_add(wanted.len())?;
@@ -177,7 +177,7 @@ fn find<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// Whether a byte continues a letter.
+/// Returns `true` if a byte continues a letter.
 fn is_inside(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }

@@ -45,7 +45,7 @@ impl BoundPredicate {
     }
 }
 
-/// Where values of columns come from.
+/// The source of the values of columns.
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Batch(&'a RecordBatch),
@@ -55,7 +55,7 @@ enum Source<'a> {
     Nothing,
 }
 
-/// How the values of a column are wanted.
+/// The form in which the values of a column are requested.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     /// As the source has them.
@@ -86,17 +86,17 @@ impl<'a> Evaluator<'a> {
         Self::new(batch.num_rows(), Source::Batch(batch))
     }
 
-    /// Of one row, in which all columns have this value.
+    /// Evaluates one row, in which all columns have this value.
     pub(super) fn of_one_value(value: &'a ArrayRef) -> Self {
         Self::new(1, Source::Value(value))
     }
 
-    /// Of one row of nulls.
+    /// Evaluates one row of nulls.
     pub(super) fn of_nulls() -> Self {
         Self::new(1, Source::Nothing)
     }
 
-    /// Of rows with these columns.
+    /// Evaluates rows with these columns.
     pub(super) fn of_columns(rows: usize, columns: Vec<(Arc<BoundColumn>, ArrayRef)>) -> Self {
         let given = |(column, values)| (column, Kind::Given, values);
         Self {
@@ -409,8 +409,8 @@ fn from_batch(batch: &RecordBatch, column: &BoundColumn) -> Result<ArrayRef> {
     })
 }
 
-/// What these names lead to inside of structs: null wherever one of the structs is. `None` where
-/// they lead to nothing.
+/// Returns the column that these names lead to inside of structs: null wherever one of the structs
+/// is; `None` if there is no such column.
 pub(crate) fn nested(values: &ArrayRef, names: &[String]) -> Result<Option<ArrayRef>> {
     let mut values = values;
     let mut nulls: Option<NullBuffer> = None;

@@ -12,7 +12,8 @@ pub struct BoundColumn {
     pub path: Vec<String>,
     /// The type of its values.
     pub data_type: DataType,
-    /// Of `char(n)`: to how many letters its texts are filled up with blanks. Bounds know nothing of it.
+    /// For `char(n)`: the number of letters that its texts are filled up to with blanks. Bounds
+    /// know nothing of it.
     pub char_length: Option<usize>,
     /// By what Spark compares its texts, if not by their bytes.
     pub collation: Option<String>,

@@ -49,10 +49,10 @@ pub(super) enum Node {
         column: Arc<BoundColumn>,
         form: Form,
         list: Arc<InList>,
-        /// Whether null is in the list: what is not found is unknown then.
+        /// True if null is in the list: what is not found is unknown then.
         or_null: bool,
     },
-    /// Whether a text matches.
+    /// True if a text matches.
     Like {
         text: Box<Node>,
         matcher: Arc<Matcher>,
@@ -69,7 +69,7 @@ pub(super) enum Node {
     Cast {
         value: Box<Node>,
         wanted: DataType,
-        /// Whether all values of the one type are values of the other.
+        /// True if all values of the one type are values of the other.
         always_fits: bool,
     },
     /// The value of the first branch whose condition is true. All values are of one type.
@@ -114,7 +114,7 @@ impl BoundPredicate {
         &self.columns
     }
 
-    /// Whether all columns used are such as `keep` says.
+    /// Returns `true` if all columns used are such as `keep` says.
     pub fn uses_only(&self, keep: &dyn Fn(&BoundColumn) -> bool) -> bool {
         self.columns.iter().all(keep)
     }
@@ -148,7 +148,7 @@ impl Node {
         Self::Not(Box::new(self))
     }
 
-    /// Whether its values are answers by its kind alone.
+    /// Returns `true` if its values are answers by its kind alone.
     pub(super) fn is_condition(&self) -> bool {
         matches!(
             self,
@@ -164,8 +164,8 @@ impl Node {
         )
     }
 
-    /// Whether computing it may fail for some value: looking at a row where it does not matter would then be an
-    /// error that Spark does not have.
+    /// Returns `true` if computing it may fail for some value: looking at a row where it does not
+    /// matter would then be an error that Spark does not have.
     pub(super) fn can_fail(&self) -> bool {
         match self {
             Self::Calculated(..) | Self::Call(..) => true,
@@ -178,7 +178,7 @@ impl Node {
         }
     }
 
-    /// Whether it is the same for all rows.
+    /// Returns `true` if it is the same for all rows.
     pub(super) fn is_constant(&self) -> bool {
         let mut columns = 0_usize;
         self.each_column(&mut |_| columns += 1);

@@ -46,7 +46,7 @@ pub(in crate::expr) enum Expr {
         pattern: String,
         escape: char,
     },
-    /// What only rows decide: arithmetic, functions.
+    /// A condition that is computed for each row: arithmetic, functions.
     Computed(Arc<Formula>),
 }
 
@@ -102,7 +102,7 @@ impl Expr {
 }
 
 impl Predicate {
-    /// What holds where this one is false or unknown.
+    /// Returns a predicate that holds where this one is false or unknown.
     #[must_use]
     pub fn not_true(self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What is known of many files, row groups or pages without reading them.
+//! Bounds of many files, row groups or pages, known without reading them.
 
 use arrow_array::{ArrayRef, Int64Array};
 
@@ -10,12 +10,12 @@ pub trait ColumnBounds {
     /// The number of units.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Returns `true` if there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What is known of one column; `None` where nothing is. Asked once for each column of a
+    /// Returns the bounds of one column; `None` if there are none. Called once for each column of a
     /// predicate.
     fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>>;
 }
@@ -38,8 +38,8 @@ pub struct Bounds {
     pub null_count: Option<Int64Array>,
     /// Rows.
     pub num_rows: Option<Int64Array>,
-    /// Whether a `NaN` among the values counted as the greatest of all when the bounds were made, as
-    /// in partition values, where minimum and maximum are the value itself. Otherwise a `NaN` may
-    /// be there whatever the bounds say.
+    /// True if a `NaN` among the values counted as the greatest of all when the bounds were made,
+    /// as in partition values, where minimum and maximum are the value itself. Otherwise a `NaN`
+    /// may be there whatever the bounds say.
     pub covers_nan: bool,
 }

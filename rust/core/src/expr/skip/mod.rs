@@ -29,7 +29,8 @@ use crate::expr::value::floats::NAN_KEY;
 use crate::spec::char_length::filled;
 
 impl BoundPredicate {
-    /// Which units may hold a row that satisfies the predicate: false only where none can.
+    /// Returns the units that may hold a row that satisfies the predicate: false only where no row
+    /// can.
     ///
     /// # Errors
     ///
@@ -72,7 +73,7 @@ impl Possible {
     }
 }
 
-/// What is known of a column, in a form to compare with.
+/// The bounds of a column, in a form to compare with.
 #[derive(Clone)]
 struct Range {
     min: Option<ArrayRef>,
@@ -264,7 +265,8 @@ impl Units<'_> {
         })
     }
 
-    /// Whether the comparison can hold, and whether it can fail, for values within the bounds.
+    /// Returns `true` if the comparison can hold, and whether it can fail, for values within the
+    /// bounds.
     fn ordered(
         &self,
         order: Order,
@@ -338,7 +340,7 @@ impl Units<'_> {
         })
     }
 
-    /// Where there may be values, and where there may be nulls.
+    /// Marks the units that may hold values, and those that may hold nulls.
     fn presence(&mut self, column: &Arc<BoundColumn>) -> Result<(BooleanBuffer, BooleanBuffer)> {
         let all = self.all_or_none(true);
         let bounds = self.known(column)?;
@@ -451,8 +453,8 @@ impl Bound<'_> {
     }
 }
 
-/// What no text is greater than once it is filled up with blanks, if the bound says so: letters that come
-/// before the blank say nothing of shorter texts. What nothing is less than stays so.
+/// Returns a bound that no text exceeds once it is filled up with blanks, if the bound says so:
+/// letters that come before the blank say nothing of shorter texts. A lower bound stays.
 fn filled_max(max: &ArrayRef, letters: usize) -> Result<ArrayRef> {
     let texts = cast(max, &DataType::Utf8).map_err(failed)?;
     let plain = |text: &str| text.chars().all(|letter| letter >= ' ');

@@ -365,12 +365,12 @@ const UNITS: [&str; 11] = [
     "YEAR",
 ];
 
-/// Whether a function, by its name in small letters, may be called.
+/// Returns `true` if a function, by its name in small letters, may be called.
 pub(super) fn is_pure(name: &str) -> bool {
     PURE.binary_search(&name).is_ok() || (takes_unit(name) && name.starts_with("timestamp"))
 }
 
-/// Whether the first of three arguments may be a unit of time.
+/// Returns `true` if the first of three arguments may be a unit of time.
 pub(super) fn takes_unit(name: &str) -> bool {
     matches!(
         name,

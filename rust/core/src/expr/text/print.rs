@@ -75,8 +75,7 @@ impl fmt::Debug for Predicate {
     }
 }
 
-/// How tightly a condition holds together; what holds less than its place asks for is put in
-/// parentheses.
+/// The precedence of a condition; one below that of its position is put in parentheses.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Level {
     Or,

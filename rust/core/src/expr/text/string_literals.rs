@@ -48,7 +48,8 @@ pub(in crate::expr) fn bytes(digits: &str) -> Option<Vec<u8>> {
     digits.as_bytes().chunks(2).map(pair).collect()
 }
 
-/// Whether hexadecimal digits are those of a number, `0xff`, which the tokens do not tell from bytes.
+/// Returns `true` if hexadecimal digits are those of a number, `0xff`, which the tokens do not tell
+/// from bytes.
 pub(in crate::expr) fn is_number(value: &ValueWithSpan, digits: &str) -> bool {
     let (from, to) = (value.span.start.column, value.span.end.column);
     to.saturating_sub(from) < digits.len() as u64 + 3
@@ -156,7 +157,7 @@ fn literal(letters: &mut Peekable<Chars<'_>>, quote: char, is_raw: bool) -> Opti
     }
 }
 
-/// What stands for a letter after a backslash.
+/// Reads the letter after a backslash.
 fn escape(letters: &mut Peekable<Chars<'_>>, text: &mut String) -> Option<()> {
     let letter = letters.next()?;
     match letter {

@@ -129,7 +129,7 @@ pub(in crate::expr) fn as_bytes(values: &ArrayRef) -> Result<&BinaryArray> {
         .ok_or_else(|| unordered(values))
 }
 
-/// What Arrow refused to compute with the values of a filter's columns.
+/// The error for values of a filter's columns that Arrow cannot compute with.
 pub(in crate::expr) fn failed(cause: ArrowError) -> Error {
     Error::invalid(
         "filter.values",

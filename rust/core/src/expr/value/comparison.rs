@@ -1,11 +1,11 @@
-//! How two values are compared.
+//! Comparisons of two values.
 
 use arrow_array::{BooleanArray, Datum};
 use arrow_ord::cmp;
 use arrow_schema::ArrowError;
 use sqlparser::ast::BinaryOperator;
 
-/// How two values are compared.
+/// A comparison of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::expr) enum Op {
     Eq,

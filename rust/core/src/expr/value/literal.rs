@@ -225,7 +225,7 @@ impl Literal {
         })
     }
 
-    /// What kind of value this is, for messages.
+    /// Returns the kind of the value, for messages.
     pub(in crate::expr) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",

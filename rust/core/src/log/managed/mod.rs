@@ -5,7 +5,7 @@
 //!   ones, files above its newest version are left out, and nothing that is staged is looked at unaided.
 //! - Creating the file of a version stages it and asks the catalog; publishing is [`ManagedLog::publish`].
 //!
-//! Where the catalog says that it does not manage the table, all of it is the storage below.
+//! For a table that the catalog does not manage, all of it is the storage below.
 //!
 //! Protocol: "Catalog-managed tables".
 
@@ -23,10 +23,11 @@ use crate::storage::{FileMeta, Storage};
 
 mod storage;
 
-/// What stands for the unique part of a path where the catalog has the content itself.
+/// The unique part of a path if the catalog has the content itself.
 const INLINE: &str = "inline";
 
-/// How often a commit is asked for while the catalog says that older ones must be published first.
+/// The number of requests for a commit while the catalog says that older ones must be published
+/// first.
 const MOST_REQUESTS: u32 = 3;
 
 /// The log as its catalog sees it.
@@ -61,7 +62,7 @@ impl ManagedLog {
         }
     }
 
-    /// Whether the catalog manages the commits, by its last answer.
+    /// Returns `true` if the catalog manages the commits, by its last answer.
     ///
     /// # Errors
     ///
@@ -70,7 +71,7 @@ impl ManagedLog {
         Ok(self.last()?.max_version.is_some())
     }
 
-    /// Whether the catalog allows this, by its last answer.
+    /// Returns `true` if the catalog allows this, by its last answer.
     ///
     /// # Errors
     ///
@@ -80,7 +81,7 @@ impl ManagedLog {
         Ok(known.max_version.is_none() || known.allowed.contains(&what))
     }
 
-    /// Whether the catalog takes over a table, by its last answer.
+    /// Returns `true` if the catalog takes over a table, by its last answer.
     ///
     /// # Errors
     ///
@@ -337,7 +338,7 @@ impl ManagedLog {
         Err(Error::unsupported("catalog.backlog", message).at_version(version))
     }
 
-    /// Where else a commit is: published beside staged, staged beside published.
+    /// Returns the other location of a commit: published beside staged, staged beside published.
     fn other_place(&self, wanted: &str) -> Option<String> {
         if let Some(version) = path::staged_version(wanted) {
             return Some(path::commit_path(version));
@@ -426,7 +427,7 @@ fn committed_version(path: &str) -> Option<u64> {
     }
 }
 
-/// What the catalog gets to know of a commit.
+/// Builds the request to ratify a commit.
 fn staged(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
     let mut decoder = ActionDecoder::new(Wanted {
         control: true,

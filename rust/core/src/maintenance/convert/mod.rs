@@ -25,14 +25,14 @@ mod schema;
 pub use partitions::partition_values;
 pub use schema::MergedSchema;
 
-/// What the table is to be.
+/// The definition of the table that files are converted to.
 #[derive(Clone, Debug, Default)]
 pub struct Conversion {
     /// The partition columns, in the order of the directories.
     pub partition_schema: StructType,
     /// Table properties, and those that say which protocol the table gets.
     pub properties: BTreeMap<String, String>,
-    /// Whether statistics are taken from the footers.
+    /// True if statistics are taken from the footers.
     pub statistics: bool,
 }
 

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::spec::json::clipped;
 use crate::spec::schema::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 
-/// What the files so far have in common, and each beyond that.
+/// The schema of the files so far, with the fields of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MergedSchema(StructType);
 

@@ -1,4 +1,4 @@
-//! Whether a write leaves enough small files that they are compacted at once.
+//! Auto compaction: a write that leaves enough small files compacts them at once.
 //!
 //! Property `delta.autoOptimize.autoCompact`; numbers as in the reference implementation.
 
@@ -24,7 +24,7 @@ const LEAST_FILES: usize = 50;
 /// in no more partitions at once.
 const MOST_PARTITIONS: usize = 128;
 
-/// Whether the table's properties ask for it.
+/// Returns `true` if the table's properties ask for it.
 pub fn is_auto_compacted(metadata: &Metadata) -> bool {
     let is = |key: &str, values: &[&str]| {
         let value = metadata.property(key).map(str::trim);
@@ -37,11 +37,12 @@ pub fn is_auto_compacted(metadata: &Metadata) -> bool {
         )
 }
 
-/// What is to be compacted of the partitions that a write has added files to, if anything.
+/// Returns the compaction of the partitions that a write has added files to, if there is anything
+/// to compact.
 ///
 /// # Errors
 ///
-/// Those of the log.
+/// The errors of the log.
 pub fn compaction(
     source: &Source,
     snapshot: &Snapshot,

@@ -7,7 +7,7 @@ use crate::write::actions::Texts;
 /// Files that are rewritten together.
 #[derive(Clone, Debug)]
 pub struct Bin {
-    /// Of one partition.
+    /// The files, all of one partition.
     pub files: Vec<AddFile>,
     /// The tags of the files that take their place.
     pub tags: Option<Texts>,

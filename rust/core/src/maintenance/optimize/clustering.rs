@@ -75,7 +75,7 @@ impl Cubes {
         bins.into_iter().map(bin).collect()
     }
 
-    /// Whether nobody, or the same rule, has put the file in order.
+    /// Returns `true` if nobody, or the same rule, has put the file in order.
     fn is_ours(&self, file: &AddFile) -> bool {
         let provider = file.clustering_provider.as_deref();
         provider.is_none_or(|provider| provider == PROVIDER)

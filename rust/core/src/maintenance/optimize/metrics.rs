@@ -6,7 +6,7 @@ use super::bin::Bin;
 use super::candidates::size;
 use crate::write::AddFile;
 
-/// What took the place of what.
+/// Returns the metrics of an optimize: the removed and the added files.
 pub fn metrics(bins: &[Bin], adds: &[AddFile]) -> BTreeMap<String, String> {
     let removed = || bins.iter().flat_map(|bin| &bin.files);
     let vectors = removed().filter(|file| file.deletion_vector.is_some());

@@ -30,7 +30,7 @@ const COORDINATE: u32 = 10;
 /// Values of the sample that the ranks of a single column are counted by.
 const FINE: usize = 1 << 15;
 
-/// How a cell becomes one number.
+/// The curve by which a cell becomes one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Curve {
@@ -49,7 +49,7 @@ pub struct Sampled {
     /// For each column values in order, without nulls.
     #[serde(serialize_with = "to_ipc", deserialize_with = "from_ipc")]
     values: Vec<ArrayRef>,
-    /// Where each part of the order but the first begins.
+    /// The start of each part of the order but the first.
     cuts: Vec<u64>,
     /// Parts that make one file.
     parts_of_file: usize,
@@ -99,7 +99,7 @@ impl Sampled {
         self.cuts.len() + 1
     }
 
-    /// How many files there will be, or fewer.
+    /// The number of files that there will be, or fewer.
     pub fn files(&self) -> usize {
         self.parts().div_ceil(self.parts_of_file.max(1))
     }
@@ -172,8 +172,8 @@ impl Sampled {
     }
 }
 
-/// Where each part but the first begins, so that all have equally many rows of the sample; without a row
-/// all begin at `from`.
+/// Returns the start of each part but the first, so that all have equally many rows of the sample;
+/// without a row all begin at `from`.
 pub(super) fn even_cuts(places: &[u64], parts: usize, from: u64) -> Vec<u64> {
     (1..parts)
         .map(|part| places.get(part * places.len() / parts).copied())

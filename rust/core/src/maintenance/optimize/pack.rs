@@ -8,14 +8,14 @@ use crate::storage::interrupt;
 use crate::storage::pool::rows::Look;
 use crate::write::{DataWriter, WriteOptions, WrittenFiles};
 
-/// What data files of a table depend on.
+/// The table's definition, as far as its data files depend on it.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The table's metadata.
     pub metadata: Metadata,
     /// The table's protocol.
     pub protocol: Protocol,
-    /// Whether files are on disk when they are said to be written.
+    /// True if files are on disk when they are said to be written.
     pub durable: bool,
 }
 
@@ -34,7 +34,7 @@ impl Facts {
 ///
 /// # Errors
 ///
-/// Of the data files and their vectors; storage.
+/// The errors of the data files and their vectors; storage.
 pub fn pack(source: &Source, facts: &Facts, split: &Split, threads: usize) -> Result<WrittenFiles> {
     let mut written = WrittenFiles::new(source);
     let mut writer = facts.writer()?;

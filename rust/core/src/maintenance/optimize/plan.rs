@@ -1,4 +1,4 @@
-//! What is rewritten, and what the commit will say of it.
+//! The plan of an optimize: the files to rewrite, and the parameters of its commit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use crate::write::actions::Texts;
 /// Files are brought to this size where nothing else is said.
 const TARGET: u64 = 1 << 30;
 
-/// What is asked for.
+/// The arguments of an optimize.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// Which partitions.
+    /// The partitions to optimize.
     pub condition: Option<Predicate>,
     /// Columns by which rows are put in order along a Z-order curve.
     pub z_order_by: Vec<String>,
@@ -44,14 +44,14 @@ pub struct Request {
     pub partitions: Option<BTreeSet<Texts>>,
 }
 
-/// What is rewritten.
+/// The files to rewrite.
 #[derive(Debug)]
 pub struct Plan {
     /// The version that is read.
     pub snapshot: Snapshot,
     /// The operation's name.
     pub operation: &'static str,
-    /// What the commit says of it.
+    /// The parameters of the commit.
     pub parameters: Map<String, Value>,
     /// Each is rewritten on its own.
     pub bins: Vec<Bin>,
@@ -139,7 +139,7 @@ impl Plan {
         })
     }
 
-    /// What is read beside the table's columns.
+    /// Returns the columns to read beside the table's.
     fn extras(&self) -> Extras {
         Extras {
             row_id: self.snapshot.properties().row_tracking,
@@ -202,7 +202,7 @@ fn partition_filter(snapshot: &Snapshot, condition: &Predicate) -> Result<Arc<Fi
     Ok(Arc::new(snapshot.file_filter(bound)?))
 }
 
-/// How files are put together.
+/// The way that files are put together.
 struct Packing<'a> {
     source: &'a Source,
     snapshot: &'a Snapshot,

@@ -35,14 +35,14 @@ const STEP_BYTES: u64 = 64 << 20;
 /// A temporary file of rows, part by part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spilled {
-    /// Where it is.
+    /// Its path.
     pub path: String,
-    /// Of each run, where its parts end.
+    /// The ends of the parts of each run.
     ends: Vec<Vec<u64>>,
 }
 
 impl Spilled {
-    /// Where the rows of a part are.
+    /// Returns the ranges of bytes of the rows of a part.
     pub(super) fn part(&self, part: usize) -> Vec<Range<u64>> {
         let mut start = 0;
         let mut ranges = Vec::new();
@@ -57,14 +57,14 @@ impl Spilled {
     }
 }
 
-/// Which row of which batch.
+/// The index of a batch and of a row in it.
 pub(super) type Row = (u32, u32);
 
 /// Writes the rows of a piece to `path`, those of each part of the order together.
 ///
 /// # Errors
 ///
-/// Of the data files and their vectors; storage.
+/// The errors of the data files and their vectors; storage.
 pub fn spill_piece(
     source: &Source,
     order: &Sampled,
@@ -128,7 +128,7 @@ pub(super) fn spill(
 struct Runs<I> {
     rows: I,
     parts: usize,
-    /// Of each run, where its parts end in the file.
+    /// The ends of the parts of each run in the file.
     ends: Vec<Vec<u64>>,
     length: u64,
 }
@@ -216,7 +216,7 @@ fn written(bytes: Vec<u8>, batches: &[RecordBatch], rows: &[Row]) -> Result<Vec<
     writer.into_inner().map_err(unspilled)
 }
 
-/// What cannot be brought into a temporary file, or out of one.
+/// The error of data that cannot be written to a temporary file, or read from one.
 pub(super) fn unspilled(cause: ArrowError) -> Error {
     let message = "rows cannot be brought into a temporary file, or out of one";
     Error::corrupt("optimize.spilled", message).because(cause)

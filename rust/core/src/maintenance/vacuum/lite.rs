@@ -1,4 +1,4 @@
-//! What the log itself says was removed, so that the table need not be listed.
+//! The files that the log says were removed, so that the table need not be listed.
 //!
 //! `_delta_log/_last_vacuum_info` tells up to which version that was done before. The log may name what it
 //! likes, so the files are looked at: only what a listing would have shown goes.
@@ -98,8 +98,8 @@ pub(super) fn candidates(
     Ok((named, Some(end)))
 }
 
-/// Those that a full vacuum would list as well: files that are there, visible, older than the cutoff, and
-/// not in a directory that is a link.
+/// Returns the candidates that a full vacuum would list as well: files that are there, visible,
+/// older than the cutoff, and not in a directory that is a link.
 pub(super) fn stored(
     source: &Source,
     visible: &Visible,

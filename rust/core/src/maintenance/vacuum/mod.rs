@@ -1,8 +1,8 @@
 //! Vacuum: data files that no version inside the retention period needs.
 //!
-//! What stays: every live file, every file that was removed inside the period, their deletion vectors,
-//! whatever is younger than the period, and all that is hidden. Found by listing the table (full), or
-//! by what the log says it removed (lite).
+//! Every live file stays, every file that was removed inside the period, their deletion vectors,
+//! whatever is younger than the period, and all that is hidden. Found by listing the table (full),
+//! or by what the log says it removed (lite).
 //!
 //! Not part of the protocol; rules, names and commits as in the reference implementation.
 
@@ -24,7 +24,7 @@ use crate::storage::{FileMeta, beside};
 
 mod lite;
 
-/// What to vacuum, and how.
+/// The options of a vacuum.
 #[derive(Clone, Copy, Debug)]
 pub struct VacuumOptions {
     /// Milliseconds; the table's `delta.deletedFileRetentionDuration` unless given.
@@ -37,10 +37,10 @@ pub struct VacuumOptions {
     pub force: bool,
 }
 
-/// What vacuum deletes, or would delete.
+/// The files that vacuum deletes, or would delete.
 #[derive(Clone, Debug, Serialize)]
 pub struct Vacuum {
-    /// Whether nothing was deleted.
+    /// True if nothing was deleted.
     pub dry_run: bool,
     /// Found by the log.
     pub lite: bool,
@@ -60,7 +60,7 @@ pub struct Vacuum {
     pub(crate) searched: Option<u64>,
 }
 
-/// How long files are kept, and the instant before which that begins: both in milliseconds.
+/// The retention period of files, and the instant at which it begins: both in milliseconds.
 ///
 /// # Errors
 ///
@@ -277,8 +277,8 @@ fn hours(milliseconds: i64) -> i64 {
     milliseconds / (60 * 60 * 1000)
 }
 
-/// What may be looked at: names that begin with `_` or `.` are hidden, but for change files,
-/// directories of partitions, and what tasks of Spark have left in a directory of ours.
+/// The names that a vacuum lists: those that begin with `_` or `.` are hidden, but for change
+/// files, directories of partitions, and what tasks of Spark have left in a directory of ours.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Visible {
     partitions: Vec<String>,
@@ -321,7 +321,7 @@ impl Visible {
         })
     }
 
-    /// Whether data files may lie at a path: nothing on the way is hidden.
+    /// Returns `true` if data files may lie at a path: nothing on the way is hidden.
     pub(crate) fn holds_data(&self, path: &str) -> bool {
         path.split('/').all(|part| {
             !part.starts_with(['_', '.'])
@@ -360,8 +360,9 @@ fn directories_above(path: &str) -> impl Iterator<Item = &str> {
         .filter_map(|(end, _)| path.get(..end))
 }
 
-/// Whether a path lies in a directory for files that no commit names yet, as statements in Spark make them:
-/// 32 hexadecimal digits at the table root. What Spark's tasks leave there is nobody else's.
+/// Returns `true` if a path lies in a directory for files that no commit names yet, as statements
+/// in Spark make them: 32 hexadecimal digits at the table root. What Spark's tasks leave there is
+/// nobody else's.
 fn is_staged(path: &str) -> bool {
     let (directory, _) = path.split_once('/').unwrap_or_default();
     directory.len() == 32 && directory.bytes().all(|digit| digit.is_ascii_hexdigit())

@@ -26,7 +26,7 @@ use crate::replay::{
 use crate::snapshot::verified::path_keys;
 use crate::storage::{FileMeta, interrupt};
 
-/// What a checkpoint says.
+/// The content of a checkpoint.
 pub(super) struct ReadCheckpoint {
     pub(super) state: State,
     removes: KeySet,

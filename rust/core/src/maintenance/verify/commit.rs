@@ -50,7 +50,7 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// What may occur once in a commit.
+/// Checks the actions that may occur once in a commit.
 fn once(commit: &WholeCommit, wrong: &mut impl FnMut(&'static str, String)) {
     const CODE: &str = "commit.duplicate_action";
     let actions = &commit.actions;

@@ -1,4 +1,4 @@
-//! What is wrong, how bad it is, and what to do.
+//! Findings of a verification: the fault, its severity, and the remedy.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,7 +11,7 @@ use crate::log::path::SIDECAR_DIRECTORY;
 /// Findings of one code that are listed.
 const MOST: u64 = 1_000;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -26,7 +26,7 @@ pub enum Severity {
 /// One thing that is wrong.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// Stable and dotted.
     pub code: &'static str,
@@ -38,18 +38,18 @@ pub struct Finding {
     pub line: Option<u64>,
     /// The byte of the file.
     pub offset: Option<u64>,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: &'static str,
 }
 
-/// What a part of a verification found, for whoever joins the parts.
+/// The findings of a part of a verification, to be joined with those of the other parts.
 #[derive(Clone, Debug, Serialize)]
 pub struct PartFindings {
-    /// What is wrong, worst first.
+    /// The findings, worst first.
     pub findings: Vec<Finding>,
-    /// How many more of one kind there are than are listed.
+    /// The number of findings of a kind that are not listed, because there are so many.
     pub omitted: u64,
 }
 
@@ -104,7 +104,7 @@ impl Findings {
         wrong.filter_map(|finding| finding.path.clone()).collect()
     }
 
-    /// What a reader passes over.
+    /// Adds a fault that a reader passes over.
     pub(super) fn warning(&mut self, warning: &LogWarning) {
         let place = (warning.path.as_deref(), warning.version);
         self.add(
@@ -115,7 +115,7 @@ impl Findings {
         );
     }
 
-    /// What stopped a look at something; an interrupt stops everything.
+    /// Adds an error that stopped a check; an interrupt stops everything.
     pub(super) fn error(&mut self, error: Error) -> Result<()> {
         if error.kind() == ErrorKind::Interrupted {
             return Err(error);
@@ -146,7 +146,7 @@ impl Findings {
         }
     }
 
-    /// What a part of a verification found.
+    /// Returns the findings of a part of a verification.
     pub(super) fn part(self) -> PartFindings {
         PartFindings {
             omitted: self.omitted,
@@ -163,7 +163,7 @@ impl Findings {
     }
 }
 
-/// What to do, by the kind of fault.
+/// The remedy, by the kind of fault.
 fn remedy(code: &str, path: &str) -> &'static str {
     let anew = "delete the checkpoint if the commits below it are still there, and write it anew with checkpoint()";
     match code {

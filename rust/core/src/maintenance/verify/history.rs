@@ -16,7 +16,7 @@ use crate::replay::{Source, heads};
 use crate::storage::interrupt;
 use crate::transaction::WholeCommit;
 
-/// How many versions are fetched before they are read.
+/// The number of versions that are fetched before they are read.
 const AHEAD: usize = 64;
 
 /// A replay with its witnesses.

@@ -9,7 +9,7 @@ use crate::spec::properties::{ColumnMappingMode, TableProperties};
 use crate::spec::schema::{StructField, StructType};
 use crate::spec::{Metadata, Protocol};
 
-/// What is wrong with the mapping of a schema; nothing where columns are not mapped.
+/// Returns the faults of the column mapping of a schema; none if columns are not mapped.
 pub(super) fn faults(
     schema: &StructType,
     metadata: &Metadata,

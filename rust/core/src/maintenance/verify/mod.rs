@@ -31,7 +31,7 @@ pub use findings::{Finding, PartFindings, Severity};
 use findings::Findings;
 use history::History;
 
-/// What was looked at, and what is wrong.
+/// The result of a verification: what was checked, and the findings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verification {
     /// The newest version.
@@ -44,9 +44,9 @@ pub struct Verification {
     pub num_checksums: u64,
     /// Live files of the newest version, where it can be opened.
     pub num_files: Option<u64>,
-    /// What is wrong, worst first.
+    /// The findings, worst first.
     pub findings: Vec<Finding>,
-    /// How many more of one kind there are than are listed.
+    /// The number of findings of a kind that are not listed, because there are so many.
     pub omitted: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the commits add up to, kept as keys.
+//! The state that the commits add up to, kept as keys.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -21,7 +21,7 @@ pub(super) struct Live {
 /// A version, by its commits.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// What it says beside files.
+    /// Its state beside files.
     pub(super) log: LogState,
     /// By the key of the path alone.
     pub(super) live: HashMap<FileActionKey, Live, BuildHasherDefault<Folded>>,
@@ -46,7 +46,8 @@ impl State {
     }
 }
 
-/// Whether two descriptions of a table say the same; texts of one schema may differ in their spaces.
+/// Returns `true` if two descriptions of a table say the same; texts of one schema may differ in
+/// their spaces.
 pub(super) fn same_metadata(one: &Metadata, other: &Metadata) -> bool {
     let schema = |metadata: &Metadata| StructType::parse(&metadata.schema_string).ok();
     let bare = |metadata: &Metadata| Metadata {
@@ -57,8 +58,8 @@ pub(super) fn same_metadata(one: &Metadata, other: &Metadata) -> bool {
         || (bare(one) == bare(other) && schema(one).is_some() && schema(one) == schema(other))
 }
 
-/// Whether transactions expire, so that some may be left out; also where the properties do not tell,
-/// which opening the table does.
+/// Returns `true` if transactions expire, so that some may be left out; also where the properties
+/// do not tell, which opening the table does.
 pub(super) fn expiring(state: &State) -> bool {
     let (Some(metadata), Some(protocol)) = (&state.log.metadata, &state.log.protocol) else {
         return false;

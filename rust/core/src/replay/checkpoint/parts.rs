@@ -23,11 +23,11 @@ use crate::spec::file_size::cut_files;
 /// A file of a checkpoint, or some bytes of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointPart {
-    /// Where it is, for the storage.
+    /// Its path in the storage.
     pub path: String,
-    /// How long the listing or the manifest says that it is.
+    /// Its size, as the listing or the manifest states it.
     pub size: Option<u64>,
-    /// Of its rows, those whose row group or run of pages begins here; `None` for all.
+    /// The rows to read: those whose row group or run of pages begins here; `None` for all.
     pub bytes: Option<Range<u64>>,
     /// A manifest of JSON lines rather than Parquet.
     pub json: bool,
@@ -120,7 +120,7 @@ impl Checkpoint {
     }
 }
 
-/// Whether a JSON manifest has file actions of its own.
+/// Returns `true` if a JSON manifest has file actions of its own.
 fn has_files(bytes: &[u8]) -> Result<bool> {
     let mut decoder = ActionDecoder::new(Wanted {
         adds: Some(vec![FileField::Path]),

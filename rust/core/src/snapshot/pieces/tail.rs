@@ -1,4 +1,4 @@
-//! What every piece of a plan is read with, in values that serialise.
+//! The values that every piece of a plan is read with, in a form that serialises.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::spec::schema::StructType;
 /// The release that cut the pieces has to read them: another may cut a file at other places.
 const LIBRARY: &str = env!("CARGO_PKG_VERSION");
 
-/// How rows of a plan are read.
+/// The options by which rows of a plan are read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PieceSpec {
     library: String,
@@ -33,9 +33,9 @@ pub(super) struct PieceSpec {
     filter: Option<String>,
     /// Keys mean something only together with how they were made.
     keys: Keys,
-    /// Whether rows come with their keys.
+    /// True if rows come with their keys.
     pub(super) keyed: bool,
-    /// Which tombstones are wanted.
+    /// The instant since which tombstones are requested.
     pub(super) tombstones_since: Option<i64>,
 }
 
@@ -68,7 +68,7 @@ impl PieceSpec {
     }
 }
 
-/// What the tail hides, and how the rows below it are read. Cheap to clone.
+/// The files that the tail hides, and the way that the rows below it are read. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ReplayTail {
     spec: Arc<PieceSpec>,
@@ -103,7 +103,7 @@ impl ReplayTail {
         self.hidden.iter().flat_map(|key| key.to_bytes()).collect()
     }
 
-    /// What [`ReplayTail::to_json`] and [`ReplayTail::hidden_bytes`] gave.
+    /// Reads the output of [`ReplayTail::to_json`] and [`ReplayTail::hidden_bytes`].
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl ReplayTail {
         Self::new(spec, Arc::new(keys.collect()))
     }
 
-    /// How many files the tail speaks of.
+    /// The number of files that the tail speaks of.
     pub fn num_hidden(&self) -> usize {
         self.hidden.len()
     }
@@ -147,12 +147,12 @@ impl ReplayTail {
         &self.spec.partition_columns
     }
 
-    /// How the table's columns are named in its files.
+    /// Returns the way that the table's columns are named in its files.
     pub fn column_mapping_mode(&self) -> ColumnMappingMode {
         self.spec.column_mapping
     }
 
-    /// Which files are wanted, as SQL.
+    /// Returns the filter of files, as SQL.
     pub fn filter(&self) -> Option<&str> {
         self.spec.filter.as_deref()
     }

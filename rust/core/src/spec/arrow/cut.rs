@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 ///
 /// # Errors
 ///
-/// Those of `take`.
+/// The errors of `take`.
 pub(crate) fn cut<E>(
     batch: RecordBatch,
     most_rows: usize,
@@ -81,7 +81,8 @@ fn widest(offsets: &[i32]) -> u64 {
     lengths.max().unwrap_or_default()
 }
 
-/// How many bytes these values take, with each text, list and word of a dictionary spelled out.
+/// The number of bytes that these values take, with each text, list and word of a dictionary
+/// spelled out.
 pub(crate) fn plain_bytes(array: &dyn Array) -> u64 {
     let bytes = match array.data_type() {
         DataType::Utf8 => span(array.as_string::<i32>().value_offsets()),

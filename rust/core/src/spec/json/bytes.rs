@@ -3,7 +3,8 @@
 /// A one in each byte of a word.
 const ONES: u64 = u64::MAX / 255;
 
-/// How many leading bytes are neither quote, backslash nor control character; it may stop early.
+/// The number of leading bytes are neither quote, backslash nor control character; it may stop
+/// early.
 #[inline]
 pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
     const HIGH: u64 = ONES << 7;
@@ -29,8 +30,8 @@ pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
     length
 }
 
-/// Where the container ends that the first byte stands in: the place after its closing bracket.
-/// Brackets within strings do not count. `None` where it does not end.
+/// Returns the end of the container that begins at the first byte: the position after its closing
+/// bracket. Brackets within strings do not count. `None` where it does not end.
 pub(super) fn end_of_container(bytes: &[u8]) -> Option<usize> {
     let mut depth = 1usize;
     // All ones where the next byte stands in a string.
@@ -105,7 +106,7 @@ fn prefix_xor(mut bits: u64) -> u64 {
     bits
 }
 
-/// Which of 64 bytes are what; the lowest bit stands for the first byte.
+/// The classes of 64 bytes; the lowest bit stands for the first byte.
 struct Masks {
     quotes: u64,
     slashes: u64,
@@ -136,7 +137,7 @@ impl Masks {
     }
 }
 
-/// Which of the eight bytes of a word are `wanted`, as its eight lowest bits.
+/// Marks the bytes of a word that equal `byte`, in the eight lowest bits.
 #[inline]
 fn equal(word: u64, wanted: u8) -> u64 {
     const LOW: u64 = ONES * 0x7F;

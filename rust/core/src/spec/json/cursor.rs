@@ -336,7 +336,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Whether this is a number by JSON's grammar.
+/// Returns `true` if this is a number by JSON's grammar.
 #[inline]
 pub(crate) fn is_number(text: &[u8]) -> bool {
     let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// Levels of brackets allowed where nothing asks for more.
 pub(crate) const MAX_DEPTH: usize = 2_000;
 
-/// What comes next in a JSON text.
+/// The next part of a JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event<'a> {
     BeginObject,

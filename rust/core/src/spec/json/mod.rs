@@ -20,12 +20,12 @@ pub(crate) use cursor::is_number;
 pub(crate) use events::{Event, JsonReader, MAX_DEPTH, for_each_entry};
 pub use string::RawString;
 
-/// What is wrong, and at which byte of the text.
+/// An error in a JSON text, with the byte at which it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonError {
     /// Byte position in the text, 0-based.
     pub offset: usize,
-    /// What was found or expected there.
+    /// The problem: the text that is there, or the text that was expected.
     pub what: &'static str,
 }
 

@@ -87,7 +87,7 @@ impl<'a> RawString<'a> {
         }
     }
 
-    /// Whether a control character stands in it that should be escaped.
+    /// Returns `true` if a control character stands in it that should be escaped.
     pub(crate) fn has_control(self) -> bool {
         self.control
     }

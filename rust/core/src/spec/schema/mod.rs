@@ -33,7 +33,7 @@ pub struct StructField {
     pub name: String,
     /// The type of its values.
     pub data_type: DataType,
-    /// Whether values may be null.
+    /// True if values may be null.
     pub nullable: bool,
     /// Arbitrary JSON kept from the log: comments, column mapping, constraints, `varchar` lengths.
     pub metadata: Map<String, Value>,
@@ -109,7 +109,7 @@ pub enum PrimitiveType {
     Geography {
         /// Coordinate reference system, `authority:code`.
         crs: String,
-        /// How edges run between points.
+        /// The way that edges run between points.
         algorithm: String,
     },
 }
@@ -119,7 +119,7 @@ pub enum PrimitiveType {
 pub struct ArrayType {
     /// The type of its elements.
     pub element_type: DataType,
-    /// Whether elements may be null.
+    /// True if elements may be null.
     pub contains_null: bool,
 }
 
@@ -130,11 +130,11 @@ pub struct MapType {
     pub key_type: DataType,
     /// The type of its values.
     pub value_type: DataType,
-    /// Whether values may be null.
+    /// True if values may be null.
     pub value_contains_null: bool,
 }
 
-/// Whether two names are the same column's: upper and lower case are ignored.
+/// Returns `true` if two names are the same column's: upper and lower case are ignored.
 pub(crate) fn same_name(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
@@ -145,7 +145,7 @@ pub(crate) fn named_twice<'a>(mut names: impl Iterator<Item = &'a str>) -> Optio
     names.find(|name| !seen.insert(name.to_lowercase()))
 }
 
-/// What is said of such a name.
+/// The message for such a name.
 pub(crate) fn twice(name: &str) -> String {
     format!(
         "two columns are named {} at one level (upper and lower case ignored)",
@@ -183,7 +183,8 @@ impl StructType {
 }
 
 impl DataType {
-    /// Whether its values have an order, so that statistics keep the least and the greatest.
+    /// Returns `true` if its values have an order, so that statistics keep the least and the
+    /// greatest.
     pub(crate) fn has_order(&self) -> bool {
         use PrimitiveType as P;
         match self {

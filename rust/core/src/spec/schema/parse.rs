@@ -40,14 +40,14 @@ impl StructType {
     }
 }
 
-/// What has been opened and not closed yet.
+/// An item that is open.
 enum OpenItem {
     Type(TypeParts),
     Fields(Vec<StructField>),
     Field(FieldParts),
 }
 
-/// Where a finished type goes in the part around it.
+/// The position of a finished type in the part around it.
 #[derive(Clone, Copy)]
 enum Slot {
     OfField,

@@ -24,7 +24,7 @@ impl<'a> Iterator for Types<'a> {
     }
 }
 
-/// What becomes of two types in the same place.
+/// Joins two types in the same position.
 pub(crate) type Join<'a> = dyn FnMut(&DataType, &DataType) -> Result<Option<DataType>> + 'a;
 
 impl DataType {

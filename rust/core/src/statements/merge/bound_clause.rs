@@ -51,7 +51,7 @@ pub(super) fn chosen(clauses: &[BoundClause], scope: &RecordBatch) -> Result<Vec
     Ok(chosen)
 }
 
-/// What the clauses have done to the rows of one batch of the table so far.
+/// The changes that the clauses have made to the rows of one batch of the table so far.
 pub(super) struct MergedRows<'a> {
     rows: &'a RecordBatch,
     removed: Vec<bool>,

@@ -1,8 +1,8 @@
-//! What a merge is asked to do.
+//! The definition of a merge.
 
 use serde::Deserialize;
 
-/// Which rows a clause speaks of.
+/// The rows that a clause applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
@@ -14,7 +14,7 @@ pub enum When {
     NotMatchedBySource,
 }
 
-/// What a clause does.
+/// The action of a clause.
 #[derive(Clone, Debug)]
 pub enum Then {
     /// Sets these columns; `None`: all, to the source's of the same names.
@@ -28,22 +28,22 @@ pub enum Then {
 /// One clause.
 #[derive(Clone, Debug)]
 pub struct Clause {
-    /// Which rows.
+    /// The rows that it applies to.
     pub when: When,
-    /// Which of them: an expression.
+    /// A further condition on them: an expression.
     pub condition: Option<String>,
-    /// What becomes of them.
+    /// Its action.
     pub then: Then,
 }
 
-/// What is merged, and how.
+/// The definition of a merge: clauses and options.
 #[derive(Clone, Debug)]
 pub struct MergeDefinition {
     /// When a row of the table and one of the source belong together: an expression.
     pub on: String,
-    /// How expressions call the source.
+    /// The name of the source in expressions.
     pub source_name: String,
-    /// How expressions call the table.
+    /// The name of the table in expressions.
     pub target_name: String,
     /// In their order.
     pub clauses: Vec<Clause>,

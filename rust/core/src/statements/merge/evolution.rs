@@ -1,4 +1,4 @@
-//! What clauses for all columns set, and columns that a merge adds to the table.
+//! The assignments of clauses for all columns, and columns that a merge adds to the table.
 
 use arrow_schema::{Fields, Schema};
 
@@ -8,7 +8,7 @@ use crate::spec::arrow::place;
 use crate::spec::column_path::{column_path_text, leads_into, named_path};
 use crate::spec::schema::{DataType, StructType, same_name};
 
-/// What a source brings along for the schema of the table.
+/// The columns of a source that join the table.
 #[derive(Debug)]
 pub struct Joining {
     /// Columns, and fields of structs, that join the table where it lacks them.
@@ -63,7 +63,7 @@ pub fn joining(
     })
 }
 
-/// Whether an expression is but the source's column of this name.
+/// Returns `true` if an expression is but the source's column of this name.
 fn is_of_source(expression: &str, name: &str, source_name: &str) -> bool {
     let bare = |text: &str| text.trim().replace('`', "");
     let (expression, name) = (bare(expression), bare(name));

@@ -80,7 +80,7 @@ impl InsertClause {
             .collect())
     }
 
-    /// What becomes of the chosen ones of some rows.
+    /// Returns the new rows for the chosen rows.
     fn values(
         &self,
         rows: &RecordBatch,
@@ -103,7 +103,7 @@ impl InsertClause {
 pub struct UnmatchedRows {
     source: SourceRows,
     scope: Scope,
-    /// Of each row of the source, whether it is none of these.
+    /// Marks the rows of the source that this statement does not insert.
     used: Vec<bool>,
 }
 
@@ -120,7 +120,7 @@ impl UnmatchedRows {
     ///
     /// # Errors
     ///
-    /// Those of formulas and of `write`.
+    /// The errors of formulas and of `write`.
     pub fn insert(
         &mut self,
         clause: &InsertClause,

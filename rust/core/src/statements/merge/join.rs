@@ -1,4 +1,4 @@
-//! Which rows of the table and of the source belong together.
+//! The join of the rows of the table and of the source.
 //!
 //! Equalities between the sides make it a hash join; what else `on` says is asked of each pair. Without an
 //! equality every pair is looked at, some at a time.
@@ -21,7 +21,7 @@ use crate::storage::interrupt;
 /// Pairs that are looked at together.
 const PAIRS: usize = 1 << 16;
 
-/// What else `on` says, and the columns that it sees.
+/// The rest of `on`, and the columns that it sees.
 #[derive(Debug)]
 struct Rest {
     condition: BoundFormula,
@@ -39,7 +39,7 @@ pub(super) struct Join {
     by_key: Option<KeyedRows>,
     target_keys: Vec<KeyColumn>,
     rest: Option<Rest>,
-    /// Of the source.
+    /// The ranges of the source's keys.
     pub(super) key_ranges: Vec<KeyRange>,
 }
 
@@ -136,7 +136,7 @@ impl Join {
         self.keep(rows, source, pairs, found)
     }
 
-    /// Of pairs with equal keys, those of which the rest is true.
+    /// Keeps the pairs with equal keys for which the rest is true.
     fn keep(
         &self,
         rows: &RecordBatch,

@@ -12,13 +12,13 @@ use crate::error::Result;
 #[derive(Debug)]
 pub struct KeyRange {
     column: String,
-    /// Of one value each, or of none; `None` where a null is a key, too.
+    /// The bounds, arrays of one value each, or of none; `None` if a null is a key, too.
     bounds: Option<[ArrayRef; 2]>,
     null_safe: bool,
 }
 
 impl KeyRange {
-    /// Of no key yet; `None` for types whose literals have no such order.
+    /// Creates a range without keys; `None` for types whose literals have no such order.
     pub(super) fn new(column: String, data_type: &DataType, null_safe: bool) -> Option<Self> {
         let ordered = matches!(
             data_type,

@@ -15,11 +15,11 @@ use crate::expr::value::floats::normalised;
 
 /// Keys of rows that come batch by batch.
 pub(super) struct Keys {
-    /// Of each column of the key: whether nulls equal nulls; otherwise they equal nothing.
+    /// For each column of the key, true if nulls equal nulls; otherwise they equal nothing.
     null_safe: Vec<bool>,
     converter: RowConverter,
     keys: Rows,
-    /// Of each row: whether its key equals any.
+    /// For each row, true if its key equals any.
     comparable: BooleanBufferBuilder,
 }
 

@@ -49,7 +49,7 @@ pub struct Merge {
     source: SourceRows,
     join: Join,
     scope: Scope,
-    /// Of clauses that speak of rows of one side.
+    /// The scope of clauses that apply to rows of the target alone.
     target_scope: Scope,
     source_scope: Scope,
     matched: Vec<BoundClause>,
@@ -202,12 +202,13 @@ impl Merge {
         Ok(())
     }
 
-    /// How many rows the source has.
+    /// The number of rows that the source has.
     pub fn source_rows(&self) -> u64 {
         self.source.num_rows().into()
     }
 
-    /// Whether rows of the table are touched by nothing but pairs, so that others need not be read.
+    /// Returns `true` if rows of the table are touched by nothing but pairs, so that others need
+    /// not be read.
     pub fn needs_pairs(&self) -> bool {
         self.alone.is_empty()
     }
@@ -230,7 +231,7 @@ impl Merge {
         Ok(())
     }
 
-    /// What remains once all rows of the table were seen: the clauses that insert, and the rows for them.
+    /// Returns the clauses that insert and the rows for them, once all rows of the table were read.
     pub fn into_inserts(self) -> (Vec<InsertClause>, UnmatchedRows) {
         let rows = UnmatchedRows::new(self.source, self.source_scope, self.used);
         (self.inserts, rows)

@@ -1,4 +1,4 @@
-//! What the expressions of a merge see.
+//! The columns that the expressions of a merge see.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::spec::arrow::place;
 /// Whose columns go by their bare names.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shown {
-    /// Those that only one side has.
+    /// Columns that only one side has.
     Both,
     Target,
     Source,
 }
 
-/// What expressions see: both sides as structs, and columns that only one of them has.
+/// The columns that expressions see: both sides as structs, and columns that only one of them has.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     pub(super) names: [String; 2],
@@ -104,7 +104,8 @@ impl Scope {
         seen
     }
 
-    /// What expressions see that name no columns but these, and the places of these on both sides.
+    /// Returns the scope of expressions that name no columns but these, and the positions of these
+    /// on both sides.
     pub(super) fn narrowed(&self, words: &BTreeSet<String>) -> (Self, [Vec<usize>; 2]) {
         let [target, source] = [0, 1].map(|side| self.side_fields(side));
         let kept = |fields: &Fields| -> Vec<usize> {

@@ -47,7 +47,8 @@ impl SourceRows {
     ///
     /// # Errors
     ///
-    /// Those of the stream, and of values that do not fit; `rows.merge` for too many rows. Storage.
+    /// The errors of the stream, and of values that do not fit; `rows.merge` for too many rows.
+    /// Storage.
     pub fn read(rows: Box<dyn RecordBatchReader + Send>, most_bytes: usize) -> Result<Self> {
         let given = StructType::from_arrow(&rows.schema())?;
         let mut source = Collected::new(nullable(&given), most_bytes);

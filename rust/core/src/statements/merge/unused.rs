@@ -38,7 +38,7 @@ pub fn without_unused(
     Ok(Box::new(Projected { rows, kept, schema }))
 }
 
-/// Whether tables have columns of its type.
+/// Returns `true` if tables have columns of its type.
 fn is_stored(field: &Arc<Field>) -> bool {
     StructType::from_arrow(&Schema::new(vec![Arc::clone(field)])).is_ok()
 }
@@ -49,7 +49,7 @@ fn sets_all(definition: &MergeDefinition) -> bool {
     sets.any(|then| matches!(then, Then::Update(None) | Then::Insert(None)))
 }
 
-/// Whether an expression or an assignment may speak of a column.
+/// Returns `true` if an expression or an assignment may speak of a column.
 fn is_named(definition: &MergeDefinition, name: &str) -> bool {
     let name = name.to_lowercase();
     let speaks = |text: &str| text.to_lowercase().contains(&name);

@@ -16,7 +16,7 @@ use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField};
 use crate::spec::{Metadata, Protocol};
 
-/// Where a field has the length of its strings.
+/// The metadata key of the length of a field's strings.
 const LENGTH: &str = "__CHAR_VARCHAR_TYPE_STRING";
 
 pub(super) fn added(old: &Metadata, mut columns: Vec<NewColumn>) -> Result<Altered> {

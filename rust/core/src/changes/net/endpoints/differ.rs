@@ -16,10 +16,10 @@ use crate::error::Result;
 use crate::expr::value::floats;
 use crate::storage::pool::pool;
 
-/// How many pairs one thread compares.
+/// The number of pairs that one thread compares.
 const CHUNK: usize = 16 << 10;
 
-/// Where a row is: the number of its batch, and its place there.
+/// The position of a row: the number of its batch, and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spot {
     pub batch: u32,
@@ -34,7 +34,7 @@ impl Spot {
     };
 }
 
-/// Of each pair of rows whether they differ in one of the first `own` columns. Values are equal as
+/// Marks the pairs of rows that differ in one of the first `own` columns. Values are equal as
 /// [`hash_rows`] has it.
 pub(super) fn differ(
     batches: &[&RecordBatch],

@@ -13,7 +13,8 @@ use crate::changes::net::runs::{Run, is_twice, read, sort};
 use crate::changes::rows::piece::Piece;
 use crate::error::Result;
 
-/// What a range comes to, for one share of the rows; `None` when the bounds do not tell.
+/// Returns the net outcome of a range, for one share of the rows; `None` if the bounds do not
+/// suffice.
 pub(in crate::changes) fn net(
     rows: ShareReader<'_>,
     kind: Net,
@@ -153,7 +154,7 @@ fn finish(rows: ShareReader<'_>, mut join: Join<'_>) -> Result<Option<Compared>>
     Ok(Some(Compared::Pieces(pieces)))
 }
 
-/// Those of the runs, which ascend and are apart, that have an id in common with this one.
+/// Returns the runs, which ascend and are apart, that have an id in common with this one.
 fn overlapping<'a>(runs: &'a [Run], with: &Run) -> impl Iterator<Item = &'a Run> {
     let start = runs.partition_point(|run| run.end() <= with.id);
     let end = with.end();

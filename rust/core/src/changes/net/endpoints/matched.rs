@@ -15,7 +15,7 @@ pub(super) struct Pair {
     pub rows: [u64; 2],
     /// Their pieces.
     pub pieces: [u32; 2],
-    /// How many rows.
+    /// The number of rows.
     pub count: u32,
     /// The commit that changed them, among those of the range.
     pub stamp: u32,

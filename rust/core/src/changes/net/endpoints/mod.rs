@@ -62,7 +62,7 @@ const ORDER: &str = followed!("ids of new rows are not larger than those of exis
 const NO_FILES: &str =
     followed!("the files of a commit do not show which rows were removed and added");
 
-/// How many pairs of vectors are held at once.
+/// The number of pairs of vectors are held at once.
 const VECTORS: usize = 256;
 
 /// The files of a range at its bounds.
@@ -94,26 +94,27 @@ enum Presence {
 /// Rows that left a file that was there before.
 #[derive(Clone, Debug)]
 struct Leaving {
-    /// Those of this vector that did not leave earlier; `None` for all that were left.
+    /// The rows of this vector that did not leave earlier; `None` for all that were left.
     vector: Option<DeletionVectorDescriptor>,
     version: u64,
     /// They were moved elsewhere: that they left is no change.
     moved: bool,
 }
 
-/// Whether rows before are to be known for this kind; for the others it is enough that row ids ascend.
+/// Returns `true` if rows before are to be known for this kind; for the others it is enough that
+/// row ids ascend.
 fn needs_before(kind: Net) -> bool {
     matches!(kind, Net::MinDelta | Net::Upsert { deleted: true })
 }
 
-/// Whether the bounds are enough for this kind.
+/// Returns `true` if the bounds are enough for this kind.
 pub(in crate::changes) fn are_enough(kind: Net) -> bool {
     kind != Net::AppendOnly { deleted: true }
 }
 
 impl RangeBounds {
-    /// Of what each commit did to rows, and of what it moved, both oldest first; why not, where the bounds
-    /// do not tell everything.
+    /// Builds the endpoints from the changes of each commit to rows, and from the rows that it
+    /// moved, both oldest first; returns the reason if the bounds do not suffice.
     pub(in crate::changes) fn of(
         commits: &[(Stamp, Item)],
         moves: &[(Stamp, Item)],
@@ -168,7 +169,7 @@ impl RangeBounds {
         self.stamps.get(at).copied()
     }
 
-    /// Whether a row came back to its file: vectors only grow, where none did.
+    /// Returns `true` if a row came back to its file: vectors only grow, where none did.
     pub(in crate::changes) fn brings_rows_back(&self, source: &Source) -> Result<bool> {
         for pieces in self.back.chunks(VECTORS) {
             let mut vectors = Vec::with_capacity(2 * pieces.len());
@@ -203,7 +204,7 @@ struct Planner<'a> {
     keys: &'a Keys,
     /// `None` for files that went again.
     pieces: Vec<Option<(Presence, Piece)>>,
-    /// Where the files that came stand among `pieces`.
+    /// The index among `pieces` of each file that came.
     came: HashMap<FileActionKey, usize>,
     /// And those that were there before, and that rows have left.
     before: HashMap<FileActionKey, usize>,

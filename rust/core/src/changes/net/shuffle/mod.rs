@@ -32,7 +32,7 @@ pub use outcomes::OutcomeBatches;
 pub use row_events::RowEvents;
 pub use rows::ShownRows;
 
-/// What a step takes from the one before it.
+/// The input of a step: the output of the one before it.
 pub type Shuffled = Box<dyn RecordBatchReader + Send>;
 
 /// The columns of events: which row it is and what it holds, as halves of numbers; where it is; what
@@ -128,8 +128,8 @@ impl Shuffle {
         ))
     }
 
-    /// Whether rows are followed through all commits: else the ends of the range are likely to tell
-    /// everything, and shares of the rows take less work than a shuffle.
+    /// Returns `true` if rows are followed through all commits: else the ends of the range are
+    /// likely to tell everything, and shares of the rows take less work than a shuffle.
     pub fn follows_commits(&self) -> bool {
         self.plan.moves.is_none()
     }
@@ -138,13 +138,13 @@ impl Shuffle {
     ///
     /// # Errors
     ///
-    /// Those of the definition; files are read as events are pulled.
+    /// The errors of the definition; files are read as events are pulled.
     pub fn row_events(&self, source: &Source, part: (u32, u32)) -> Result<RowEvents> {
         RowEvents::new(self, source, part)
     }
 
-    /// What came of the rows of these events: all events on a row are there, and rows ascend by `who` and
-    /// `who_low`.
+    /// Returns the outcomes of the rows of these events: all events on a row are there, and rows
+    /// ascend by `who` and `who_low`.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl Shuffle {
         ShownRows::new(self, source, outcomes)
     }
 
-    /// Whether rows of a commit may have been carried over.
+    /// Returns `true` if rows of a commit may have been carried over.
     fn compares(&self, commit: u32) -> bool {
         let item = self.plan.commits.get(commit as usize);
         matches!(item, Some((_, Item::Compare { .. })))

@@ -1,4 +1,4 @@
-//! What came of rows, once all events on each are together.
+//! The outcomes of rows, once all events on each are together.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::changes::range::derive::Way;
 use crate::changes::rows::piece::ChangeType;
 use crate::error::{Error, Result};
 
-/// How many events are resolved at once.
+/// The number of events that are resolved at once.
 const EVENTS_AT_ONCE: usize = 1 << 17;
 
 /// Outcomes, batch by batch, as events are pulled.

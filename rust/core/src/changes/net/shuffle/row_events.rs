@@ -1,4 +1,4 @@
-//! Which row each one is, and what happened to it.
+//! The identity of each row, and the change to it.
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::replay::Source;
 use crate::storage::pool::rows::OrderedRows;
 
-/// How many outcomes are collected before files are read, and those of a whole piece.
+/// The number of outcomes that are collected before files are read, and those of a whole piece.
 const OUTCOMES_AT_ONCE: usize = 1 << 20;
 
 /// Rows to show, batch by batch, as outcomes are pulled.

@@ -1,4 +1,4 @@
-//! What an expression gives: a value for each row, or one for all of them.
+//! The result of an expression: a value for each row, or one for all of them.
 
 use arrow_array::{Array, ArrayRef, BooleanArray, Datum, UInt32Array};
 use arrow_buffer::BooleanBuffer;
@@ -66,7 +66,7 @@ impl Computed {
         }
     }
 
-    /// Which rows have a value.
+    /// Marks the rows that have a value.
     pub(in crate::expr) fn known(&self, rows: usize) -> BooleanArray {
         let known = match (self, self.array().logical_nulls()) {
             (Self::Rows(_), Some(nulls)) => nulls.into_inner(),

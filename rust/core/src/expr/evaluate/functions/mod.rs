@@ -29,7 +29,8 @@ pub(in crate::expr) use operators::{
 pub(in crate::expr) use patterns::java_regex;
 pub(in crate::expr) use timestamps::{Span, out_of_range, shifted, timestamp};
 
-/// What is made of one value, with what the expression says beside it: a pattern, a span of time.
+/// A function of one value that holds further arguments of the expression: a pattern, a span of
+/// time.
 type Made = dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync;
 
 /// A function of the values of a row.

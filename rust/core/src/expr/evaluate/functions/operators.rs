@@ -96,7 +96,7 @@ pub(in crate::expr) fn agreed_type(one: &DataType, other: &DataType) -> Result<D
     })
 }
 
-/// Whether every value of the one type is one of the other.
+/// Returns `true` if every value of the one type is one of the other.
 pub(in crate::expr) fn always_fits(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {
@@ -132,7 +132,7 @@ pub(in crate::expr) fn chosen_of(
     zip(&is_true(answers), &yes.cast(&both)?, &no.cast(&both)?).map_err(failed)
 }
 
-/// Whether each answer is true; never null.
+/// Returns `true` if each answer is true; never null.
 pub(in crate::expr) fn is_true(answers: &BooleanArray) -> BooleanArray {
     match answers.nulls() {
         Some(nulls) => BooleanArray::new(answers.values() & nulls.inner(), None),
@@ -140,7 +140,7 @@ pub(in crate::expr) fn is_true(answers: &BooleanArray) -> BooleanArray {
     }
 }
 
-/// What is calculated with two numbers.
+/// A calculation with two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::expr) enum Arithmetic {
     Add,
@@ -153,7 +153,7 @@ pub(in crate::expr) enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// What an operator of SQL calculates.
+    /// Returns the calculation of an operator of SQL.
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl Arithmetic {
         })
     }
 
-    /// Whether the right side is looked at first.
+    /// Returns `true` if the right side is looked at first.
     pub(in crate::expr) fn divides(self) -> bool {
         matches!(self, Self::Divide | Self::DivideWhole | Self::Modulo)
     }
@@ -217,8 +217,8 @@ impl Arithmetic {
     }
 }
 
-/// Whether a floating-point number is divided by zero: the kernels see to whole numbers. Nothing is divided
-/// where the left side is null.
+/// Returns `true` if a floating-point number is divided by zero: the kernels see to whole numbers.
+/// Nothing is divided where the left side is null.
 fn divides_by_zero(left: &Computed, right: &Computed) -> Result<bool> {
     let divisors = right.cast(&DataType::Float64)?;
     let divisors = divisors.array().as_primitive::<Float64Type>();

@@ -236,7 +236,7 @@ fn in_class(literal: &Literal) -> Result<char, String> {
 mod tests {
     use super::*;
 
-    /// What `java.util.regex.Pattern.compile(...).matcher(...).find()` answers.
+    /// Expected: the answers of `java.util.regex.Pattern.compile(...).matcher(...).find()`.
     #[test]
     fn patterns_mean_what_they_mean_in_java() {
         for (pattern, text, found) in [

@@ -147,7 +147,7 @@ impl<'a> Conditions<'a> {
         None
     }
 
-    /// Whether a condition ends before a token.
+    /// Returns `true` if a condition ends before a token.
     fn ends_at(&self, number: usize) -> bool {
         match self.tokens.get(number) {
             Token::EOF | Token::RParen => true,
@@ -218,7 +218,7 @@ impl<'a> Conditions<'a> {
 /// Makes the question that `IS` asks of a condition.
 type Question = fn(Box<Expr>) -> Expr;
 
-/// What may follow `IS`, and the question that it asks.
+/// The words after `IS`, and the question that each asks.
 const IS: [(&str, Question); 4] = [
     ("NULL", Expr::IsNull),
     ("UNKNOWN", Expr::IsNull),

@@ -69,7 +69,7 @@ impl Formula {
     }
 }
 
-/// Whether a condition may ask for the current time.
+/// True if a condition may ask for the current time.
 #[derive(Clone, Copy, PartialEq)]
 enum Clock {
     Allowed,

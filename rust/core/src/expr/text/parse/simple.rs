@@ -17,7 +17,7 @@ use crate::expr::value::comparison::Op;
 use crate::expr::value::literal::{Decimal, Literal};
 use crate::spec::values::has_zone;
 
-/// What was found; `None` where only the values of rows decide.
+/// The result; `None` if only the values of rows decide.
 type Found<T> = Result<Option<T>, Wrong>;
 
 /// Takes the value out of `Some`, or there is nothing to be found.
@@ -33,7 +33,7 @@ macro_rules! known {
 /// Looks into one expression of `sqlparser`.
 #[derive(Clone, Copy)]
 pub(super) struct Simple {
-    /// Where it starts, for errors.
+    /// Its start, for errors.
     place: Location,
     /// Levels of conditions that are still looked into: each prints with parentheses around the next.
     levels: usize,

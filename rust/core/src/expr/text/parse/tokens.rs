@@ -14,7 +14,7 @@ use crate::expr::node::predicate;
 use crate::expr::value::literal::Decimal;
 use crate::spec::json::clipped;
 
-/// How deep an expression may nest.
+/// The most levels that an expression may nest.
 const MAX_DEPTH: usize = 50;
 /// Operators that may follow each other: in `a + b + c` each is one level deeper than the next, without any
 /// parentheses.
@@ -110,7 +110,7 @@ impl Dialect for Sql {
     }
 }
 
-/// What is wrong with a text, and where.
+/// An error in a text, with its location.
 pub(super) enum Wrong {
     Syntax(Location, String),
     Literal(Location, String),
@@ -228,7 +228,7 @@ impl<'a> Tokens<'a> {
         found
     }
 
-    /// Where a token starts.
+    /// Returns the location of a token.
     pub(super) fn place(&self, number: usize) -> Location {
         match self.tokens.get(number) {
             Some(token) => token.span.start,
@@ -244,7 +244,7 @@ impl<'a> Tokens<'a> {
             .get(offset(self.text, first)..offset(self.text, last))
     }
 
-    /// Whether one of these words is among some tokens, and no part of a longer name.
+    /// Returns `true` if one of these words is among some tokens, and no part of a longer name.
     pub(super) fn find_word(
         &self,
         range: Range<usize>,
@@ -351,7 +351,7 @@ fn location(text: &str) -> Option<Location> {
     Some(Location::new(line.parse().ok()?, column.parse().ok()?))
 }
 
-/// Whether a token is this word, in any case and without quotes.
+/// Returns `true` if a token is this word, in any case and without quotes.
 pub(super) fn is_word(token: &Token, word: &str) -> bool {
     match token {
         Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
@@ -418,7 +418,7 @@ fn suffix_type(digits: &str, suffix: &str) -> Option<Vec<Token>> {
     Some(vec![Token::make_word(name, None)])
 }
 
-/// How many parentheses are open at most.
+/// The most parentheses that are open at once.
 fn most_open(tokens: &[TokenWithSpan]) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for token in tokens {
@@ -448,7 +448,7 @@ impl Level {
     }
 }
 
-/// How many operators are above each other at most in the tree that the tokens become.
+/// The most operators above each other in the tree that the tokens become.
 fn most_operators(tokens: &[TokenWithSpan]) -> usize {
     let mut above: Vec<Level> = Vec::new();
     let mut level = Level::default();
@@ -473,7 +473,7 @@ fn most_operators(tokens: &[TokenWithSpan]) -> usize {
     outer.fold(level.ended(), |inside, level| level.ended() + inside)
 }
 
-/// Whether what stands before a token may become a part of something larger.
+/// Returns `true` if what stands before a token may become a part of something larger.
 fn deepens(token: &Token) -> bool {
     match token {
         Token::Word(word) => !matches!(
