@@ -84,10 +84,10 @@ pub(crate) struct ArrowTable {
 }
 
 impl From<FileTable> for ArrowTable {
-    fn from(found: FileTable) -> Self {
+    fn from(table: FileTable) -> Self {
         Self {
-            schema: found.schema,
-            batches: found.batches,
+            schema: table.schema,
+            batches: table.batches,
         }
     }
 }
@@ -180,7 +180,7 @@ impl BatchIterator {
 
     /// The next batch, or None after the last one. Errors are typed, and Ctrl-C stops it.
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<ArrowBatch>> {
-        let found = detached(py, || {
+        let batch = detached(py, || {
             let mut batches = self.lock()?;
             let next = batches.as_mut().and_then(Iterator::next).transpose();
             if !matches!(next, Ok(Some(_))) {
@@ -188,7 +188,7 @@ impl BatchIterator {
             }
             next
         })?;
-        Ok(found.map(ArrowBatch))
+        Ok(batch.map(ArrowBatch))
     }
 
     /// The remaining batches as a capsule of the Arrow C stream interface; none are left here.

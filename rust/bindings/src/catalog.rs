@@ -72,7 +72,7 @@ impl PyCatalog {
         ask: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
         read: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Result<T> {
-        let asked = Python::try_attach(|py| {
+        let reply = Python::try_attach(|py| {
             let object = self.object.bind(py);
             let answer = ask(object).map_err(|error| self.raised(py, method, error))?;
             read(&answer).map_err(|error| {
@@ -83,7 +83,7 @@ impl PyCatalog {
                 Error::invalid("catalog.answer", message)
             })
         });
-        asked.unwrap_or_else(|| Err(Error::interrupted()))
+        reply.unwrap_or_else(|| Err(Error::interrupted()))
     }
 
     /// Turns an exception of a method into an error that a commit can decide by.
@@ -172,33 +172,33 @@ impl Catalog for PyCatalog {
 
 /// As a `deltareplay.catalogs.StagedCommit`.
 fn staged_out<'py>(py: Python<'py>, staged: &StagedCommit) -> PyResult<Bound<'py, PyAny>> {
-    let given = PyDict::new(py);
-    given.set_item("version", staged.version)?;
-    given.set_item("file_name", &staged.file_name)?;
-    given.set_item("size", staged.size)?;
-    given.set_item("modification_time", staged.modification_time)?;
-    given.set_item("timestamp", staged.timestamp)?;
-    let protocol = staged.protocol.as_ref().map(|found| {
-        let versions = (found.min_reader_version, found.min_writer_version);
+    let arguments = PyDict::new(py);
+    arguments.set_item("version", staged.version)?;
+    arguments.set_item("file_name", &staged.file_name)?;
+    arguments.set_item("size", staged.size)?;
+    arguments.set_item("modification_time", staged.modification_time)?;
+    arguments.set_item("timestamp", staged.timestamp)?;
+    let protocol = staged.protocol.as_ref().map(|current| {
+        let versions = (current.min_reader_version, current.min_writer_version);
         (
             versions.0,
             versions.1,
-            &found.reader_features,
-            &found.writer_features,
+            &current.reader_features,
+            &current.writer_features,
         )
     });
-    given.set_item("protocol", protocol)?;
+    arguments.set_item("protocol", protocol)?;
     let metadata = staged.metadata.as_ref().map(|metadata| json!(metadata));
-    given.set_item("metadata", metadata.map(|json| json.to_string()))?;
+    arguments.set_item("metadata", metadata.map(|json| json.to_string()))?;
     let domains = PyDict::new(py);
     for domain in &staged.domains {
         let configuration = (!domain.removed).then_some(&domain.configuration);
         domains.set_item(&domain.domain, configuration)?;
     }
-    given.set_item("domain_metadata", domains)?;
-    given.set_item("published_version", staged.published)?;
+    arguments.set_item("domain_metadata", domains)?;
+    arguments.set_item("published_version", staged.published)?;
     let class = py.import("deltareplay.catalogs")?.getattr("StagedCommit")?;
-    class.call_method("_of", (), Some(&given))
+    class.call_method("_of", (), Some(&arguments))
 }
 
 fn commit_of(commit: Ratified) -> Result<RatifiedCommit> {
@@ -221,8 +221,10 @@ fn commit_of(commit: Ratified) -> Result<RatifiedCommit> {
 }
 
 fn maintenance(name: &str) -> Result<Permission> {
-    let found = Permission::ALL.into_iter().find(|one| one.name() == name);
-    found.ok_or_else(|| {
+    let permission = Permission::ALL
+        .into_iter()
+        .find(|permission| permission.name() == name);
+    permission.ok_or_else(|| {
         let names = Permission::ALL.map(Permission::name).join(", ");
         let message = format!("the catalog allows {name:?}: it can allow {names}");
         Error::invalid("catalog.answer", message)

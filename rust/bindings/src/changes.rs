@@ -35,13 +35,13 @@ impl Changes {
     /// Version, way, reason, files and bytes of each commit.
     fn explain(&self, py: Python<'_>) -> PyResult<Vec<Explained>> {
         let commits = detached(py, || self.0.explain())?;
-        let facts = |one: changes::Explained| {
+        let facts = |commit: changes::Explained| {
             (
-                one.version,
-                one.way.name(),
-                one.reason,
-                one.files,
-                one.bytes,
+                commit.version,
+                commit.way.name(),
+                commit.reason,
+                commit.files,
+                commit.bytes,
             )
         };
         Ok(commits.into_iter().map(facts).collect())
@@ -116,14 +116,14 @@ impl ChangeSplit {
     /// Files that any Parquet reader can read as a whole, and the split of the rest.
     fn without_whole_files(&self) -> (Vec<WholeFile>, Option<Self>) {
         let (whole, rest) = self.0.clone().without_whole_files();
-        let facts = |one: changes::WholeFile| {
+        let facts = |file: changes::WholeFile| {
             (
-                one.path,
-                one.size,
-                one.partition_values,
-                one.change.map(changes::ChangeType::name),
-                one.version,
-                one.timestamp,
+                file.path,
+                file.size,
+                file.partition_values,
+                file.change.map(changes::ChangeType::name),
+                file.version,
+                file.timestamp,
             )
         };
         (whole.into_iter().map(facts).collect(), rest.map(Self))

@@ -16,7 +16,7 @@ use crate::exceptions::invalid;
 pub(crate) fn storage_options(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<(String, String)>> {
-    let mut found = BTreeMap::new();
+    let mut strings = BTreeMap::new();
     for (key, value) in options.into_iter().flatten() {
         // The value may be a secret: the message names the key and the type only.
         let (Ok(key), Ok(value)) = (key.cast::<PyString>(), value.cast::<PyString>()) else {
@@ -26,9 +26,9 @@ pub(crate) fn storage_options(
                 value.get_type().name()?
             )));
         };
-        found.insert(key.extract()?, value.extract()?);
+        strings.insert(key.extract()?, value.extract()?);
     }
-    Ok(found.into_iter().collect())
+    Ok(strings.into_iter().collect())
 }
 
 /// A sequence of strings; a single string is a mistake, not a sequence of letters.
@@ -36,8 +36,8 @@ pub(crate) fn texts(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Op
     let Some(value) = value else {
         return Ok(None);
     };
-    let found: PyResult<Vec<String>> = value.extract();
-    found.map(Some).map_err(|_| {
+    let strings: PyResult<Vec<String>> = value.extract();
+    strings.map(Some).map_err(|_| {
         PyTypeError::new_err(format!(
             "{name} needs to be a sequence of strings but got {}",
             value
@@ -77,7 +77,7 @@ pub(crate) fn edge(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Edge> {
 
 /// `kind` and `deleted`: which changes.
 pub(crate) fn kind(py: Python<'_>, kind: &str, deleted: Option<&str>) -> PyResult<Kind> {
-    let wanted = match deleted {
+    let mode = match deleted {
         None | Some("exclude") => false,
         Some("include") => true,
         Some(other) => {
@@ -86,8 +86,8 @@ pub(crate) fn kind(py: Python<'_>, kind: &str, deleted: Option<&str>) -> PyResul
         }
     };
     Ok(match kind {
-        "upsert" => Kind::Net(Net::Upsert { deleted: wanted }),
-        "append-only" => Kind::Net(Net::AppendOnly { deleted: wanted }),
+        "upsert" => Kind::Net(Net::Upsert { deleted: mode }),
+        "append-only" => Kind::Net(Net::AppendOnly { deleted: mode }),
         "full-delta" | "min-delta" if deleted.is_some() => {
             let message = format!(
                 "deleted says whether rows that are gone show in \"upsert\" and \"append-only\"; \

@@ -64,7 +64,7 @@ impl DeletionVector {
         cardinality: i64,
     ) -> PyResult<Self> {
         detached(py, || {
-            let one = DeletionVectorDescriptor::new(
+            let descriptor = DeletionVectorDescriptor::new(
                 storage_type,
                 text,
                 None,
@@ -81,8 +81,12 @@ impl DeletionVector {
                     ),
                 ));
             }
-            let (size, cardinality) = (one.size_in_bytes(), one.cardinality());
-            core::DeletionVector::decode_inline(one.path_or_inline(), size, Some(cardinality))
+            let (size, cardinality) = (descriptor.size_in_bytes(), descriptor.cardinality());
+            core::DeletionVector::decode_inline(
+                descriptor.path_or_inline(),
+                size,
+                Some(cardinality),
+            )
         })
         .map(Self)
     }
@@ -232,7 +236,10 @@ pub(crate) fn pack_deletion_vectors<'py>(
     uuid: [u8; 16],
     prefix: &str,
 ) -> PyResult<(String, Bound<'py, PyBytes>, Vec<Bound<'py, PyDict>>)> {
-    let vectors: Vec<_> = vectors.iter().map(|one| one.get().0.clone()).collect();
+    let vectors: Vec<_> = vectors
+        .iter()
+        .map(|vector| vector.get().0.clone())
+        .collect();
     let (path, bytes, descriptors) = detached(py, || {
         let mut file = FileBuilder::new(uuid, prefix);
         let descriptors = vectors

@@ -35,8 +35,8 @@ impl Raised {
             ("StorageError", ErrorKind::Storage),
             ("DeltaReplayError", ErrorKind::InvalidArgument),
         ];
-        let found = kinds.into_iter().find(|(class, _)| is(class));
-        found.map(|(_, kind)| kind)
+        let kind_of_class = kinds.into_iter().find(|(class, _)| is(class));
+        kind_of_class.map(|(_, kind)| kind)
     }
 }
 
@@ -44,16 +44,16 @@ impl Raised {
 /// that was raised on the way comes out as it is, another one as the cause.
 pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
     let mut cause = std::error::Error::source(error);
-    while let Some(found) = cause {
-        if let Some(Raised(raised)) = found.downcast_ref::<Raised>() {
+    while let Some(current) = cause {
+        if let Some(Raised(raised)) = current.downcast_ref::<Raised>() {
             if error.code() == "catalog.failed" && Raised::kind(py, raised).is_some() {
                 return raised.clone_ref(py);
             }
-            let made = without_cause(py, error);
-            made.set_cause(py, Some(raised.clone_ref(py)));
-            return made;
+            let exception = without_cause(py, error);
+            exception.set_cause(py, Some(raised.clone_ref(py)));
+            return exception;
         }
-        cause = found.source();
+        cause = current.source();
     }
     without_cause(py, error)
 }

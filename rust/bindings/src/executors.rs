@@ -57,12 +57,12 @@ pub(crate) fn listing_parts(
     py: Python<'_>,
     table: &Table,
     names: &str,
-    wanted: usize,
+    parts: usize,
     cutoff: i64,
 ) -> PyResult<(Vec<String>, Vec<Sized>)> {
     detached(py, || {
         let visible = Visible::parse(names)?;
-        let (directories, above) = vacuum::divided(table.0.source(), &visible, wanted, cutoff)?;
+        let (directories, above) = vacuum::divided(table.0.source(), &visible, parts, cutoff)?;
         Ok((directories, sized(above)))
     })
 }

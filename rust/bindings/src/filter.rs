@@ -212,7 +212,7 @@ pub(crate) fn filter_at(
     moment: &Bound<'_, PyAny>,
 ) -> PyResult<String> {
     let moment = convert::microseconds(moment)?;
-    detached(py, || Predicate::parse_sql_at(filter, moment)).map(|found| found.to_string())
+    detached(py, || Predicate::parse_sql_at(filter, moment)).map(|predicate| predicate.to_string())
 }
 
 /// The clock times of a filter that are compared with timestamps.

@@ -171,8 +171,8 @@ impl Follow {
 
     /// The next rows with the offset after them, if there are any yet.
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<(ChangeSplit, String)>> {
-        let found = detached(py, || self.with(follow::Follow::next_batch))?;
-        Ok(found.map(|batch| (ChangeSplit(batch.rows), batch.offset.to_json())))
+        let next = detached(py, || self.with(follow::Follow::next_batch))?;
+        Ok(next.map(|batch| (ChangeSplit(batch.rows), batch.offset.to_json())))
     }
 }
 

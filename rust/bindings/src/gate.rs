@@ -25,7 +25,7 @@ thread_local! {
 
 /// Lets the core ask for Ctrl-C; called once, when the module is imported.
 pub(crate) fn install_interrupt_hook() {
-    interrupt::install(stop_wanted);
+    interrupt::install(stop_requested);
 }
 
 /// Runs core work without the interpreter lock; a core error or a panic becomes its exception.
@@ -67,7 +67,7 @@ pub(crate) fn keep(raised: PyErr) {
 }
 
 /// The core's question: shall this thread stop?
-fn stop_wanted() -> bool {
+fn stop_requested() -> bool {
     if !INSIDE.get() {
         return false;
     }

@@ -49,8 +49,8 @@ impl MarkedRows {
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let written = transaction.with(py, |staged| {
             let files = files.into_iter().map(|(file, old)| {
-                let old = old.map(|(kind, place, offset, size, rows)| {
-                    DeletionVectorDescriptor::new(&kind, place, offset, size, rows)
+                let old = old.map(|(kind, location, offset, size, rows)| {
+                    DeletionVectorDescriptor::new(&kind, location, offset, size, rows)
                 });
                 Ok((file, old.transpose()?))
             });
@@ -59,6 +59,6 @@ impl MarkedRows {
             staged.expect(written);
             Ok(vectors)
         })?;
-        written.iter().map(|one| fields(py, one)).collect()
+        written.iter().map(|vector| fields(py, vector)).collect()
     }
 }

@@ -251,7 +251,7 @@ pub(crate) fn write_ordered(
     let facts = self::facts(facts);
     detached(py, || {
         let source = table.0.source();
-        let spilled = spilled.iter().map(|one| parsed(one));
+        let spilled = spilled.iter().map(|rows| parsed(rows));
         let spilled = spilled.collect::<Result<Vec<core::Spilled>>>()?;
         let order = parsed(order)?;
         core::write_ordered(source, &facts, &order, file, &spilled, &*source.storage).map(kept)

@@ -86,8 +86,8 @@ impl ReplayTail {
 
     /// The keys of the files that the tail adds or removes, 16 bytes each.
     fn hidden_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let found = detached(py, || Ok(self.0.hidden_bytes()))?;
-        Ok(PyBytes::new(py, &found))
+        let bytes = detached(py, || Ok(self.0.hidden_bytes()))?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     /// The number of keys.

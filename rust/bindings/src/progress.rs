@@ -18,7 +18,7 @@ const BETWEEN: Duration = Duration::from_millis(250);
 struct Call {
     began: Instant,
     before: Totals,
-    shown: Option<Instant>,
+    displayed: Option<Instant>,
 }
 
 thread_local! {
@@ -30,7 +30,7 @@ pub(crate) fn begin() {
     CALL.set(Some(Call {
         began: Instant::now(),
         before: progress::totals(),
-        shown: None,
+        displayed: None,
     }));
 }
 
@@ -41,12 +41,14 @@ pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
         return Ok(());
     };
     let now = Instant::now();
-    let due = call.shown.map_or(call.began + AFTER, |last| last + BETWEEN);
+    let due = call
+        .displayed
+        .map_or(call.began + AFTER, |last| last + BETWEEN);
     if now < due {
         return Ok(());
     }
     CALL.set(Some(Call {
-        shown: Some(now),
+        displayed: Some(now),
         ..call
     }));
     let (totals, units) = (progress::totals(), progress::units());
@@ -56,10 +58,10 @@ pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
         totals.read.saturating_sub(call.before.read),
         units.map(|units| (units.done, units.all)),
     );
-    let shown = py
+    let result = py
         .import("deltareplay._support.progress")
         .and_then(|module| module.call_method1("show", arguments));
-    shown.map(drop)
+    result.map(drop)
 }
 
 /// The call is over: its line is removed, and the log is told what it listed and read. An error
@@ -71,7 +73,7 @@ pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
     let totals = progress::totals();
     let listed = totals.listed.saturating_sub(call.before.listed);
     let read = totals.read.saturating_sub(call.before.read);
-    if call.shown.is_some() {
+    if call.displayed.is_some() {
         let cleared = py
             .import("deltareplay._support.progress")
             .and_then(|module| module.call_method0("clear"));

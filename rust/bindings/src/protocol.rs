@@ -50,13 +50,13 @@ pub(crate) fn why_not_readable(
     reader_features: Option<Vec<String>>,
     writer_features: Option<Vec<String>>,
 ) -> Vec<Facts> {
-    let asked = (
+    let versions_and_features = (
         min_reader_version,
         min_writer_version,
         reader_features,
         writer_features,
     );
-    facts(protocol(asked).why_not_readable())
+    facts(protocol(versions_and_features).why_not_readable())
 }
 
 /// The features that prevent this build from writing to tables with such a protocol: (feature,
@@ -69,19 +69,19 @@ pub(crate) fn why_not_writable(
     reader_features: Option<Vec<String>>,
     writer_features: Option<Vec<String>>,
 ) -> Vec<Facts> {
-    let asked = (
+    let versions_and_features = (
         min_reader_version,
         min_writer_version,
         reader_features,
         writer_features,
     );
-    facts(protocol(asked).why_not_writable())
+    facts(protocol(versions_and_features).why_not_writable())
 }
 
 fn facts(obstacles: Vec<Obstacle>) -> Vec<Facts> {
     obstacles
         .into_iter()
-        .map(|one| (one.feature, one.reason, one.remedy))
+        .map(|obstacle| (obstacle.feature, obstacle.reason, obstacle.remedy))
         .collect()
 }
 
@@ -93,8 +93,8 @@ pub(crate) fn protocol_for_new_table(
     schema_string: String,
     configuration: BTreeMap<String, String>,
 ) -> PyResult<Versions> {
-    let asked = metadata(schema_string, configuration);
-    detached(py, || Protocol::for_new_table(&asked)).map(versions)
+    let table_metadata = metadata(schema_string, configuration);
+    detached(py, || Protocol::for_new_table(&table_metadata)).map(versions)
 }
 
 /// The lowest versions by the rules from before table features, and the features that were found.
@@ -105,9 +105,9 @@ pub(crate) fn protocol_required_minimum(
     schema_string: String,
     configuration: BTreeMap<String, String>,
 ) -> PyResult<(Versions, Vec<&'static str>)> {
-    let asked = metadata(schema_string, configuration);
-    let (found, used) = detached(py, || Protocol::required_minimum(&asked))?;
-    Ok((versions(found), used))
+    let table_metadata = metadata(schema_string, configuration);
+    let (minimum, used) = detached(py, || Protocol::required_minimum(&table_metadata))?;
+    Ok((versions(minimum), used))
 }
 
 /// The features that metadata requires, those of the protocol, and all that they depend on.
@@ -119,10 +119,10 @@ pub(crate) fn automatically_enabled_features(
     configuration: BTreeMap<String, String>,
     protocol: Option<Versions>,
 ) -> PyResult<Vec<String>> {
-    let asked = metadata(schema_string, configuration);
+    let table_metadata = metadata(schema_string, configuration);
     let listed = protocol.map(self::protocol);
     detached(py, || {
-        Protocol::automatically_enabled_features(&asked, listed.as_ref())
+        Protocol::automatically_enabled_features(&table_metadata, listed.as_ref())
     })
 }
 
@@ -167,8 +167,8 @@ pub(crate) fn protocol_upgrade_for(
     configuration: BTreeMap<String, String>,
 ) -> PyResult<Versions> {
     let old = self::protocol(protocol);
-    let asked = metadata(schema_string, configuration);
-    detached(py, || old.upgrade_for(&asked)).map(versions)
+    let table_metadata = metadata(schema_string, configuration);
+    detached(py, || old.upgrade_for(&table_metadata)).map(versions)
 }
 
 /// Returns `true` if every feature of the old protocol is in the new one.

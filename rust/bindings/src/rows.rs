@@ -248,10 +248,10 @@ pub(crate) fn staged_statistics(
     facts: Facts,
 ) -> PyResult<Vec<(String, u64, i64, String)>> {
     let (metadata, protocol) = facts_in(facts);
-    let found = detached(py, || {
+    let statistics = detached(py, || {
         table.0.staged_statistics(&metadata, &protocol, directory)
     })?;
-    let files = found.into_iter();
+    let files = statistics.into_iter();
     Ok(files
         .map(|(file, stats)| (file.path, file.size, file.modification_time, stats))
         .collect())

@@ -50,8 +50,9 @@ impl Scan {
 
     /// Files and bytes: all, after pruning by partition values, after skipping by statistics.
     fn explain(&self, py: Python<'_>) -> PyResult<[(u64, u64); 3]> {
-        let found = detached(py, || self.0.explain())?;
-        Ok([found.all, found.partitions, found.statistics].map(|left| (left.files, left.bytes)))
+        let explained = detached(py, || self.0.explain())?;
+        Ok([explained.all, explained.partitions, explained.statistics]
+            .map(|left| (left.files, left.bytes)))
     }
 
     /// Splits of about this many bytes.

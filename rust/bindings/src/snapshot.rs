@@ -69,40 +69,40 @@ impl Snapshot {
     /// The fields of the `metaData` action, by the names of `deltareplay.Metadata`.
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let metadata = self.state.metadata();
-        let found = PyDict::new(py);
-        found.set_item("id", &metadata.id)?;
-        found.set_item("name", &metadata.name)?;
-        found.set_item("description", &metadata.description)?;
-        found.set_item("format_provider", &metadata.format.provider)?;
-        found.set_item("format_options", &metadata.format.options)?;
-        found.set_item("schema_string", &metadata.schema_string)?;
-        found.set_item("partition_columns", &metadata.partition_columns)?;
-        found.set_item("created_time", metadata.created_time)?;
-        found.set_item("configuration", &metadata.configuration)?;
-        Ok(found)
+        let fields = PyDict::new(py);
+        fields.set_item("id", &metadata.id)?;
+        fields.set_item("name", &metadata.name)?;
+        fields.set_item("description", &metadata.description)?;
+        fields.set_item("format_provider", &metadata.format.provider)?;
+        fields.set_item("format_options", &metadata.format.options)?;
+        fields.set_item("schema_string", &metadata.schema_string)?;
+        fields.set_item("partition_columns", &metadata.partition_columns)?;
+        fields.set_item("created_time", metadata.created_time)?;
+        fields.set_item("configuration", &metadata.configuration)?;
+        Ok(fields)
     }
 
     /// The fields of the `protocol` action, by the names of `deltareplay.Protocol`.
     fn protocol<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let protocol = self.state.protocol();
-        let found = PyDict::new(py);
-        found.set_item("min_reader_version", protocol.min_reader_version)?;
-        found.set_item("min_writer_version", protocol.min_writer_version)?;
-        found.set_item("reader_features", &protocol.reader_features)?;
-        found.set_item("writer_features", &protocol.writer_features)?;
-        Ok(found)
+        let fields = PyDict::new(py);
+        fields.set_item("min_reader_version", protocol.min_reader_version)?;
+        fields.set_item("min_writer_version", protocol.min_writer_version)?;
+        fields.set_item("reader_features", &protocol.reader_features)?;
+        fields.set_item("writer_features", &protocol.writer_features)?;
+        Ok(fields)
     }
 
     /// The newest transaction of each application: (appId, version).
     fn transactions(&self, py: Python<'_>) -> PyResult<Vec<(String, i64)>> {
-        let found = detached(py, || self.table.transactions(&self.state))?;
-        Ok(found.into_iter().map(|t| (t.app_id, t.version)).collect())
+        let latest = detached(py, || self.table.transactions(&self.state))?;
+        Ok(latest.into_iter().map(|t| (t.app_id, t.version)).collect())
     }
 
     /// The live domains: (domain, configuration).
     fn domain_metadata(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
-        let found = detached(py, || self.table.domain_metadata(&self.state))?;
-        Ok(found
+        let domains = detached(py, || self.table.domain_metadata(&self.state))?;
+        Ok(domains
             .into_iter()
             .map(|d| (d.domain, d.configuration))
             .collect())
@@ -120,8 +120,8 @@ impl Snapshot {
 
     /// The smallest and the largest value of a column, if the log has them.
     fn min_max(&self, py: Python<'_>, column: &str) -> PyResult<Option<ArrowBatch>> {
-        let found = detached(py, || self.table.min_max(&self.state, column))?;
-        Ok(found.map(ArrowBatch::new))
+        let bounds = detached(py, || self.table.min_max(&self.state, column))?;
+        Ok(bounds.map(ArrowBatch::new))
     }
 
     /// The total bytes of the live files.
@@ -139,11 +139,11 @@ impl Snapshot {
     ) -> PyResult<ArrowTable> {
         let columns = convert::texts("columns", columns)?;
         let filter = filter::predicate(py, filter)?;
-        let found = detached(py, || {
+        let table = detached(py, || {
             self.table
                 .files(&self.state, columns.as_deref(), filter.as_ref())
         })?;
-        Ok(ArrowTable::from(found))
+        Ok(ArrowTable::from(table))
     }
 
     /// The live files, read on demand.
@@ -156,11 +156,11 @@ impl Snapshot {
     ) -> PyResult<BatchIterator> {
         let columns = convert::texts("columns", columns)?;
         let filter = filter::predicate(py, filter)?;
-        let found = detached(py, || {
+        let batches = detached(py, || {
             self.table
                 .file_batches(&self.state, columns.as_deref(), filter.as_ref())
         })?;
-        Ok(BatchIterator::new(found.schema(), Box::new(found)))
+        Ok(BatchIterator::new(batches.schema(), Box::new(batches)))
     }
 
     /// The bytes of the commits and compacted files that are replayed after the checkpoint.
@@ -260,16 +260,18 @@ impl Snapshot {
         py: Python<'_>,
         other: &Snapshot,
     ) -> PyResult<(ArrowTable, Vec<Difference>, [Totals; 2])> {
-        let found = detached(py, || self.table.diff(&self.state, &other.state))?;
-        let definition = found.definition.into_iter();
-        let totals = found.totals.map(|side| (side.files, side.rows, side.bytes));
+        let changes = detached(py, || self.table.diff(&self.state, &other.state))?;
+        let definition = changes.definition.into_iter();
+        let totals = changes
+            .totals
+            .map(|side| (side.files, side.rows, side.bytes));
         Ok((
             ArrowTable {
-                schema: found.files.schema(),
-                batches: vec![found.files],
+                schema: changes.files.schema(),
+                batches: vec![changes.files],
             },
             definition
-                .map(|one| (one.what, one.name, one.before, one.after))
+                .map(|change| (change.what, change.name, change.before, change.after))
                 .collect(),
             totals,
         ))
@@ -283,9 +285,9 @@ impl Snapshot {
 
     /// The warnings, from the `start`th on: (code, path, version, message) each.
     fn warnings(&self, start: usize) -> Vec<(&'static str, Option<String>, Option<u64>, String)> {
-        let found = self.state.warnings().into_iter().skip(start);
-        found
-            .map(|one| (one.code, one.path, one.version, one.message))
+        let listed = self.state.warnings().into_iter().skip(start);
+        listed
+            .map(|warning| (warning.code, warning.path, warning.version, warning.message))
             .collect()
     }
 }

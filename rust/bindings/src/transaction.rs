@@ -183,11 +183,15 @@ impl Transaction {
         self.with(py, |staged| {
             let mut parsed = BTreeMap::new();
             for (path, json) in vectors {
-                let found = parse_actions::<DeletionVectorDescriptor>(
+                let descriptors = parse_actions::<DeletionVectorDescriptor>(
                     "deletionVector of the add",
                     &format!("[{json}]"),
                 )?;
-                parsed.extend(found.into_iter().map(|one| (path.clone(), one)));
+                parsed.extend(
+                    descriptors
+                        .into_iter()
+                        .map(|descriptor| (path.clone(), descriptor)),
+                );
             }
             staged.update_vectors(parsed)
         })
@@ -262,6 +266,6 @@ pub(crate) fn schema_string(py: Python<'_>, schema: &Bound<'_, PyAny>) -> PyResu
     let arrow = unsafe { &*pointer.as_ptr().cast::<FFI_ArrowSchema>() };
     let arrow = Schema::try_from(arrow).map_err(|cause| PyTypeError::new_err(cause.to_string()))?;
     detached(py, || {
-        StructType::from_arrow(&arrow).map(|found| found.to_json())
+        StructType::from_arrow(&arrow).map(|parsed| parsed.to_json())
     })
 }

@@ -104,15 +104,15 @@ impl Table {
     fn locate(&self, py: Python<'_>, paths: Vec<String>) -> PyResult<Vec<String>> {
         let source = self.0.source();
         let located = |path: &String| {
-            let found = source.resolver.resolve("", path);
-            let found = found.and_then(|found| {
-                match source.storage.check_readable(&found) {
+            let resolved = source.resolver.resolve("", path);
+            let resolved = resolved.and_then(|resolved| {
+                match source.storage.check_readable(&resolved) {
                     // whoever opens it finds out
                     Err(error) if error.code() != "storage.not_found" => Err(error),
-                    _ => Ok(found.into_owned()),
+                    _ => Ok(resolved.into_owned()),
                 }
             });
-            found.map_err(|error| error.at_path(path.clone()))
+            resolved.map_err(|error| error.at_path(path.clone()))
         };
         detached(py, || paths.iter().map(located).collect())
     }
@@ -126,11 +126,12 @@ impl Table {
         chunk_bits: u32,
     ) -> PyResult<BatchIterator> {
         let bitmaps = detached(py, || {
-            let descriptors = descriptors
-                .into_iter()
-                .map(|(kind, place, offset, size, rows)| {
-                    DeletionVectorDescriptor::new(&kind, place, offset, size, rows)
-                });
+            let descriptors =
+                descriptors
+                    .into_iter()
+                    .map(|(kind, location, offset, size, rows)| {
+                        DeletionVectorDescriptor::new(&kind, location, offset, size, rows)
+                    });
             let descriptors = descriptors.collect::<Result<Vec<_>>>()?;
             Ok(Bitmaps::new(self.0.source(), descriptors, chunk_bits))
         })?;
@@ -222,7 +223,7 @@ impl Table {
         let partition_columns = convert::texts("partition_columns", Some(partition_columns))?;
         let clustering_columns = convert::texts("clustering_columns", Some(clustering_columns))?;
         let mode: CreateMode = variant_named(mode).unwrap_or_default();
-        let made = detached(py, || {
+        let begun = detached(py, || {
             let definition = TableDefinition {
                 schema: StructType::parse(schema_string).map_err(Error::of_argument)?,
                 partition_columns: partition_columns.unwrap_or_default(),
@@ -234,7 +235,7 @@ impl Table {
             let options = TransactionOptions::default();
             self.0.define(definition, mode, true, options)
         })?;
-        Ok(made.map(|made| Transaction::new(self.0.clone(), made)))
+        Ok(begun.map(|begun| Transaction::new(self.0.clone(), begun)))
     }
 
     /// Sets properties; returns the version.
@@ -455,7 +456,7 @@ impl Table {
         durable: bool,
         timeout: f64,
     ) -> PyResult<Transaction> {
-        let made = detached(py, || {
+        let begun = detached(py, || {
             let isolation = isolation_level.map(IsolationLevel::parse).transpose()?;
             let timeout = convert::seconds(timeout)?;
             let options = TransactionOptions {
@@ -470,7 +471,7 @@ impl Table {
             self.0
                 .transaction(snapshot.map(Snapshot::state), description, options)
         })?;
-        Ok(Transaction::new(self.0.clone(), made))
+        Ok(Transaction::new(self.0.clone(), begun))
     }
 
     /// The raw actions of the commits `start` to `end`, both included.
