@@ -122,8 +122,9 @@ impl Table {
     pub fn exists(&self) -> Result<bool> {
         let storage = &*self.source.storage;
         let begin = storage.memory().and_then(Remembered::begin).unwrap_or(0);
-        let found = |begin| LogListing::read(storage, begin).map(|found| found.latest().is_some());
-        Ok(found(begin)? || (begin > 0 && found(0)?))
+        let has_versions =
+            |begin| LogListing::read(storage, begin).map(|listing| listing.latest().is_some());
+        Ok(has_versions(begin)? || (begin > 0 && has_versions(0)?))
     }
 
     /// A version of the table; `strict` overrides the table's own setting.

@@ -82,28 +82,28 @@ type BeforeOrAfter = fn(&Differing) -> &Option<LiveFile>;
 pub fn diff(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<SnapshotDiff> {
     let (old, old_totals) = files(source, before)?;
     let (mut new, new_totals) = files(source, after)?;
-    let mut found: Vec<Differing> = Vec::new();
+    let mut differing: Vec<Differing> = Vec::new();
     for (key, known) in old {
         match new.remove(&key) {
-            None => found.push((FileDifference::Removed, Some(known), None)),
+            None => differing.push((FileDifference::Removed, Some(known), None)),
             Some(same) if same.file.deletion_vector != known.file.deletion_vector => {
-                found.push((FileDifference::Vector, Some(known), Some(same)));
+                differing.push((FileDifference::Vector, Some(known), Some(same)));
             }
             Some(_) => {}
         }
     }
     let added = new.into_values();
-    found.extend(added.map(|known| (FileDifference::Added, None, Some(known))));
-    found.sort_by(|one, other| path(one).cmp(path(other)));
+    differing.extend(added.map(|known| (FileDifference::Added, None, Some(known))));
+    differing.sort_by(|left, right| path(left).cmp(path(right)));
     Ok(SnapshotDiff {
-        files: batch(&found)?,
+        files: batch(&differing)?,
         definition: definition(source, before, after)?,
         totals: [old_totals, new_totals],
     })
 }
 
-fn path(found: &Differing) -> &str {
-    let known = found.1.as_ref().or(found.2.as_ref());
+fn path(file: &Differing) -> &str {
+    let known = file.1.as_ref().or(file.2.as_ref());
     known.map_or("", |known| &known.file.path)
 }
 
@@ -145,38 +145,38 @@ fn schema() -> SchemaRef {
     ]))
 }
 
-fn batch(found: &[Differing]) -> Result<RecordBatch> {
-    let names = found.iter().map(|(change, ..)| match change {
+fn batch(differing: &[Differing]) -> Result<RecordBatch> {
+    let names = differing.iter().map(|(change, ..)| match change {
         FileDifference::Added => "added",
         FileDifference::Removed => "removed",
         FileDifference::Vector => "vector",
     });
-    let sizes = found.iter().map(|(_, before, after)| {
+    let sizes = differing.iter().map(|(_, before, after)| {
         let known = after.as_ref().or(before.as_ref());
         known.map_or(0, |known| known.file.size)
     });
     let rows = |state: BeforeOrAfter| {
-        let rows = found.iter().map(move |one| {
-            let known = state(one).as_ref()?;
+        let rows = differing.iter().map(move |file| {
+            let known = state(file).as_ref()?;
             i64::try_from(known.rows?).ok()
         });
         Arc::new(rows.collect::<Int64Array>()) as ArrayRef
     };
     let deleted = |state: BeforeOrAfter| {
-        let deleted = found.iter().map(move |one| {
-            let vector = state(one).as_ref()?.file.deletion_vector.as_ref();
+        let deleted = differing.iter().map(move |file| {
+            let vector = state(file).as_ref()?.file.deletion_vector.as_ref();
             i64::try_from(vector.map_or(0, |vector| vector.cardinality())).ok()
         });
         Arc::new(deleted.collect::<Int64Array>()) as ArrayRef
     };
     let columns: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from_iter_values(names)),
-        Arc::new(StringArray::from_iter_values(found.iter().map(path))),
+        Arc::new(StringArray::from_iter_values(differing.iter().map(path))),
         Arc::new(Int64Array::from_iter_values(sizes)),
-        rows(|one| &one.1),
-        rows(|one| &one.2),
-        deleted(|one| &one.1),
-        deleted(|one| &one.2),
+        rows(|file| &file.1),
+        rows(|file| &file.2),
+        deleted(|file| &file.1),
+        deleted(|file| &file.2),
     ];
     RecordBatch::try_new(schema(), columns).map_err(|cause: ArrowError| {
         Error::corrupt("log.columns", "the columns of two versions do not fit").because(cause)
@@ -187,12 +187,12 @@ type Named = BTreeMap<(&'static str, String), String>;
 
 fn definition(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<Vec<Difference>> {
     let (mut old, mut new) = (named(source, before)?, named(source, after)?);
-    let mut found = Vec::new();
+    let mut differences = Vec::new();
     let names: Vec<_> = old.keys().chain(new.keys()).cloned().collect();
     for key in names {
         let (before, after) = (old.remove(&key), new.remove(&key));
         if before != after {
-            found.push(Difference {
+            differences.push(Difference {
                 what: key.0,
                 name: key.1,
                 before,
@@ -200,15 +200,15 @@ fn definition(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<Ve
             });
         }
     }
-    found.sort();
-    Ok(found)
+    differences.sort();
+    Ok(differences)
 }
 
 /// Everything that a definition has, by its name.
 fn named(source: &Source, snapshot: &Snapshot) -> Result<Named> {
-    let mut found = Named::new();
+    let mut facts = Named::new();
     let mut add = |what, name: &str, value: String| {
-        found.insert((what, name.to_owned()), value);
+        facts.insert((what, name.to_owned()), value);
     };
     let protocol = snapshot.protocol();
     let versions = [
@@ -248,11 +248,11 @@ fn named(source: &Source, snapshot: &Snapshot) -> Result<Named> {
     for (name, text) in columns {
         add("column", &name, text);
     }
-    Ok(found)
+    Ok(facts)
 }
 
 /// The columns of a struct in the log's JSON, those of structs in it by their dotted names.
-fn fields(prefix: &str, schema: &Value, depth: usize, found: &mut Vec<(String, String)>) {
+fn fields(prefix: &str, schema: &Value, depth: usize, texts: &mut Vec<(String, String)>) {
     let list = schema.get("fields").and_then(Value::as_array);
     for field in list.into_iter().flatten() {
         let name = field.get("name").and_then(Value::as_str).unwrap_or("?");
@@ -271,9 +271,9 @@ fn fields(prefix: &str, schema: &Value, depth: usize, found: &mut Vec<(String, S
         if let Some(metadata) = metadata.filter(|metadata| !metadata.is_empty()) {
             text.push_str(&format!(" {}", Value::Object(metadata.clone())));
         }
-        found.push((path.clone(), text));
+        texts.push((path.clone(), text));
         if nested && depth < MOST_DEPTH {
-            fields(&format!("{path}."), data_type, depth + 1, found);
+            fields(&format!("{path}."), data_type, depth + 1, texts);
         }
     }
 }

@@ -250,7 +250,7 @@ impl NetPlan {
 /// The files that commits rewrote without a change. `None` when the log does not tell rows of all of
 /// them by their ids.
 fn moves(commits: &[(Commit, CommitFacts)], keys: &Keys) -> Option<Vec<(Stamp, Item)>> {
-    let mut found = Vec::new();
+    let mut items = Vec::new();
     for (commit, facts) in commits {
         let stamp = commit.stamp;
         let kept = (&commit.kept_adds, &commit.kept_removes);
@@ -270,10 +270,10 @@ fn moves(commits: &[(Commit, CommitFacts)], keys: &Keys) -> Option<Vec<(Stamp, I
             }
             let (mut pieces, new) = (sides.removed, sides.new);
             pieces.extend(new);
-            found.push((stamp, Item::Pieces(pieces)));
+            items.push((stamp, Item::Pieces(pieces)));
         }
     }
-    Some(found)
+    Some(items)
 }
 
 /// The best way to know rows in all of the commits.
@@ -282,11 +282,11 @@ fn common_way(
     keys: &Keys,
     has_key: bool,
 ) -> Result<(Way, &'static str)> {
-    let (mut tracked, mut in_place) = (true, true);
+    let (mut tracked, mut by_vectors) = (true, true);
     for (commit, facts) in commits {
-        in_place &= !commit.moved;
+        by_vectors &= !commit.moved;
         if commit.info.no_op_merge {
-            in_place &= commit.adds.is_empty() && commit.removes.is_empty();
+            by_vectors &= commit.adds.is_empty() && commit.removes.is_empty();
             continue;
         }
         let sides = sides(commit, *facts, keys)?;
@@ -295,7 +295,7 @@ fn common_way(
         }
         let kept = commit.info.row_ids_preserved != Some(false) || !sides.rewrites();
         tracked &= facts.row_tracking && sides.row_ids && kept;
-        in_place &= !sides.rewrites();
+        by_vectors &= !sides.rewrites();
     }
     Ok(if tracked {
         (
@@ -304,7 +304,7 @@ fn common_way(
         )
     } else if has_key {
         (Way::Key, "rows are identified by the key columns")
-    } else if in_place {
+    } else if by_vectors {
         (
             Way::Files,
             "no file was rewritten in the range: a row is identified by its position in its file",

@@ -27,7 +27,7 @@ const MAX_BATCH_TEXT: usize = 1 << 30;
 
 /// The actions to decode, and the fields of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ActionSelection {
     /// Fields of `add`; `None`: not at all.
     pub adds: Option<Vec<FileField>>,
     /// Fields of `remove`; `None`: not at all.
@@ -40,7 +40,7 @@ pub struct Wanted {
     pub commit_infos: bool,
 }
 
-impl Wanted {
+impl ActionSelection {
     /// All actions with all of their fields.
     pub fn everything() -> Self {
         Self {
@@ -63,7 +63,7 @@ pub struct FileActions {
 }
 
 /// A control action at its place among all actions of the batch.
-pub type Placed<T> = (u32, T);
+pub type Positioned<T> = (u32, T);
 
 /// The actions of a run of commits, in log order.
 #[derive(Clone, Debug, Default)]
@@ -75,17 +75,17 @@ pub struct ActionBatch {
     /// `cdc` rows.
     pub cdcs: Option<FileActions>,
     /// `protocol` actions.
-    pub protocols: Vec<Placed<Protocol>>,
+    pub protocols: Vec<Positioned<Protocol>>,
     /// `metaData` actions.
-    pub metadatas: Vec<Placed<Metadata>>,
+    pub metadatas: Vec<Positioned<Metadata>>,
     /// `txn` actions.
-    pub transactions: Vec<Placed<SetTransaction>>,
+    pub transactions: Vec<Positioned<SetTransaction>>,
     /// `domainMetadata` actions, tombstones too.
-    pub domains: Vec<Placed<DomainMetadata>>,
+    pub domains: Vec<Positioned<DomainMetadata>>,
     /// `sidecar` actions of a checkpoint manifest.
     pub sidecars: Vec<Sidecar>,
     /// `commitInfo` actions as JSON text.
-    pub commit_infos: Vec<Placed<String>>,
+    pub commit_infos: Vec<Positioned<String>>,
     /// The first place of each file that was decoded.
     pub starts: Vec<u32>,
     /// The number of places.
@@ -141,7 +141,7 @@ fn readable(text: &str) -> serde_json::Result<Map<String, Value>> {
 
 /// Decodes files of action lines, oldest first.
 pub struct ActionDecoder {
-    wanted: Wanted,
+    selection: ActionSelection,
     adds: Option<Sequenced>,
     removes: Option<Sequenced>,
     cdcs: Option<Sequenced>,
@@ -179,14 +179,14 @@ impl Sequenced {
 
 impl ActionDecoder {
     /// For what is wanted.
-    pub fn new(wanted: Wanted) -> Self {
+    pub fn new(selection: ActionSelection) -> Self {
         let actions = |fields: &Option<Vec<FileField>>| fields.as_deref().map(Sequenced::new);
         Self {
-            adds: actions(&wanted.adds),
-            removes: actions(&wanted.removes),
-            cdcs: actions(&wanted.cdcs),
+            adds: actions(&selection.adds),
+            removes: actions(&selection.removes),
+            cdcs: actions(&selection.cdcs),
             out: ActionBatch::default(),
-            wanted,
+            selection,
         }
     }
 
@@ -239,16 +239,16 @@ impl ActionDecoder {
         let Some(rest) = line.strip_prefix("{\"") else {
             return false;
         };
-        let unwanted = |name: &str, wanted: bool| {
-            !wanted
+        let skipped = |name: &str, selected: bool| {
+            !selected
                 && rest
                     .strip_prefix(name)
                     .is_some_and(|rest| rest.starts_with("\":{"))
         };
-        let pass = unwanted("commitInfo", self.wanted.commit_infos)
-            || unwanted("add", self.adds.is_some())
-            || unwanted("remove", self.removes.is_some())
-            || unwanted("cdc", self.cdcs.is_some());
+        let pass = skipped("commitInfo", self.selection.commit_infos)
+            || skipped("add", self.adds.is_some())
+            || skipped("remove", self.removes.is_some())
+            || skipped("cdc", self.cdcs.is_some());
         if pass && line.trim_ascii_end().ends_with("}}") {
             self.out.places += 1;
             return true;
@@ -258,8 +258,8 @@ impl ActionDecoder {
 
     fn line(&mut self, line: &str) -> std::result::Result<(), Problem> {
         let mut cursor = Cursor::new(line);
-        let place = self.out.places;
-        self.out.places = place.checked_add(1).ok_or(Problem::Json(JsonError {
+        let position = self.out.places;
+        self.out.places = position.checked_add(1).ok_or(Problem::Json(JsonError {
             offset: 0,
             what: "more than 2^32 actions in a row of commits",
         }))?;
@@ -271,31 +271,31 @@ impl ActionDecoder {
             }
             let begin = cursor.offset();
             let problem = |error: Error| Problem::Action(begin, error);
-            let control = self.wanted.control;
+            let control = self.selection.control;
             match kind.decode().as_ref() {
-                "add" => file_action(&mut cursor, self.adds.as_mut(), place)?,
-                "remove" => file_action(&mut cursor, self.removes.as_mut(), place)?,
-                "cdc" => file_action(&mut cursor, self.cdcs.as_mut(), place)?,
-                "commitInfo" if self.wanted.commit_infos => {
+                "add" => file_action(&mut cursor, self.adds.as_mut(), position)?,
+                "remove" => file_action(&mut cursor, self.removes.as_mut(), position)?,
+                "cdc" => file_action(&mut cursor, self.cdcs.as_mut(), position)?,
+                "commitInfo" if self.selection.commit_infos => {
                     self.out
                         .commit_infos
-                        .push((place, cursor.skip()?.to_owned()));
+                        .push((position, cursor.skip()?.to_owned()));
                 }
                 "protocol" if control => {
                     let action = protocol_from_json(cursor.skip()?).map_err(problem)?;
-                    self.out.protocols.push((place, action));
+                    self.out.protocols.push((position, action));
                 }
                 "metaData" if control => {
                     let action = metadata_from_json(cursor.skip()?).map_err(problem)?;
-                    self.out.metadatas.push((place, action));
+                    self.out.metadatas.push((position, action));
                 }
                 "txn" if control => {
                     let action = transaction_from_json(cursor.skip()?).map_err(problem)?;
-                    self.out.transactions.push((place, action));
+                    self.out.transactions.push((position, action));
                 }
                 "domainMetadata" if control => {
                     let action = domain_metadata_from_json(cursor.skip()?).map_err(problem)?;
-                    self.out.domains.push((place, action));
+                    self.out.domains.push((position, action));
                 }
                 "sidecar" if control => self.out.sidecars.push(sidecar(&mut cursor)?),
                 _ => {
@@ -329,7 +329,7 @@ impl ActionDecoder {
 fn file_action(
     cursor: &mut Cursor<'_>,
     actions: Option<&mut Sequenced>,
-    place: u32,
+    position: u32,
 ) -> std::result::Result<(), JsonError> {
     let raw = RawFileAction::read(cursor)?;
     let Some(actions) = actions else {
@@ -342,7 +342,7 @@ fn file_action(
         });
     }
     actions.builder.append(&raw)?;
-    actions.sequence.push(place);
+    actions.sequence.push(position);
     Ok(())
 }
 

@@ -97,20 +97,25 @@ pub fn metadata_rows<'a>(all: impl Iterator<Item = &'a Metadata> + Clone) -> Row
     let format = StructArray::try_new(
         format_fields(),
         vec![
-            texts(all.clone().map(|one| Some(&one.format.provider))),
-            maps(all.clone().map(|one| &one.format.options))?,
+            texts(all.clone().map(|metadata| Some(&metadata.format.provider))),
+            maps(all.clone().map(|metadata| &metadata.format.options))?,
         ],
         None,
     )?;
     let columns = vec![
-        texts(all.clone().map(|one| Some(&one.id))),
-        texts(all.clone().map(|one| one.name.as_ref())),
-        texts(all.clone().map(|one| one.description.as_ref())),
+        texts(all.clone().map(|metadata| Some(&metadata.id))),
+        texts(all.clone().map(|metadata| metadata.name.as_ref())),
+        texts(all.clone().map(|metadata| metadata.description.as_ref())),
         Arc::new(format),
-        texts(all.clone().map(|one| Some(&one.schema_string))),
-        lists(all.clone().map(|one| Some(&one.partition_columns))),
-        maps(all.clone().map(|one| &one.configuration))?,
-        Arc::new(Int64Array::from_iter(all.map(|one| one.created_time))),
+        texts(all.clone().map(|metadata| Some(&metadata.schema_string))),
+        lists(
+            all.clone()
+                .map(|metadata| Some(&metadata.partition_columns)),
+        ),
+        maps(all.clone().map(|metadata| &metadata.configuration))?,
+        Arc::new(Int64Array::from_iter(
+            all.map(|metadata| metadata.created_time),
+        )),
     ];
     StructArray::try_new(metadata_fields(), columns, None)
 }
@@ -120,10 +125,16 @@ pub fn protocol_rows<'a>(all: impl Iterator<Item = &'a Protocol> + Clone) -> Row
     let version =
         |of: fn(&Protocol) -> i32| Arc::new(Int32Array::from_iter_values(all.clone().map(of)));
     let columns = vec![
-        version(|one| one.min_reader_version) as ArrayRef,
-        version(|one| one.min_writer_version),
-        lists(all.clone().map(|one| one.reader_features.as_ref())),
-        lists(all.clone().map(|one| one.writer_features.as_ref())),
+        version(|protocol| protocol.min_reader_version) as ArrayRef,
+        version(|protocol| protocol.min_writer_version),
+        lists(
+            all.clone()
+                .map(|protocol| protocol.reader_features.as_ref()),
+        ),
+        lists(
+            all.clone()
+                .map(|protocol| protocol.writer_features.as_ref()),
+        ),
     ];
     StructArray::try_new(protocol_fields(), columns, None)
 }
@@ -131,11 +142,13 @@ pub fn protocol_rows<'a>(all: impl Iterator<Item = &'a Protocol> + Clone) -> Row
 /// Rows of `txn`.
 pub fn transaction_rows<'a>(all: impl Iterator<Item = &'a SetTransaction> + Clone) -> Rows {
     let columns = vec![
-        texts(all.clone().map(|one| Some(&one.app_id))),
+        texts(all.clone().map(|transaction| Some(&transaction.app_id))),
         Arc::new(Int64Array::from_iter_values(
-            all.clone().map(|one| one.version),
+            all.clone().map(|transaction| transaction.version),
         )),
-        Arc::new(Int64Array::from_iter(all.map(|one| one.last_updated))),
+        Arc::new(Int64Array::from_iter(
+            all.map(|transaction| transaction.last_updated),
+        )),
     ];
     StructArray::try_new(transaction_fields(), columns, None)
 }
@@ -143,9 +156,11 @@ pub fn transaction_rows<'a>(all: impl Iterator<Item = &'a SetTransaction> + Clon
 /// Rows of `domainMetadata`.
 pub fn domain_rows<'a>(all: impl Iterator<Item = &'a DomainMetadata> + Clone) -> Rows {
     let columns = vec![
-        texts(all.clone().map(|one| Some(&one.domain))),
-        texts(all.clone().map(|one| Some(&one.configuration))),
-        Arc::new(BooleanArray::from_iter(all.map(|one| Some(one.removed)))),
+        texts(all.clone().map(|domain| Some(&domain.domain))),
+        texts(all.clone().map(|domain| Some(&domain.configuration))),
+        Arc::new(BooleanArray::from_iter(
+            all.map(|domain| Some(domain.removed)),
+        )),
     ];
     StructArray::try_new(domain_fields(), columns, None)
 }

@@ -90,7 +90,7 @@ impl FileColumns {
     }
 
     /// Returns the typed statistics that suffice for the columns that are made of statistics.
-    pub(super) fn stats_made_of(&self) -> Fields {
+    pub(super) fn stats_fields(&self) -> Fields {
         let count = Fields::from(vec![Field::new(NUM_RECORDS, DataType::Int64, true)]);
         let shape = self.stats().cloned().unwrap_or_default();
         if self.0.contains(&FileColumn::NumRecords) {
@@ -107,7 +107,7 @@ impl FileColumns {
 
     /// Returns `true` if all that `other` asks for is here too.
     pub fn covers(&self, other: &Self) -> bool {
-        let here = |wanted: &FileColumn| self.0.iter().any(|column| column.covers(wanted));
+        let here = |required: &FileColumn| self.0.iter().any(|column| column.covers(required));
         other.0.iter().all(here)
     }
 
@@ -220,16 +220,16 @@ impl FileColumn {
     }
 
     pub(super) fn field(&self) -> FieldRef {
-        let made = |data_type| Arc::new(Field::new(self.name(), data_type, true));
+        let nullable = |data_type| Arc::new(Field::new(self.name(), data_type, true));
         match self {
             FileColumn::Field(field) => field.arrow(),
-            FileColumn::NumRecords => made(DataType::Int64),
-            FileColumn::StatsParsed(shape) => made(DataType::Struct(shape.clone())),
+            FileColumn::NumRecords => nullable(DataType::Int64),
+            FileColumn::StatsParsed(shape) => nullable(DataType::Struct(shape.clone())),
             FileColumn::PartitionValuesParsed(values) => {
                 let fields = values
                     .iter()
                     .map(|(_, field)| field.as_ref().clone().with_nullable(true));
-                made(DataType::Struct(fields.collect()))
+                nullable(DataType::Struct(fields.collect()))
             }
         }
     }

@@ -89,7 +89,7 @@ pub fn filter_concat(parts: &[Part<'_>]) -> Result<ArrayRef, ArrowError> {
             });
             let kept = kept.collect::<Result<Vec<_>, _>>()?;
             match kept.as_slice() {
-                [one] => Ok(Arc::clone(one)),
+                [single] => Ok(Arc::clone(single)),
                 many => concat(&many.iter().map(AsRef::as_ref).collect::<Vec<_>>()),
             }
         }
@@ -357,7 +357,7 @@ fn kept_nulls<'a>(
 
 /// The type with plain strings in the place of views; maps of strings as they are handed out.
 fn plain(data_type: &DataType) -> DataType {
-    retyped(data_type, &|one| match one {
+    retyped(data_type, &|nested| match nested {
         DataType::Utf8View => Some(DataType::Utf8),
         DataType::Map(..) => Some(STRING_MAP.clone()),
         _ => None,
@@ -366,8 +366,8 @@ fn plain(data_type: &DataType) -> DataType {
 
 /// The type with views in the place of plain strings, to decode into.
 pub fn viewed(data_type: &DataType) -> DataType {
-    retyped(data_type, &|one| {
-        (*one == DataType::Utf8).then_some(DataType::Utf8View)
+    retyped(data_type, &|nested| {
+        (*nested == DataType::Utf8).then_some(DataType::Utf8View)
     })
 }
 

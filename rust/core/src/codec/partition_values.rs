@@ -155,7 +155,7 @@ impl PartitionColumn<'_> {
 impl<'a> Distinct<'a> {
     /// The place of a string. Neighbours mostly share it.
     #[inline]
-    fn place(&mut self, value: &'a str) -> u32 {
+    fn index_of(&mut self, value: &'a str) -> u32 {
         if self.values.get(self.last as usize) == Some(&value) {
             return self.last;
         }
@@ -206,14 +206,14 @@ fn collect<'a>(
             let Some(column) = partition_columns.get_mut(column) else {
                 continue;
             };
-            let Some(place @ None) = column.places.get_mut(row) else {
+            let Some(index @ None) = column.places.get_mut(row) else {
                 continue;
             };
             if values.is_null(entry) || (!column.empty_is_value && values.value(entry).is_empty()) {
                 continue;
             }
-            *place = match &mut column.distinct {
-                Some(distinct) => Some(distinct.place(values.value(entry))),
+            *index = match &mut column.distinct {
+                Some(distinct) => Some(distinct.index_of(values.value(entry))),
                 None => u32::try_from(entry).ok(),
             };
         }
@@ -281,23 +281,23 @@ impl DistinctTexts<'_> {
     }
 
     fn values<V>(&self, parse: impl Fn(&str) -> Option<V>) -> Result<Vec<Option<V>>> {
-        let one = |text: &&str| match (parse(text), self.unparsable) {
+        let parsed = |text: &&str| match (parse(text), self.unparsable) {
             (None, Unparsable::Refuse) => Err(self.refuse(text)),
             (value, _) => Ok(value),
         };
-        self.texts.iter().map(one).collect()
+        self.texts.iter().map(parsed).collect()
     }
 
     fn refuse(&self, text: &str) -> Error {
         const SHOWN: usize = 80;
-        let shown: String = text.chars().take(SHOWN).collect();
+        let excerpt: String = text.chars().take(SHOWN).collect();
         let message = format!(
             "partition column `{}` is {}, but a file has the value `{}`{}: rewrite that file's add \
              action, or read the partition values as strings",
             self.field.name(),
             self.field.data_type(),
-            shown.escape_debug(),
-            if shown.len() < text.len() {
+            excerpt.escape_debug(),
+            if excerpt.len() < text.len() {
                 " (cut)"
             } else {
                 ""

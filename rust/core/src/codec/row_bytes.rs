@@ -32,7 +32,10 @@ pub(crate) fn each_row<'a>(
     let mut encoded = converter.empty_rows(rows.min(ROWS), 0);
     for start in (0..rows).step_by(ROWS) {
         let length = ROWS.min(rows - start);
-        let columns: Vec<ArrayRef> = columns.iter().map(|one| one.slice(start, length)).collect();
+        let columns: Vec<ArrayRef> = columns
+            .iter()
+            .map(|column| column.slice(start, length))
+            .collect();
         encoded.clear();
         converter.append(&mut encoded, &columns)?;
         for (row, bytes) in (start..).zip(&encoded) {

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::codec::action_json::{
     domain_metadata_from_json, metadata_from_json, protocol_from_json, transaction_from_json,
 };
-use crate::codec::commit::{ActionDecoder, Wanted};
+use crate::codec::commit::{ActionDecoder, ActionSelection};
 use crate::codec::file_actions::ADD_FIELDS;
 use crate::error::{Error, Result};
 use crate::spec::json::{Event, JsonError, JsonReader, MAX_DEPTH, for_each_entry, text_of};
@@ -127,13 +127,16 @@ impl AllFiles {
         each_element("allFiles", &self.json, |file| {
             lines.push_str(r#"{"add":"#);
             // between tokens a line may end; inside of strings it may not
-            lines.extend(file.chars().map(|one| if one == '\n' { ' ' } else { one }));
+            lines.extend(
+                file.chars()
+                    .map(|letter| if letter == '\n' { ' ' } else { letter }),
+            );
             lines.push_str("}\n");
             Ok(())
         })?;
-        let mut decoder = ActionDecoder::new(Wanted {
+        let mut decoder = ActionDecoder::new(ActionSelection {
             adds: Some(ADD_FIELDS.to_vec()),
-            ..Wanted::default()
+            ..ActionSelection::default()
         });
         let decoded = decoder
             .decode(lines.as_bytes())
@@ -184,8 +187,8 @@ impl VersionChecksum {
             "txnId" => self.transaction_id = Some(get(name, json)?),
             "tableSizeBytes" => self.table_size_bytes = Some(get(name, json)?),
             "numFiles" => self.num_files = Some(get(name, json)?),
-            "numMetadata" => self.num_metadata = Some(one(name, json)?),
-            "numProtocol" => self.num_protocol = Some(one(name, json)?),
+            "numMetadata" => self.num_metadata = Some(single_count(name, json)?),
+            "numProtocol" => self.num_protocol = Some(single_count(name, json)?),
             "inCommitTimestampOpt" => self.in_commit_timestamp = Some(get(name, json)?),
             "setTransactions" => {
                 self.set_transactions = Some(list(name, json, transaction_from_json)?)
@@ -241,10 +244,10 @@ fn get<T: DeserializeOwned>(name: &str, json: &str) -> Result<T> {
         .map_err(|cause| wrong(name, "does not hold what it should").because(cause))
 }
 
-fn one(name: &str, json: &str) -> Result<u64> {
+fn single_count(name: &str, json: &str) -> Result<u64> {
     match get(name, json)? {
         1 => Ok(1),
-        found => Err(wrong(name, &format!("must be 1 and is {found}"))),
+        count => Err(wrong(name, &format!("must be 1 and is {count}"))),
     }
 }
 
@@ -262,12 +265,12 @@ fn histogram(name: &str, json: &str) -> Result<FileSizeHistogram> {
 }
 
 fn list<T>(name: &str, json: &str, decode: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
-    let mut found = Vec::new();
+    let mut values = Vec::new();
     each_element(name, json, |element| {
-        found.push(decode(element).map_err(|error| inside(name, error))?);
+        values.push(decode(element).map_err(|error| inside(name, error))?);
         Ok(())
     })?;
-    Ok(found)
+    Ok(values)
 }
 
 fn each_element<'a>(

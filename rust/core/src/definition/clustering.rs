@@ -42,7 +42,7 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
     }
     let schema = StructType::parse(&metadata.schema_string)?;
     let counted = leaves(&schema);
-    let mut found: Vec<Vec<String>> = Vec::with_capacity(columns.len());
+    let mut columns_to_cluster: Vec<Vec<String>> = Vec::with_capacity(columns.len());
     for column in columns {
         let (path, data_type) = leaf(&schema, column)?;
         if !data_type.has_order() {
@@ -59,12 +59,12 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
             ));
         }
         let physical = physical_path(&schema, &path);
-        if found.contains(&physical) {
+        if columns_to_cluster.contains(&physical) {
             return refused(format!("the column {} is named twice", clipped(column)));
         }
-        found.push(physical);
+        columns_to_cluster.push(physical);
     }
-    Ok(json!({"clusteringColumns": found}).to_string())
+    Ok(json!({"clusteringColumns": columns_to_cluster}).to_string())
 }
 
 /// The columns by which rows are to be put in order, as the schema spells them, and their types.
@@ -77,7 +77,7 @@ pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Ve
     let refused = |message: String| Err(Error::invalid("optimize.z_order", message));
     let schema = StructType::parse(&metadata.schema_string)?;
     let counted = leaves(&schema);
-    let mut found: Vec<Vec<String>> = Vec::with_capacity(columns.len());
+    let mut paths: Vec<Vec<String>> = Vec::with_capacity(columns.len());
     for column in columns {
         let (path, data_type) = leaf(&schema, column)?;
         let name = clipped(column);
@@ -99,12 +99,12 @@ pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Ve
                  delta.dataSkippingStatsColumns, or raise delta.dataSkippingNumIndexedCols"
             ));
         }
-        if found.contains(&path) {
+        if paths.contains(&path) {
             return refused(format!("the column {name} is named twice"));
         }
-        found.push(path);
+        paths.push(path);
     }
-    Ok(found)
+    Ok(paths)
 }
 
 /// The columns that a configuration names, as the schema spells them.
@@ -122,7 +122,7 @@ pub fn clustering_columns(schema: &StructType, configuration: &str) -> Result<Ve
     };
     let value: Value = serde_json::from_str(configuration).map_err(|_| wrong())?;
     let columns = value.get("clusteringColumns").and_then(Value::as_array);
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for column in columns.ok_or_else(wrong)? {
         // the protocol's example has plain names, writers have lists of them
         let names: Vec<String> = match column {
@@ -141,9 +141,9 @@ pub fn clustering_columns(schema: &StructType, configuration: &str) -> Result<Ve
                 _ => None,
             };
         }
-        found.push(path);
+        paths.push(path);
     }
-    Ok(found)
+    Ok(paths)
 }
 
 /// Refuses to let a column go by which the table is clustered.
@@ -176,19 +176,19 @@ pub fn refuse_if_clustered_by(
 /// The path of a column, as the schema spells it, and its type.
 fn leaf<'a>(schema: &'a StructType, column: &str) -> Result<(Vec<String>, &'a DataType)> {
     let mut spelled: Vec<String> = Vec::new();
-    let mut found: Option<&DataType> = None;
+    let mut current: Option<&DataType> = None;
     for name in named_path(schema, column) {
-        let fields = match found {
+        let fields = match current {
             None => schema,
             Some(DataType::Struct(parts)) => parts,
             Some(_) => return Err(no_way_into(&name)),
         };
         if let Some(field) = fields.fields().get(position(fields, &name)?) {
             spelled.push(field.name.clone());
-            found = Some(&field.data_type);
+            current = Some(&field.data_type);
         }
     }
-    match found {
+    match current {
         Some(data_type) => Ok((spelled, data_type)),
         None => Err(Error::invalid("alter.column", "no column is named")),
     }
@@ -196,7 +196,7 @@ fn leaf<'a>(schema: &'a StructType, column: &str) -> Result<(Vec<String>, &'a Da
 
 /// Paths of the columns without parts, in order.
 fn leaves(schema: &StructType) -> Vec<Vec<String>> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     let mut open: Vec<(Vec<String>, &StructField)> = Vec::new();
     let path_of =
         |above: &[String], field: &StructField| [above, std::slice::from_ref(&field.name)].concat();
@@ -210,10 +210,10 @@ fn leaves(schema: &StructType) -> Vec<Vec<String>> {
                     open.push((path_of(&path, part), part));
                 }
             }
-            _ => found.push(path),
+            _ => paths.push(path),
         }
     }
-    found
+    paths
 }
 
 fn has_statistics(metadata: &Metadata, leaves: &[Vec<String>], column: &[String]) -> bool {

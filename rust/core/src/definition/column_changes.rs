@@ -98,7 +98,7 @@ fn changed(
 fn moved(old: &Metadata, path: &[String], to: &Position) -> Result<Metadata> {
     let (name, parent) = last_of(path)?;
     with_fields(old, parent, &mut |fields| {
-        let (from, to) = (position(fields, name)?, to.place_in(fields)?);
+        let (from, to) = (position(fields, name)?, to.index_in(fields)?);
         let mut fields = fields.fields().to_vec();
         let field = fields.remove(from);
         fields.insert(if to > from { to.saturating_sub(1) } else { to }, field);

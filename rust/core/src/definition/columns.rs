@@ -43,7 +43,7 @@ pub enum Position {
 
 impl Position {
     /// The place that follows this position.
-    pub(super) fn place_in(&self, fields: &StructType) -> Result<usize> {
+    pub(super) fn index_in(&self, fields: &StructType) -> Result<usize> {
         match self {
             Self::First => Ok(0),
             Self::After(name) => Ok(position(fields, name)?.saturating_add(1)),
@@ -88,9 +88,9 @@ pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
         schema = within(&schema, parent, &mut |fields| {
             refuse_if_taken(fields, &field.name, None)?;
             let last = fields.fields().len();
-            let place = position.as_ref().map(|one| one.place_in(fields));
+            let index = position.as_ref().map(|position| position.index_in(fields));
             let mut fields = fields.fields().to_vec();
-            fields.insert(place.transpose()?.unwrap_or(last), field.clone());
+            fields.insert(index.transpose()?.unwrap_or(last), field.clone());
             Ok(fields)
         })?;
     }
@@ -198,9 +198,9 @@ pub fn column_at(metadata: &Metadata, path: &[String]) -> Result<(Vec<String>, S
         names.push(field.name);
         within = field.data_type;
     }
-    let found = part_of(&within, last)?;
-    names.push(found.name.clone());
-    Ok((names, found))
+    let column = part_of(&within, last)?;
+    names.push(column.name.clone());
+    Ok((names, column))
 }
 
 /// A part of a column as a field.
@@ -229,9 +229,14 @@ fn part_of(data_type: &DataType, step: &str) -> Result<StructField> {
 ///
 /// Invalid argument: `alter.column` where there is none of that name; those with names like it are offered.
 pub fn position(fields: &StructType, name: &str) -> Result<usize> {
-    let found = fields.field(name).map(|field| field.name.clone());
-    let at = |found: String| fields.fields().iter().position(|field| field.name == found);
-    found.and_then(at).ok_or_else(|| {
+    let name_in_schema = fields.field(name).map(|field| field.name.clone());
+    let at = |name_in_schema: String| {
+        fields
+            .fields()
+            .iter()
+            .position(|field| field.name == name_in_schema)
+    };
+    name_in_schema.and_then(at).ok_or_else(|| {
         let offer = closest_columns(name, fields);
         refused(format!("there is no column {}: {offer}", clipped(name)))
     })
@@ -345,10 +350,7 @@ pub fn refuse_if_spoken_of(old: &Metadata, schema: &StructType, path: &[String])
     let speaks = |text: &str| {
         let word = |letter: char| letter.is_alphanumeric() || letter == '_';
         let text = text.to_lowercase();
-        let has = |name: &String| {
-            text.split(|letter| !word(letter))
-                .any(|found| found == name)
-        };
+        let has = |name: &String| text.split(|letter| !word(letter)).any(|used| used == name);
         path.iter()
             .map(|name| name.to_lowercase())
             .all(|name| has(&name))

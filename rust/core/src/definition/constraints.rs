@@ -44,12 +44,12 @@ pub fn add_constraint(
 
 /// The old metadata without a constraint, and its expression; None where there is none.
 pub fn drop_constraint(old: &Metadata, name: &str) -> Option<(Metadata, String)> {
-    let wanted = format!("{PREFIX}{}", name.trim());
+    let property = format!("{PREFIX}{}", name.trim());
     let mut new = old.clone();
     let key = new
         .configuration
         .keys()
-        .find(|key| key.eq_ignore_ascii_case(&wanted))?;
+        .find(|key| key.eq_ignore_ascii_case(&property))?;
     let key = key.clone();
     let expression = new.configuration.remove(&key)?;
     Some((new, expression))

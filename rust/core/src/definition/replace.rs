@@ -111,22 +111,26 @@ fn with_known_ids(new: &StructType, old: &StructType) -> Result<StructType> {
 }
 
 /// Returns `true` if two types hold the same values, whatever is said of their parts beside that.
-fn is_same_type(one: &DataType, other: &DataType) -> bool {
-    match (one, other) {
-        (DataType::Primitive(one), DataType::Primitive(other)) => one == other,
-        (DataType::Array(one), DataType::Array(other)) => {
-            is_same_type(&one.element_type, &other.element_type)
+fn is_same_type(left: &DataType, right: &DataType) -> bool {
+    match (left, right) {
+        (DataType::Primitive(left), DataType::Primitive(right)) => left == right,
+        (DataType::Array(left), DataType::Array(right)) => {
+            is_same_type(&left.element_type, &right.element_type)
         }
-        (DataType::Map(one), DataType::Map(other)) => {
-            is_same_type(&one.key_type, &other.key_type)
-                && is_same_type(&one.value_type, &other.value_type)
+        (DataType::Map(left), DataType::Map(right)) => {
+            is_same_type(&left.key_type, &right.key_type)
+                && is_same_type(&left.value_type, &right.value_type)
         }
-        (DataType::Struct(one), DataType::Struct(other)) => {
-            one.fields().len() == other.fields().len()
-                && one.fields().iter().zip(other.fields()).all(|(one, other)| {
-                    same_name(&one.name, &other.name)
-                        && is_same_type(&one.data_type, &other.data_type)
-                })
+        (DataType::Struct(left), DataType::Struct(right)) => {
+            left.fields().len() == right.fields().len()
+                && left
+                    .fields()
+                    .iter()
+                    .zip(right.fields())
+                    .all(|(left, right)| {
+                        same_name(&left.name, &right.name)
+                            && is_same_type(&left.data_type, &right.data_type)
+                    })
         }
         _ => false,
     }

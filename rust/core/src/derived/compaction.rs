@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::codec::commit::{ActionBatch, Wanted};
+use crate::codec::commit::{ActionBatch, ActionSelection};
 use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::path::{LOG_DIRECTORY, commit_path};
@@ -59,7 +59,7 @@ pub fn compact_log(
     let after = || {
         let below = |version: &u64| *version < end;
         let checkpoints = listing.checkpoints.iter().rev();
-        let checkpoint = checkpoints.map(|found| found.version).find(below);
+        let checkpoint = checkpoints.map(|checkpoint| checkpoint.version).find(below);
         checkpoint.map_or(0, |version| version + 1)
     };
     let start = start.unwrap_or_else(after);
@@ -89,18 +89,18 @@ pub fn compact_log(
         let error = Error::new(ErrorKind::VersionNotFound, "version.range", message);
         return Err(error.at_path(commit_path(missing)).at_version(missing));
     }
-    let wanted = Wanted {
+    let selection = ActionSelection {
         adds: Some(ADD_FIELDS.to_vec()),
         removes: Some(REMOVE_FIELDS.to_vec()),
         control: true,
-        ..Wanted::default()
+        ..ActionSelection::default()
     };
-    let batches = decode_tail(&source.storage, &commits, &wanted)?;
+    let batches = decode_tail(&source.storage, &commits, &selection)?;
     let num_actions_before = batches.iter().map(count).sum();
     let lines = reconciled(source, &batches)?;
     let path = format!("{LOG_DIRECTORY}/{start:020}.{end:020}.compacted.json");
-    let made = source.storage.put_if_absent(&path, lines.text.as_bytes())?;
-    let size_in_bytes = if made {
+    let created = source.storage.put_if_absent(&path, lines.text.as_bytes())?;
+    let size_in_bytes = if created {
         lines.text.len() as u64
     } else {
         source.storage.head(&path)?.size

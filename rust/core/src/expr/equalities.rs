@@ -80,7 +80,7 @@ fn equality(part: &Expr, side_of: SideOf<'_>) -> Option<Equality> {
     let is_of = |expr: &Expr, side: Side| {
         let mut sides = Vec::new();
         let known = sides_of(expr, side_of, &mut sides);
-        known && !sides.is_empty() && sides.iter().all(|one| *one == side)
+        known && !sides.is_empty() && sides.iter().all(|known_side| *known_side == side)
     };
     let (ours, theirs) = if is_of(left, Side::Target) && is_of(right, Side::Source) {
         (left, right)
@@ -128,7 +128,7 @@ fn sides_of(expr: &Expr, side_of: SideOf<'_>, sides: &mut Vec<Side>) -> bool {
         Expr::BinaryOp { left, right, .. } => all(&[left, right]),
         Expr::Function(function) => match &function.args {
             FunctionArguments::List(list) => list.args.iter().all(|argument| match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(one)) => all(&[one]),
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => all(&[value]),
                 _ => false,
             }),
             _ => false,

@@ -13,7 +13,9 @@ use super::commit::decode_files;
 use super::history;
 use super::listing::{LogListing, VersionedFile};
 use super::path;
-use crate::codec::commit::{ActionBatch, ActionDecoder, FileActions, Placed, Wanted, info_of};
+use crate::codec::commit::{
+    ActionBatch, ActionDecoder, ActionSelection, FileActions, Positioned, info_of,
+};
 use crate::codec::control_columns::{
     boolean, domain_fields, domain_rows, long, metadata_fields, metadata_rows, protocol_fields,
     protocol_rows, structure, text, text_map, texts, transaction_fields, transaction_rows,
@@ -84,7 +86,7 @@ impl ActionBatches {
         let first = commits.first().map(|commit| commit.version);
         let last = commits.last().map(|commit| commit.version);
         if first != Some(start) || end.is_some_and(|end| Some(end) != last) {
-            let found = match (first, last) {
+            let present = match (first, last) {
                 (Some(first), Some(last)) => {
                     format!("from there on it has the commits {first} to {last}")
                 }
@@ -92,7 +94,7 @@ impl ActionBatches {
             };
             let end = end.map_or_else(|| "the newest".to_owned(), |end| end.to_string());
             let message =
-                format!("the log does not hold all commits from {start} to {end}: {found}");
+                format!("the log does not hold all commits from {start} to {end}: {present}");
             return Err(Error::new(
                 ErrorKind::VersionNotFound,
                 "version.range",
@@ -120,7 +122,7 @@ impl ActionBatches {
 
     fn pull(&mut self, run: &[VersionedFile]) -> Result<RecordBatch> {
         interrupt::check()?;
-        let mut decoder = ActionDecoder::new(Wanted::everything());
+        let mut decoder = ActionDecoder::new(ActionSelection::everything());
         let files: Vec<_> = run
             .iter()
             .map(|commit| (&commit.file, commit.version))
@@ -170,10 +172,10 @@ fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordB
             .map(|side| side.sequence.clone())
             .unwrap_or_default()
     };
-    fn placed<T>(list: &[Placed<T>]) -> Vec<u32> {
-        list.iter().map(|(place, _)| *place).collect()
+    fn placed<T>(list: &[Positioned<T>]) -> Vec<u32> {
+        list.iter().map(|(position, _)| *position).collect()
     }
-    fn action<T>((_, action): &Placed<T>) -> &T {
+    fn action<T>((_, action): &Positioned<T>) -> &T {
         action
     }
     let places = [
@@ -205,13 +207,13 @@ fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordB
     // a line that holds two kinds gives two rows, in the order of the columns
     let mut order: Vec<(u32, usize)> = Vec::new();
     for (kind, places) in places.iter().enumerate() {
-        order.extend(places.iter().map(|place| (*place, kind)));
+        order.extend(places.iter().map(|position| (*position, kind)));
     }
     order.sort_unstable();
-    let version_of = |place: u32| {
+    let version_of = |position: u32| {
         let file = actions
             .starts
-            .partition_point(|start| *start <= place)
+            .partition_point(|start| *start <= position)
             .saturating_sub(1);
         versions
             .get(file)
@@ -219,14 +221,14 @@ fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordB
             .unwrap_or_default()
     };
     let mut out: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values(
-        order.iter().map(|(place, _)| version_of(*place)),
+        order.iter().map(|(position, _)| version_of(*position)),
     ))];
     for (kind, column) in columns.iter().enumerate() {
         let mut next = 0_u32;
         let indices: UInt32Array = order
             .iter()
-            .map(|(_, found)| {
-                (*found == kind).then(|| {
+            .map(|(_, kind_of_row)| {
+                (*kind_of_row == kind).then(|| {
                     next += 1;
                     next - 1
                 })
@@ -237,7 +239,7 @@ fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordB
     RecordBatch::try_new(Arc::clone(&SCHEMA), out)
 }
 
-fn commit_infos(list: &[Placed<String>]) -> std::result::Result<ArrayRef, ArrowError> {
+fn commit_infos(list: &[Positioned<String>]) -> std::result::Result<ArrayRef, ArrowError> {
     let parsed: Vec<Map<String, Value>> = list
         .iter()
         .map(|(_, text)| info_of(text).unwrap_or_default())

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use crate::codec::commit::{ActionDecoder, Wanted};
+use crate::codec::commit::{ActionDecoder, ActionSelection};
 use crate::error::{Error, Result};
 use crate::storage::{FileMeta, Storage, check_whole};
 
@@ -68,9 +68,9 @@ pub fn read_commit_info(
     file: &FileMeta,
     version: u64,
 ) -> Result<Option<String>> {
-    let mut decoder = ActionDecoder::new(Wanted {
+    let mut decoder = ActionDecoder::new(ActionSelection {
         commit_infos: true,
-        ..Wanted::default()
+        ..ActionSelection::default()
     });
     decode_file(storage, file, version, &mut decoder)?;
     Ok(decoder.finish()?.commit_info().map(str::to_owned))
@@ -96,7 +96,7 @@ fn decode_in_pieces(
             pending.len()
         } else {
             let new = pending.get(searched..).unwrap_or_default();
-            memchr::memrchr(b'\n', new).map_or(0, |found| searched + found + 1)
+            memchr::memrchr(b'\n', new).map_or(0, |position| searched + position + 1)
         };
         if pending.len() - whole > MAX_LINE {
             let message = format!(

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::commit::{decode_files, read_commit_info};
 use super::listing::{LogListing, VersionedFile};
 use super::segment::monotonised;
-use crate::codec::commit::{ActionDecoder, Wanted, info_of};
+use crate::codec::commit::{ActionDecoder, ActionSelection, info_of};
 use crate::codec::file_actions::{STRING_MAP, string_map_builder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::json::{Cursor, JsonError};
@@ -57,12 +57,12 @@ pub fn required_in_commit_timestamp(
     commit: &FileMeta,
     version: u64,
 ) -> Result<i64> {
-    let found = commit_info
+    let timestamp = commit_info
         .map(in_commit_timestamp)
         .transpose()
         .map(Option::flatten);
     let located = |error: Error| error.at_path(commit.path.clone()).at_version(version);
-    found.map_err(located)?.ok_or_else(|| {
+    timestamp.map_err(located)?.ok_or_else(|| {
         located(Error::corrupt(
             "commit.in_commit_timestamp",
             "in-commit timestamps are enabled, but the commit's commitInfo has none: ask the writer of the commit",
@@ -170,14 +170,14 @@ pub fn moment(
     let before = low
         .checked_sub(1)
         .and_then(|at| candidates.get(at).copied());
-    let Some(found) = before else {
+    let Some(earlier) = before else {
         let Some(first) = candidates.first().copied() else {
             return Ok(Moment::Before(earliest, timestamp));
         };
         return Ok(Moment::Before(first.0.version, time_of(first)?));
     };
     let newest = listing.commits.last().map(|commit| commit.version);
-    let (version, time) = (found.0.version, time_of(found)?);
+    let (version, time) = (earlier.0.version, time_of(earlier)?);
     Ok(if Some(version) == newest && time < timestamp {
         Moment::After(version, time)
     } else {
@@ -241,9 +241,9 @@ pub fn read_history(
             .iter()
             .map(|(commit, _)| (&commit.file, commit.version))
             .collect();
-        let mut decoder = ActionDecoder::new(Wanted {
+        let mut decoder = ActionDecoder::new(ActionSelection {
             commit_infos: true,
-            ..Wanted::default()
+            ..ActionSelection::default()
         });
         decode_files(storage, &files, &mut decoder)?;
         let actions = decoder.finish()?;
@@ -260,9 +260,9 @@ pub fn read_history(
                 .copied()
                 .unwrap_or(actions.places);
             let text = infos
-                .next_if(|(place, _)| *place < end)
+                .next_if(|(position, _)| *position < end)
                 .map(|(_, text)| text.as_str());
-            while infos.next_if(|(place, _)| *place < end).is_some() {} // a second one is nobody's
+            while infos.next_if(|(position, _)| *position < end).is_some() {} // a second one is nobody's
             let info: Map<String, Value> = match text {
                 Some(text) => info_of(text).map_err(|cause| {
                     located(

@@ -140,24 +140,24 @@ impl LogListing {
                 }
             }
         }
-        for ((version, count), mut found) in parts {
-            found.sort_by_key(|(part, _)| *part);
-            found.dedup_by_key(|(part, _)| *part);
+        for ((version, count), mut files_of_parts) in parts {
+            files_of_parts.sort_by_key(|(part, _)| *part);
+            files_of_parts.dedup_by_key(|(part, _)| *part);
             let name = CheckpointName::Part {
                 parts: count,
                 part: 1,
             };
-            if found.len() == count as usize {
-                let files = found.into_iter().map(|(_, file)| file).collect();
+            if files_of_parts.len() == count as usize {
+                let files = files_of_parts.into_iter().map(|(_, file)| file).collect();
                 listing.checkpoints.push(CheckpointInstance {
                     version,
                     name,
                     files,
                 });
-            } else if let Some((_, file)) = found.first() {
+            } else if let Some((_, file)) = files_of_parts.first() {
                 let message = format!(
                     "the checkpoint has {} of its {count} parts, so it was ignored: delete them or write it again",
-                    found.len()
+                    files_of_parts.len()
                 );
                 let warning = LogWarning::new(
                     "checkpoint.incomplete",
@@ -183,7 +183,7 @@ impl LogListing {
     /// The oldest version that a commit or a complete checkpoint names.
     pub fn earliest(&self) -> Option<u64> {
         let commit = self.commits.first().map(|commit| commit.version);
-        let checkpoint = self.checkpoints.first().map(|found| found.version);
+        let checkpoint = self.checkpoints.first().map(|first| first.version);
         commit.into_iter().chain(checkpoint).min()
     }
 

@@ -63,7 +63,9 @@ impl LogSegment {
     /// `version.not_found` when the listing ends before `target`; Corrupt: `log.gap`,
     /// `log.truncated` with the first missing file.
     pub fn choose(listing: &LogListing, target: Option<u64>, avoid: &Avoid) -> Result<Self> {
-        let newest = listing.latest().ok_or_else(|| not_found(listing, target))?;
+        let newest = listing
+            .latest()
+            .ok_or_else(|| missing_version(listing, target))?;
         let version = target.unwrap_or(newest);
         let checkpoint = listing
             .checkpoints
@@ -92,13 +94,13 @@ impl LogSegment {
                 .earliest_recreatable()
                 .is_some_and(|earliest| version < earliest);
             if version > newest || compacted {
-                not_found(listing, target)
+                missing_version(listing, target)
             } else {
                 error
             }
         })?;
         if commits.last().map(|commit| commit.version).or(reached) != Some(version) {
-            return Err(not_found(listing, target));
+            return Err(missing_version(listing, target));
         }
         let last_commit = listing
             .commits
@@ -111,7 +113,7 @@ impl LogSegment {
             .filter(|warning| {
                 warning
                     .version
-                    .is_some_and(|found| found <= version && Some(found) >= reached)
+                    .is_some_and(|passed| passed <= version && Some(passed) >= reached)
             })
             .cloned()
             .collect();
@@ -129,14 +131,14 @@ impl LogSegment {
             .checksums
             .iter()
             .find(|checksum| checksum.version == version)
-            .map(|found| found.file.clone());
+            .map(|checksum| checksum.file.clone());
         Ok(Self {
             version,
             tail: tail(listing, &commits, begin, version, avoid),
             file_timestamp: file_timestamp(listing, version)
                 .or(checkpoint
                     .as_ref()
-                    .and_then(|found| found.files.first())
+                    .and_then(|checkpoint| checkpoint.files.first())
                     .map(|file| file.modification_time))
                 .unwrap_or_default(),
             commits,
@@ -169,14 +171,14 @@ fn check_contiguous(
 ) -> Result<()> {
     let missing = |missing: u64| {
         let (code, message) = if missing == begin && !after_checkpoint {
-            let found = commits.first().map_or_else(
+            let problem = commits.first().map_or_else(
                 || "no commit is there".to_owned(),
                 |first| format!("the log begins at version {}", first.version),
             );
             (
                 "log.truncated",
                 format!(
-                    "{found} and no complete checkpoint stands before it: the head of the log is cut off"
+                    "{problem} and no complete checkpoint stands before it: the head of the log is cut off"
                 ),
             )
         } else {
@@ -190,15 +192,15 @@ fn check_contiguous(
             .at_path(path::commit_path(missing))
             .at_version(missing))
     };
-    let mut wanted = begin;
+    let mut expected = begin;
     for commit in commits {
-        if commit.version != wanted {
-            return missing(wanted);
+        if commit.version != expected {
+            return missing(expected);
         }
-        wanted += 1;
+        expected += 1;
     }
-    if wanted <= version {
-        missing(wanted)
+    if expected <= version {
+        missing(expected)
     } else {
         Ok(())
     }
@@ -259,7 +261,7 @@ fn file_timestamp(listing: &LogListing, version: u64) -> Option<i64> {
     let times = monotonised(&listing.commits);
     times
         .iter()
-        .find(|(found, _)| *found == version)
+        .find(|(commit_version, _)| *commit_version == version)
         .map(|(_, time)| *time)
 }
 
@@ -273,7 +275,7 @@ pub fn monotonised(commits: &[VersionedFile]) -> Vec<(u64, i64)> {
     commits.iter().map(ascending).collect()
 }
 
-fn not_found(listing: &LogListing, target: Option<u64>) -> Error {
+fn missing_version(listing: &LogListing, target: Option<u64>) -> Error {
     let Some(version) = target else {
         return Error::new(
             ErrorKind::TableNotFound,

@@ -66,7 +66,10 @@ pub struct Gain {
 pub fn advise(source: &Source, snapshot: &Snapshot) -> Result<LogAdvice> {
     let version = snapshot.version();
     let segment = snapshot.segment();
-    let checkpoint_version = segment.checkpoint.as_ref().map(|found| found.version);
+    let checkpoint_version = segment
+        .checkpoint
+        .as_ref()
+        .map(|checkpoint| checkpoint.version);
     let (seconds, num_files) = measured(source, version)?;
     let mut advice = LogAdvice {
         version,
@@ -97,7 +100,7 @@ pub fn advise(source: &Source, snapshot: &Snapshot) -> Result<LogAdvice> {
 fn gain(source: &Source, version: u64, make: impl FnOnce(&Source) -> Result<u64>) -> Result<Gain> {
     let laid_over = source.with_storage(Arc::new(Overlay {
         below: Arc::clone(&source.storage),
-        made: Mutex::default(),
+        written: Mutex::default(),
     }));
     let begin = Instant::now();
     let size_in_bytes = make(&laid_over)?;
@@ -132,18 +135,18 @@ fn measured(source: &Source, version: u64) -> Result<(f64, u64)> {
 #[derive(Debug)]
 struct Overlay {
     below: Arc<dyn Storage>,
-    made: Mutex<BTreeMap<String, Bytes>>,
+    written: Mutex<BTreeMap<String, Bytes>>,
 }
 
 impl Overlay {
     fn own(&self, path: &str) -> Option<Bytes> {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        made.get(path).cloned()
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.get(path).cloned()
     }
 
     fn keep(&self, path: &str, bytes: &[u8]) {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        made.insert(path.to_owned(), Bytes::copy_from_slice(bytes));
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.insert(path.to_owned(), Bytes::copy_from_slice(bytes));
     }
 }
 
@@ -163,8 +166,8 @@ impl Storage for Overlay {
 
     fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
         let mut files = self.below.list(directory, from)?;
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        for (path, bytes) in made.iter() {
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        for (path, bytes) in written.iter() {
             let inside = path
                 .rsplit_once('/')
                 .is_some_and(|(above, name)| above == directory && name >= from);
@@ -173,7 +176,7 @@ impl Storage for Overlay {
                 files.push(meta(path, bytes));
             }
         }
-        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
         Ok(files)
     }
 
@@ -211,11 +214,11 @@ impl Storage for Overlay {
             .filter(|path| self.own(path).is_none())
             .collect();
         let mut read = self.below.read_many(&below).into_iter();
-        let one = |path: &&str| match self.own(path) {
+        let file = |path: &&str| match self.own(path) {
             Some(bytes) => Ok(bytes),
             None => read.next().unwrap_or_else(|| self.below.read(path)),
         };
-        paths.iter().map(one).collect()
+        paths.iter().map(file).collect()
     }
 
     fn head(&self, path: &str) -> Result<FileMeta> {

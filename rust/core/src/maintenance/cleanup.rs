@@ -105,7 +105,10 @@ pub fn cleanup_expired(source: &Source, snapshot: &Snapshot) -> Result<()> {
     let Some(last) = last_expired(&listing, cutoff(snapshot, now())) else {
         return Ok(());
     };
-    let versions = listing.checkpoints.iter().map(|found| found.version);
+    let versions = listing
+        .checkpoints
+        .iter()
+        .map(|checkpoint| checkpoint.version);
     let Some(kept) = versions.rev().find(|version| *version <= last) else {
         return Ok(());
     };
@@ -180,8 +183,8 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
             commits.push((version, file));
         }
     }
-    commits.sort_by(|one, other| (one.0, &one.1.path).cmp(&(other.0, &other.1.path)));
-    checkpoints.sort_by(|one, other| (one.0, &one.1.path).cmp(&(other.0, &other.1.path)));
+    commits.sort_by(|left, right| (left.0, &left.1.path).cmp(&(right.0, &right.1.path)));
+    checkpoints.sort_by(|left, right| (left.0, &left.1.path).cmp(&(right.0, &right.1.path)));
     for (_, file) in commits.into_iter().chain(checkpoints) {
         report.take(file);
     }

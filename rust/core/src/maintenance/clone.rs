@@ -64,7 +64,7 @@ pub fn plan(
     there: Option<&Snapshot>,
     shallow: bool,
 ) -> Result<ClonePlan> {
-    check_places(of.source, target, shallow)?;
+    check_locations(of.source, target, shallow)?;
     let started = now();
     let mut live = HashSet::new();
     let mut known: HashMap<FileActionKey, AddFile> = HashMap::new();
@@ -104,7 +104,8 @@ pub fn plan(
         removed = removed.saturating_add(file.size);
         plan.removes.push(file.removed(now, true));
     }
-    plan.removes.sort_by(|one, other| one.path.cmp(&other.path));
+    plan.removes
+        .sort_by(|left, right| left.path.cmp(&right.path));
     let reused = copies.reused.into_values();
     plan.unnamed
         .extend(reused.filter(|file| !live.contains(&file.path)));
@@ -172,7 +173,9 @@ pub fn transaction(
     let before = there.map(Snapshot::metadata);
     let metadata = cloned_metadata(of.snapshot.metadata(), before, properties)?;
     let domains = of.snapshot.domain_metadata(of.source)?;
-    let clustering = domains.into_iter().find(|one| one.domain == CLUSTERING);
+    let clustering = domains
+        .into_iter()
+        .find(|domain| domain.domain == CLUSTERING);
     let mut transaction = match there {
         Some(there) => Transaction::begin(target, there, description, options)?,
         None => Transaction::unborn(target, description, options),
@@ -180,7 +183,7 @@ pub fn transaction(
     transaction.clone_definition(
         metadata,
         of.snapshot.protocol(),
-        clustering.map(|one| one.configuration),
+        clustering.map(|domain| domain.configuration),
     )?;
     transaction.remove(plan.removes);
     transaction.add(plan.adds);
@@ -188,7 +191,7 @@ pub fn transaction(
     Ok(transaction)
 }
 
-fn check_places(source: &Source, target: &Source, shallow: bool) -> Result<()> {
+fn check_locations(source: &Source, target: &Source, shallow: bool) -> Result<()> {
     let (from, to) = (source.resolver.root(), target.resolver.root());
     if !from.same_store(to) {
         if shallow {
@@ -198,9 +201,9 @@ fn check_places(source: &Source, target: &Source, shallow: bool) -> Result<()> {
         }
         return Ok(());
     }
-    let within = |one: &str, other: &str| {
-        let (one, other) = (one.trim_matches('/'), other.trim_matches('/'));
-        one == other || crate::storage::is_below(one, other)
+    let within = |inner: &str, outer: &str| {
+        let (inner, outer) = (inner.trim_matches('/'), outer.trim_matches('/'));
+        inner == outer || crate::storage::is_below(inner, outer)
     };
     if within(from.path(), to.path()) || within(to.path(), from.path()) {
         let message =
@@ -255,8 +258,8 @@ impl<'a> Copies<'a> {
 
     fn cloned(&mut self, mut file: AddFile) -> Result<AddFile> {
         let resolve = |path: &str| -> Result<String> {
-            let found = self.source.resolver.resolve("", path);
-            Ok(found.map_err(|error| error.at_path(path))?.into_owned())
+            let resolved = self.source.resolver.resolve("", path);
+            Ok(resolved.map_err(|error| error.at_path(path))?.into_owned())
         };
         let from = resolve(&file.path)?;
         let vector = match &file.deletion_vector {
@@ -318,8 +321,8 @@ impl<'a> Copies<'a> {
         let origin = if is_unique(name) {
             directory.to_owned()
         } else {
-            let place = self.source.resolver.root().uri_of(from);
-            format!("{place} {} {modified}", size.unwrap_or_default())
+            let uri = self.source.resolver.root().uri_of(from);
+            format!("{uri} {} {modified}", size.unwrap_or_default())
         };
         let named = format!("{above}{:032x}-{name}", hash_of_name(&origin));
         if self.need(from, &named, size) {

@@ -28,8 +28,8 @@ pub mod verify;
 /// Storage.
 pub fn now(storage: &dyn Storage) -> Result<i64> {
     let path = format!("{LOG_DIRECTORY}/.clock.{}.tmp", random::new_id());
-    let made = storage.put_if_absent_unsynced(&path, b"");
-    let seen = made.and_then(|_| storage.head(&path));
+    let created = storage.put_if_absent_unsynced(&path, b"");
+    let seen = created.and_then(|_| storage.head(&path));
     let _cleanup_takes_what_is_left = storage.delete(&[&path]);
     let here = crate::storage::now();
     match seen {

@@ -111,13 +111,15 @@ pub fn prepare(
     }
     let clustering = |of: &Snapshot| -> Result<Option<String>> {
         let domains = of.domain_metadata(source)?;
-        let found = domains.into_iter().find(|one| one.domain == CLUSTERING);
-        Ok(found.map(|one| one.configuration))
+        let clustering_domain = domains
+            .into_iter()
+            .find(|domain| domain.domain == CLUSTERING);
+        Ok(clustering_domain.map(|domain| domain.configuration))
     };
-    let (clustered, wanted) = (clustering(newest)?, clustering(target)?);
-    if clustered != wanted {
-        let wanted = wanted.unwrap_or_else(|| NOT_CLUSTERED.to_owned());
-        transaction.set_system_domain(CLUSTERING, Some(wanted));
+    let (clustered, restored) = (clustering(newest)?, clustering(target)?);
+    if clustered != restored {
+        let restored = restored.unwrap_or_else(|| NOT_CLUSTERED.to_owned());
+        transaction.set_system_domain(CLUSTERING, Some(restored));
     }
     let now = now_after(newest);
     let removed: Vec<RemoveFile> = removes.iter().map(|file| file.removed(now, true)).collect();
@@ -152,7 +154,7 @@ fn beyond(source: &Source, of: &Snapshot, other: &Snapshot) -> Result<Vec<AddFil
 
 /// Paths, as the log has them, of files that are not there, or whose deletion vector is not.
 fn missing(source: &Source, files: &[AddFile]) -> Result<Vec<String>> {
-    let mut asked: Vec<(String, Vec<String>)> = Vec::with_capacity(files.len());
+    let mut paths_of_files: Vec<(String, Vec<String>)> = Vec::with_capacity(files.len());
     for file in files {
         let mut paths = vec![source.resolver.resolve("", &file.path)?.into_owned()];
         if let Some(vector) = &file.deletion_vector
@@ -160,10 +162,12 @@ fn missing(source: &Source, files: &[AddFile]) -> Result<Vec<String>> {
         {
             paths.push(source.resolver.resolve("", &path)?.into_owned());
         }
-        asked.push((file.path.clone(), paths));
+        paths_of_files.push((file.path.clone(), paths));
     }
-    let units: Vec<Vec<(String, Vec<String>)>> =
-        asked.chunks(LOOKED_AT).map(<[_]>::to_vec).collect();
+    let units: Vec<Vec<(String, Vec<String>)>> = paths_of_files
+        .chunks(LOOKED_AT)
+        .map(<[_]>::to_vec)
+        .collect();
     let storage = std::sync::Arc::clone(&source.storage);
     let at_once = units.len();
     let work = move |unit: Vec<(String, Vec<String>)>| {

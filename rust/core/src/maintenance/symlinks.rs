@@ -55,7 +55,11 @@ pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
     let directories = source
         .storage
         .list_directories(&|path| path == DIRECTORY || is_below(path, DIRECTORY))?;
-    for directory in directories.iter().rev().filter(|one| one.path != DIRECTORY) {
+    for directory in directories
+        .iter()
+        .rev()
+        .filter(|entry| entry.path != DIRECTORY)
+    {
         source.storage.delete_empty(&directory.path)?;
     }
     Ok(count)
@@ -98,8 +102,8 @@ fn manifests(source: &Source, snapshot: &Snapshot) -> Result<BTreeMap<String, Ve
                 path.push_str(&format!("{}={value}/", escaped(name)));
             }
             path.push_str(NAME);
-            let place = source.resolver.resolve("", &file.path)?;
-            let line = source.resolver.root().hadoop_path(&place);
+            let location = source.resolver.resolve("", &file.path)?;
+            let line = source.resolver.root().hadoop_path(&location);
             if line.chars().any(breaks_lines) {
                 let message = "a manifest has a line for each file, and the path of this one has a line break or \
                                another control character: rewrite the file, by OPTIMIZE or an update, for \

@@ -8,7 +8,7 @@
 
 use arrow_array::Array;
 
-use crate::codec::commit::{ActionDecoder, FileActions, Wanted};
+use crate::codec::commit::{ActionDecoder, ActionSelection, FileActions};
 use crate::codec::file_actions::FileField;
 use crate::error::Result;
 use crate::log::CheckpointInstance;
@@ -54,7 +54,9 @@ impl Traces {
         let mut listing = LogListing::read(&*source.storage, 0)?;
         let newest = snapshot.version();
         listing.commits.retain(|commit| commit.version <= newest);
-        listing.checkpoints.retain(|found| found.version <= newest);
+        listing
+            .checkpoints
+            .retain(|instance| instance.version <= newest);
         let last = if feature == PROTECTION {
             let protected = protected_before(snapshot.metadata());
             let below = |first| first < protected;
@@ -64,7 +66,8 @@ impl Traces {
             commit.max(last_of_v2(source, &listing.checkpoints, feature)?)
         };
         let mut barrier = None;
-        let later = |found: &&CheckpointInstance| last.is_none_or(|last| found.version > last);
+        let later =
+            |instance: &&CheckpointInstance| last.is_none_or(|last| instance.version > last);
         for checkpoint in listing.checkpoints.iter().filter(later) {
             let state = load(source, Some(checkpoint.version), false)?;
             if !in_metadata(feature, state.metadata())? {
@@ -72,11 +75,11 @@ impl Traces {
                 break;
             }
         }
-        let first = listing.checkpoints.first().map(|found| found.version);
+        let first = listing.checkpoints.first().map(|instance| instance.version);
         let times = monotonised(&listing.commits);
         let time_of = |version| {
-            let found = times.iter().find(|(found, _)| *found == version);
-            (version, found.map_or(i64::MIN, |(_, time)| *time))
+            let commit = times.iter().find(|(number, _)| *number == version);
+            (version, commit.map_or(i64::MIN, |(_, time)| *time))
         };
         Ok(Self {
             last,
@@ -95,18 +98,18 @@ pub(super) fn protected_before(metadata: &Metadata) -> u64 {
 /// The newest commit with a trace: newest first, up to the first one.
 fn last_commit(source: &Source, commits: &[VersionedFile], feature: &str) -> Result<Option<u64>> {
     let files = (feature == "deletionVectors").then(|| vec![FileField::DeletionVector]);
-    let wanted = Wanted {
+    let selection = ActionSelection {
         adds: files.clone(),
         removes: files,
         control: true,
-        ..Wanted::default()
+        ..ActionSelection::default()
     };
     let mut left = commits;
     while !left.is_empty() {
         interrupt::check()?;
         let (rest, run) = last_run(left);
         left = rest;
-        let mut decoder = ActionDecoder::new(wanted.clone());
+        let mut decoder = ActionDecoder::new(selection.clone());
         let files: Vec<_> = run
             .iter()
             .map(|commit| (&commit.file, commit.version))
@@ -115,13 +118,13 @@ fn last_commit(source: &Source, commits: &[VersionedFile], feature: &str) -> Res
         let actions = decoder.finish()?;
         let mut places = with_vectors(actions.adds.as_ref());
         places.extend(with_vectors(actions.removes.as_ref()));
-        for (place, metadata) in &actions.metadatas {
+        for (position, metadata) in &actions.metadatas {
             if in_metadata(feature, metadata)? {
-                places.push(*place);
+                places.push(*position);
             }
         }
-        if let Some(place) = places.into_iter().max() {
-            let next = actions.starts.partition_point(|start| *start <= place);
+        if let Some(position) = places.into_iter().max() {
+            let next = actions.starts.partition_point(|start| *start <= position);
             let commit = next.checked_sub(1).and_then(|at| run.get(at));
             return Ok(commit.map(|commit| commit.version));
         }
@@ -154,7 +157,7 @@ fn with_vectors(files: Option<&FileActions>) -> Vec<u32> {
     };
     let rows = files.sequence.iter().enumerate();
     rows.filter(|(row, _)| !vectors.is_null(*row))
-        .map(|(_, place)| *place)
+        .map(|(_, position)| *position)
         .collect()
 }
 

@@ -118,7 +118,7 @@ impl ActiveFiles {
         {
             return Ok(None);
         }
-        let (before, wanted) = (self.columns.clone(), columns.clone());
+        let (before, selected) = (self.columns.clone(), columns.clone());
         let work = move |chunk: Chunk| {
             // nothing is said of files that are gone
             let chunk = if chunk.num_rows() < chunk.rows.num_rows() {
@@ -126,7 +126,7 @@ impl ActiveFiles {
             } else {
                 chunk
             };
-            let rows = wanted.of(&chunk.rows)?;
+            let rows = selected.of(&chunk.rows)?;
             Ok(Chunk { rows, ..chunk })
         };
         let chunks = ordered(self.chunks.clone(), self.chunks.len(), work);
@@ -213,7 +213,7 @@ impl<'a> Filter<'a> {
             bits: vec![0; TAGS / 64],
         };
         for key in seen {
-            let (word, bit) = Self::place(tag(*key));
+            let (word, bit) = Self::position(tag(*key));
             if let Some(word) = filter.bits.get_mut(word) {
                 *word |= bit;
             }
@@ -221,12 +221,12 @@ impl<'a> Filter<'a> {
         filter
     }
 
-    fn place(tag: u16) -> (usize, u64) {
+    fn position(tag: u16) -> (usize, u64) {
         (usize::from(tag / 64), 1 << (tag % 64))
     }
 
     fn may_hit(&self, tag: u16) -> bool {
-        let (word, bit) = Self::place(tag);
+        let (word, bit) = Self::position(tag);
         self.bits.get(word).is_some_and(|word| word & bit != 0)
     }
 

@@ -19,7 +19,7 @@ use super::key::{FileActionKey, KeySet, Keys};
 use super::source::Source;
 use crate::codec::checkpoint::{CheckpointFile, Control, FileAction, FileRows, Unit, UnitReader};
 use crate::codec::columns::filter_rows;
-use crate::codec::commit::{ActionDecoder, Wanted};
+use crate::codec::commit::{ActionDecoder, ActionSelection};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::codec::filter_concat::SelectedRows;
@@ -234,17 +234,17 @@ impl Checkpoint {
             columns = columns.merged(filter.columns());
         }
         let fields = columns.fields();
-        let wanted = match selection.action {
-            FileAction::Add => Wanted {
+        let fields_of_action = match selection.action {
+            FileAction::Add => ActionSelection {
                 adds: Some(fields),
-                ..Wanted::default()
+                ..ActionSelection::default()
             },
-            FileAction::Remove => Wanted {
+            FileAction::Remove => ActionSelection {
                 removes: Some(fields),
-                ..Wanted::default()
+                ..ActionSelection::default()
             },
         };
-        let mut decoder = ActionDecoder::new(wanted);
+        let mut decoder = ActionDecoder::new(fields_of_action);
         decoder.decode(bytes).map_err(located)?;
         let batch = decoder.finish().map_err(located)?;
         let Some(actions) = batch.adds.or(batch.removes) else {
@@ -444,9 +444,9 @@ fn read_manifest(storage: &dyn Storage, path: &str) -> Result<Bytes> {
 
 /// The control actions of a JSON manifest.
 fn manifest_control(bytes: &[u8]) -> Result<Control> {
-    let mut decoder = ActionDecoder::new(Wanted {
+    let mut decoder = ActionDecoder::new(ActionSelection {
         control: true,
-        ..Wanted::default()
+        ..ActionSelection::default()
     });
     decoder.decode(bytes)?;
     let batch = decoder.finish()?;

@@ -217,8 +217,8 @@ impl FileBounds<'_> {
         let Some(values) = nested(all, &known.path)? else {
             return Ok(None);
         };
-        let one = |row| i64::from(values.is_null(row));
-        let counts: Vec<i64> = (0..values.len()).map(one).collect();
+        let null_as_count = |row| i64::from(values.is_null(row));
+        let counts: Vec<i64> = (0..values.len()).map(null_as_count).collect();
         // a file whose partition values are not there has unknown ones
         let nulls: Option<NullBuffer> = all.nulls().cloned();
         Ok(Some(Bounds {

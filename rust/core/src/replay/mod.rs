@@ -16,4 +16,4 @@ pub use key::{FileActionKey, Folded, KeySet, Keys};
 pub use reconciler::{LiveActions, Reconciler};
 pub use source::Source;
 pub use state::LogState;
-pub use tail::{decode_one_by_one, decode_tail};
+pub use tail::{decode_in_turn, decode_tail};

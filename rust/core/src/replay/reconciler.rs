@@ -45,7 +45,7 @@ impl Reconciler {
         let mut adds = ActionStack::new(batch.adds.as_ref(), &self.keys)?;
         let mut removes = ActionStack::new(batch.removes.as_ref(), &self.keys)?;
         loop {
-            let stack = if adds.place() > removes.place() {
+            let stack = if adds.position() > removes.position() {
                 &mut adds
             } else {
                 &mut removes
@@ -94,7 +94,7 @@ impl<'a> ActionStack<'a> {
     }
 
     /// The place of the newest action that is left; `None` is less than any.
-    fn place(&self) -> Option<u32> {
+    fn position(&self) -> Option<u32> {
         self.sequence.get(self.left.checked_sub(1)?).copied()
     }
 

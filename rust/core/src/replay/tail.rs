@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
+use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection};
 use crate::error::Result;
 use crate::log::TailFile;
 use crate::log::commit::{WHOLE_FILE, decode_files};
@@ -19,15 +19,15 @@ const LEAST_BYTES: u64 = RUN_BYTES / 512;
 pub fn decode_tail(
     storage: &Arc<dyn Storage>,
     tail: &[TailFile],
-    wanted: &Wanted,
+    selection: &ActionSelection,
 ) -> Result<Vec<ActionBatch>> {
     let runs = runs_of(tail);
     let storage = Arc::clone(storage);
-    let wanted = wanted.clone();
+    let selection = selection.clone();
     let look_ahead = runs.len().max(1);
     let mut batches = Vec::with_capacity(runs.len());
     for decoded in ordered(runs, look_ahead, move |run: Vec<TailFile>| {
-        decode_run(&*storage, &run, &wanted)
+        decode_run(&*storage, &run, &selection)
     }) {
         batches.extend(decoded?);
     }
@@ -35,14 +35,14 @@ pub fn decode_tail(
 }
 
 /// The same on the caller's own thread alone.
-pub fn decode_one_by_one(
+pub fn decode_in_turn(
     storage: &dyn Storage,
     tail: &[TailFile],
-    wanted: &Wanted,
+    selection: &ActionSelection,
 ) -> Result<Vec<ActionBatch>> {
     let mut batches = Vec::new();
     for run in runs_of(tail) {
-        batches.extend(decode_run(storage, &run, wanted)?);
+        batches.extend(decode_run(storage, &run, selection)?);
     }
     Ok(batches)
 }
@@ -50,9 +50,9 @@ pub fn decode_one_by_one(
 fn decode_run(
     storage: &dyn Storage,
     run: &[TailFile],
-    wanted: &Wanted,
+    selection: &ActionSelection,
 ) -> Result<Vec<ActionBatch>> {
-    let mut decoder = ActionDecoder::new(wanted.clone());
+    let mut decoder = ActionDecoder::new(selection.clone());
     let files: Vec<_> = run.iter().map(|file| (&file.file, file.end)).collect();
     let mut batches = Vec::with_capacity(1);
     // a decoder takes a run of small files, or a large one, before it is full

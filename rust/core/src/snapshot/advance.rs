@@ -9,7 +9,7 @@ use super::cache::ReplayCache;
 use super::load::{empty_commits, load, read_checksum};
 use super::replayed::{keyed, settled};
 use super::{Inner, Snapshot, TableDefinition, refused};
-use crate::codec::commit::{ActionBatch, Wanted};
+use crate::codec::commit::{ActionBatch, ActionSelection};
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
 use crate::error::{Error, Result};
 use crate::log::commit::read_commit_info;
@@ -73,15 +73,15 @@ impl Snapshot {
         warnings.extend(empty_commits(&segment).into_iter().filter(newer));
         let kept = self.0.cache.files();
         let fields = kept.as_ref().map(|kept| kept.columns().fields());
-        let wanted = Wanted {
+        let selection = ActionSelection {
             adds: fields.as_ref().map(|fields| keyed(fields, &ADD_FIELDS)),
             removes: fields
                 .as_ref()
                 .map(|_| vec![FileField::Path, FileField::DeletionVector]),
             control: true,
-            ..Wanted::default()
+            ..ActionSelection::default()
         };
-        let batches = decode_tail(&source.storage, new, &wanted)?;
+        let batches = decode_tail(&source.storage, new, &selection)?;
         let protocol = batches.iter().rev().find_map(ActionBatch::protocol);
         let metadata = batches.iter().rev().find_map(ActionBatch::metadata);
         let definition = if protocol.is_none() && metadata.is_none() {
@@ -164,12 +164,12 @@ fn extended(segment: &LogSegment, listing: &LogListing, version: u64) -> Result<
         .iter()
         .filter(|commit| commit.version > segment.version)
     {
-        let wanted = next.version.saturating_add(1);
-        if commit.version != wanted {
+        let expected = next.version.saturating_add(1);
+        if commit.version != expected {
             let message = "this commit is missing, while later ones are there; restore the file from a backup or another replica";
             return Err(Error::corrupt("log.gap", message)
-                .at_path(path::commit_path(wanted))
-                .at_version(wanted));
+                .at_path(path::commit_path(expected))
+                .at_version(expected));
         }
         let VersionedFile { version, file } = commit.clone();
         next.version = version;
@@ -189,7 +189,7 @@ fn extended(segment: &LogSegment, listing: &LogListing, version: u64) -> Result<
         .checksums
         .iter()
         .find(|checksum| checksum.version == version)
-        .map(|found| found.file.clone());
+        .map(|checksum| checksum.file.clone());
     Ok(next)
 }
 

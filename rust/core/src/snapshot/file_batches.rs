@@ -34,25 +34,25 @@ impl Snapshot {
             totals: filter.is_none().then_some((0, sized.then_some(0))),
             done: false,
         };
-        let wanted = Live {
+        let request = Live {
             columns,
             filter: filter.cloned(),
         };
-        if let Some(kept) = self.kept_and_filtered(source, &wanted)? {
+        if let Some(kept) = self.kept_and_filtered(source, &request)? {
             batches.ready = kept.into();
-            batches.kept_as = Some(wanted.columns);
+            batches.kept_as = Some(request.columns);
             return Ok(batches);
         }
-        let sources = wanted.columns.sources();
+        let sources = request.columns.sources();
         if let (None, Some(kept)) = (filter, self.kept_files(&sources)) {
             batches.ready = kept.batches().into();
-            batches.kept_as = Some(wanted.columns);
+            batches.kept_as = Some(request.columns);
             return Ok(batches);
         }
         let (replay, inline, stream) = self.recovering(source, |segment| {
-            let replay = Replay::new(self, source, segment, &wanted, &[], grain_of(false))?;
+            let replay = Replay::new(self, source, segment, &request, &[], grain_of(false))?;
             self.verify_state(&replay.state)?;
-            let selection = replay.selection(FileAction::Add, &wanted, false);
+            let selection = replay.selection(FileAction::Add, &request, false);
             let inline = replay
                 .checkpoint
                 .as_ref()

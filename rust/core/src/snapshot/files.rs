@@ -47,20 +47,20 @@ impl Snapshot {
             let batches = if files.columns() == columns {
                 batches
             } else {
-                made(batches, columns)?
+                with_derived_columns(batches, columns)?
             };
             return Ok(FileTable { schema, batches });
         };
-        let wanted = Live {
+        let request = Live {
             columns: columns.clone(),
             filter: Some(Arc::clone(filter)),
         };
-        let batches = match self.kept_and_filtered(source, &wanted)? {
-            Some(batches) => made(batches, columns)?,
+        let batches = match self.kept_and_filtered(source, &request)? {
+            Some(batches) => with_derived_columns(batches, columns)?,
             None => self.recovering(source, |segment| {
-                let replay = Replay::new(self, source, segment, &wanted, &[], grain_of(false))?;
+                let replay = Replay::new(self, source, segment, &request, &[], grain_of(false))?;
                 self.verify_state(&replay.state)?;
-                let rows = replay.rows(&wanted, false)?;
+                let rows = replay.rows(&request, false)?;
                 self.0.cache.keep_state(replay.state);
                 Ok(rows.into_iter().map(|(rows, _)| rows).collect())
             })?,
@@ -73,16 +73,16 @@ impl Snapshot {
     pub(super) fn kept_and_filtered(
         &self,
         source: &Source,
-        wanted: &Live,
+        request: &Live,
     ) -> Result<Option<Vec<RecordBatch>>> {
-        let Some(filter) = wanted
+        let Some(filter) = request
             .filter
             .as_ref()
             .filter(|_| self.kept_files(&FileColumns::default()).is_some())
         else {
             return Ok(None);
         };
-        let columns = wanted.columns.sources().merged(filter.columns());
+        let columns = request.columns.sources().merged(filter.columns());
         let files = self.active_files(source, &columns)?;
         let filtered = |rows: &RecordBatch| chosen(rows, filter.may_match(rows)?);
         let batches = files
@@ -110,8 +110,8 @@ impl Snapshot {
             Some(kept) => kept.columns().merged(columns),
             None => columns.clone(),
         };
-        let made = before.map(|kept| kept.with_columns(&columns)).transpose();
-        let files = match made.map_err(|error| self.located(error))?.flatten() {
+        let extended = before.map(|kept| kept.with_columns(&columns)).transpose();
+        let files = match extended.map_err(|error| self.located(error))?.flatten() {
             Some(files) => files,
             None => self.recovering(source, |segment| {
                 self.replay_files(source, segment, &columns)
@@ -126,11 +126,11 @@ impl Snapshot {
         segment: &LogSegment,
         columns: &FileColumns,
     ) -> Result<ActiveFiles> {
-        let wanted = Live::all(columns.clone());
-        let replay = Replay::new(self, source, segment, &wanted, &[], grain_of(true))?;
+        let request = Live::all(columns.clone());
+        let replay = Replay::new(self, source, segment, &request, &[], grain_of(true))?;
         self.verify_state(&replay.state)?;
         let mut files = ActiveFiles::new(columns.clone());
-        for (rows, keys) in replay.rows(&wanted, true)? {
+        for (rows, keys) in replay.rows(&request, true)? {
             files.push(rows, keys)?;
         }
         self.verify_files(&files)?;
@@ -147,7 +147,7 @@ impl Snapshot {
 
     /// The number of live files: from the checksum, from what is kept, or by replay.
     pub fn num_files(&self, source: &Source) -> Result<u64> {
-        match self.told_num_files() {
+        match self.known_num_files() {
             Some(known) => Ok(known),
             None => self.totals(source).map(|(files, _)| files),
         }
@@ -165,7 +165,7 @@ impl Snapshot {
     }
 
     /// The number of live files where it is known without reading them.
-    pub fn told_num_files(&self) -> Option<u64> {
+    pub fn known_num_files(&self) -> Option<u64> {
         match self.kept_files(&FileColumns::default()) {
             Some(kept) => Some(kept.num_rows() as u64),
             None => self.checksum_answers(|values| values.num_files),
@@ -213,8 +213,8 @@ impl Snapshot {
             let replay = Replay::new(self, source, segment, &live, fields, grain_of(false))?;
             let mut batches = Vec::new();
             if let Some(checkpoint) = &replay.checkpoint {
-                let wanted = Live::all(FileColumns::fields_only(&REMOVE_FIELDS));
-                let selection = replay.selection(FileAction::Remove, &wanted, false);
+                let request = Live::all(FileColumns::fields_only(&REMOVE_FIELDS));
+                let selection = replay.selection(FileAction::Remove, &request, false);
                 let mut chunks = checkpoint.rows(&selection)?.collect::<Result<Vec<_>>>()?;
                 chunks.sort_by_key(|(unit, _)| *unit);
                 batches.extend(chunks.into_iter().map(|(_, chunk)| chunk.rows));
@@ -269,7 +269,10 @@ impl Snapshot {
 }
 
 /// Rows out of the cache with these columns.
-fn made(batches: Vec<RecordBatch>, columns: &FileColumns) -> Result<Vec<RecordBatch>> {
+fn with_derived_columns(
+    batches: Vec<RecordBatch>,
+    columns: &FileColumns,
+) -> Result<Vec<RecordBatch>> {
     let look_ahead = batches.len();
     let columns = columns.clone();
     ordered(batches, look_ahead, move |rows: RecordBatch| {

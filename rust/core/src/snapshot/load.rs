@@ -12,7 +12,7 @@ use super::recover::{missing_sidecar, pass_over};
 use super::state::{definition_of, read_state};
 use super::verify::check_definition;
 use super::{Checksum, Inner, Snapshot, TableDefinition, refused};
-use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
+use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection};
 use crate::codec::version_checksum::{MOST_CHECKSUM_BYTES, VersionChecksum};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::commit::{WHOLE_FILE, decode_file};
@@ -56,9 +56,9 @@ pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapsh
         Some((begin, listing)) if begin == from => {
             // a hint may be newer than a listing that began before it was read
             let listing = listing.wait()?;
-            let shown = |hint: u64| listing.checkpoints.iter().any(|it| it.version == hint);
+            let is_listed = |hint: u64| listing.checkpoints.iter().any(|it| it.version == hint);
             let fits = match hint {
-                Hint::Version(hint) if target.is_none() => shown(hint),
+                Hint::Version(hint) if target.is_none() => is_listed(hint),
                 _ => true,
             };
             fits.then_some(listing)
@@ -180,9 +180,9 @@ fn open(
     let definition = match definition {
         Some(known) => known,
         None => {
-            let found = read_state(source, &segment).map_err(located)?;
-            let (protocol, metadata) = definition_of(&found, &segment)?;
-            state = Some(Arc::new(found));
+            let log_state = read_state(source, &segment).map_err(located)?;
+            let (protocol, metadata) = definition_of(&log_state, &segment)?;
+            state = Some(Arc::new(log_state));
             TableDefinition::new(source, protocol, metadata, &mut warnings)
                 .map_err(|error| defined_in(source, &segment, error))
                 .map_err(located)?
@@ -221,7 +221,7 @@ fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
     let files = [commit, checksum.filter(within)];
     let paths: Vec<&str> = files.iter().flatten().map(|it| it.path.as_str()).collect();
     let mut read = source.storage.read_many(&paths).into_iter();
-    let [commit, found] = files.map(|file| {
+    let [commit, checksum_content] = files.map(|file| {
         let bytes = file.and_then(|_| read.next())?;
         Some(bytes.and_then(|bytes| {
             let file = file.map_or(("", 0), |file| (file.path.as_str(), file.size));
@@ -234,7 +234,7 @@ fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
             .err()
             .map(Err)
     });
-    (commit, found.or(refused))
+    (commit, checksum_content.or(refused))
 }
 
 /// Decodes the version's own commit: a torn one is found before anything is said about the version.
@@ -242,10 +242,10 @@ fn newest_commit(source: &Source, segment: &LogSegment, read: Content) -> Result
     let Some(file) = &segment.last_commit else {
         return Ok(ActionBatch::default());
     };
-    let mut decoder = ActionDecoder::new(Wanted {
+    let mut decoder = ActionDecoder::new(ActionSelection {
         control: true,
         commit_infos: true,
-        ..Wanted::default()
+        ..ActionSelection::default()
     });
     match read {
         Some(bytes) => {
@@ -322,13 +322,14 @@ fn parsed_checksum(
 
 /// Names the file whose protocol or metadata is at fault: the newest that has one.
 fn defined_in(source: &Source, segment: &LogSegment, error: Error) -> Error {
-    let wanted = Wanted {
+    let selection = ActionSelection {
         control: true,
-        ..Wanted::default()
+        ..ActionSelection::default()
     };
     let of_protocol = error.code().starts_with("protocol.");
     for file in segment.tail.iter().rev() {
-        let Ok(batches) = decode_tail(&source.storage, std::slice::from_ref(file), &wanted) else {
+        let Ok(batches) = decode_tail(&source.storage, std::slice::from_ref(file), &selection)
+        else {
             continue;
         };
         let defines = |batch: &ActionBatch| match of_protocol {

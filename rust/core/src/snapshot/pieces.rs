@@ -87,7 +87,7 @@ impl Snapshot {
         let columns = FileColumns::of_names(options.columns.as_deref(), self)?;
         let schema = columns.schema();
         let plan = RandomState::new().hash_one(self.version());
-        let wanted = Live {
+        let request = Live {
             columns,
             filter: options.filter.as_ref().map(|(filter, _)| filter.clone()),
         };
@@ -101,7 +101,7 @@ impl Snapshot {
                 work.extend(commit_work(segment, options.target_size));
                 return Ok((work, Arc::<KeySet>::default(), Vec::new(), Vec::new()));
             }
-            let replay = Replay::of_tail(self, source, segment, &wanted, removes)?;
+            let replay = Replay::of_tail(self, source, segment, &request, removes)?;
             let live = replay.adds.iter().rev();
             let live = live.map(|(rows, _)| rows.clone()).collect();
             let removed = replay.removes.iter().rev();

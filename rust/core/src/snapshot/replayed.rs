@@ -10,7 +10,7 @@ use super::Snapshot;
 use super::columns::Naming;
 use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::{TypedColumns, filter_rows, misfit, project};
-use crate::codec::commit::Wanted;
+use crate::codec::commit::ActionSelection;
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
 use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
@@ -95,8 +95,8 @@ impl Live {
         let passed = filter.may_match(&filter.columns().of(rows)?)?;
         let keys = keys.into_iter().zip(&passed);
         let keys = keys.filter_map(|(key, passed)| passed.then_some(key));
-        let wanted = self.columns.of(&chosen(rows, passed.clone())?)?;
-        Ok((settled(wanted)?, keys.collect()))
+        let columns = self.columns.of(&chosen(rows, passed.clone())?)?;
+        Ok((settled(columns)?, keys.collect()))
     }
 }
 
@@ -112,11 +112,11 @@ pub(crate) fn prefetch(source: &Source, segment: &LogSegment) {
     };
     let small = |file: &&TailFile| file.file.size <= WHOLE_FILE;
     let tail = segment.tail.iter().filter(small);
-    let mut wanted: Vec<_> = tail.map(|file| (file.file.path.clone(), None)).collect();
+    let mut paths: Vec<_> = tail.map(|file| (file.file.path.clone(), None)).collect();
     if let Some(checkpoint) = &segment.checkpoint {
-        wanted.extend(heads(checkpoint));
+        paths.extend(heads(checkpoint));
     }
-    memory.prefetch(&wanted);
+    memory.prefetch(&paths);
 }
 
 /// A segment replayed down to its checkpoint, whose rows are still to come.
@@ -136,18 +136,18 @@ impl Replay {
         snapshot: &Snapshot,
         source: &Source,
         segment: &LogSegment,
-        wanted: &Live,
+        request: &Live,
         removes: &[FileField],
         grain: Grain,
     ) -> Result<Self> {
         prefetch(source, segment);
-        let ahead = wanted.ahead(removes, grain);
+        let ahead = request.ahead(removes, grain);
         let checkpoint = segment
             .checkpoint
             .as_ref()
             .map(|checkpoint| Checkpoint::open_for(source, checkpoint, Some(ahead)))
             .transpose()?;
-        Self::upon(checkpoint, snapshot, source, segment, wanted, removes)
+        Self::upon(checkpoint, snapshot, source, segment, request, removes)
     }
 
     /// The tail alone: the rows below it are read elsewhere, and the state is what the tail says.
@@ -155,10 +155,10 @@ impl Replay {
         snapshot: &Snapshot,
         source: &Source,
         segment: &LogSegment,
-        wanted: &Live,
+        request: &Live,
         removes: &[FileField],
     ) -> Result<Self> {
-        Self::upon(None, snapshot, source, segment, wanted, removes)
+        Self::upon(None, snapshot, source, segment, request, removes)
     }
 
     fn upon(
@@ -166,14 +166,14 @@ impl Replay {
         snapshot: &Snapshot,
         source: &Source,
         segment: &LogSegment,
-        wanted: &Live,
+        request: &Live,
         removes: &[FileField],
     ) -> Result<Self> {
-        let decoded = Wanted {
-            adds: Some(keyed(&wanted.decoded(), &ADD_FIELDS)),
+        let decoded = ActionSelection {
+            adds: Some(keyed(&request.decoded(), &ADD_FIELDS)),
             removes: Some(keyed(removes, &REMOVE_FIELDS)),
             control: true,
-            ..Wanted::default()
+            ..ActionSelection::default()
         };
         let batches = decode_tail(&source.storage, &segment.tail, &decoded)?;
         let mut state = checkpoint
@@ -194,7 +194,7 @@ impl Replay {
         for batch in batches.into_iter().rev() {
             let live = reconciler.older(&batch)?;
             if let Some(rows) = live.adds {
-                replay.adds.push(wanted.of_tail(&rows, live.add_keys)?);
+                replay.adds.push(request.of_tail(&rows, live.add_keys)?);
             }
             if let Some(rows) = live.removes {
                 replay.removes.push(project(&rows, removes)?);
@@ -205,14 +205,14 @@ impl Replay {
     }
 
     /// `kept`: the rows stay in memory, with their keys, in few large batches.
-    pub(super) fn selection(&self, action: FileAction, wanted: &Live, kept: bool) -> Selection {
+    pub(super) fn selection(&self, action: FileAction, request: &Live, kept: bool) -> Selection {
         Selection {
             action,
-            columns: wanted.columns.clone(),
+            columns: request.columns.clone(),
             hidden: Arc::clone(&self.hidden),
             with_keys: kept,
             stats_shape: self.stats_shape.clone(),
-            filter: wanted.filter.clone(),
+            filter: request.filter.clone(),
             grain: grain_of(kept),
             threads: None,
         }
@@ -226,12 +226,12 @@ impl Replay {
     /// All wanted rows: the checkpoint's in its order, then the tail's, oldest first.
     pub(super) fn rows(
         &self,
-        wanted: &Live,
+        request: &Live,
         kept: bool,
     ) -> Result<Vec<(RecordBatch, Vec<FileActionKey>)>> {
         let mut all = Vec::new();
         if let Some(checkpoint) = &self.checkpoint {
-            let selection = self.selection(FileAction::Add, wanted, kept);
+            let selection = self.selection(FileAction::Add, request, kept);
             let mut chunks = checkpoint.rows(&selection)?.collect::<Result<Vec<_>>>()?;
             chunks.sort_by_key(|(unit, _)| *unit); // stable: rows of a unit come in order
             let chunks = chunks.into_iter().map(|(_, chunk)| chunk);

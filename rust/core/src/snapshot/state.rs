@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Snapshot;
-use crate::codec::commit::Wanted;
+use crate::codec::commit::ActionSelection;
 use crate::error::{Error, Result};
 use crate::log::LogSegment;
 use crate::replay::{Checkpoint, LogState, Source, decode_tail};
@@ -27,11 +27,11 @@ pub(super) fn read_state(source: &Source, segment: &LogSegment) -> Result<LogSta
         Some(checkpoint) => LogState::of_checkpoint(&Checkpoint::read_control(source, checkpoint)?),
         None => LogState::default(),
     };
-    let wanted = Wanted {
+    let selection = ActionSelection {
         control: true,
-        ..Wanted::default()
+        ..ActionSelection::default()
     };
-    for batch in decode_tail(&source.storage, &segment.tail, &wanted)? {
+    for batch in decode_tail(&source.storage, &segment.tail, &selection)? {
         state.newer(&batch);
     }
     Ok(state)

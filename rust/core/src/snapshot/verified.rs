@@ -69,29 +69,33 @@ impl Snapshot {
 
     /// Protocol, metadata, transactions and domains.
     fn check_state(&self, checksum: &Checksum, state: &LogState) -> Result<()> {
-        let said = &checksum.values;
-        check_protocol(checksum, said.protocol.as_ref(), state.protocol.as_ref())?;
+        let expected = &checksum.values;
+        check_protocol(
+            checksum,
+            expected.protocol.as_ref(),
+            state.protocol.as_ref(),
+        )?;
         check(
             checksum,
             "the metadata",
-            said.metadata.as_ref(),
+            expected.metadata.as_ref(),
             state.metadata.as_ref(),
         )?;
-        if let Some(said) = &said.domain_metadata {
-            let live = said.iter().filter(|domain| !domain.removed);
-            let said: BTreeMap<_, _> = live.map(|domain| (&domain.domain, domain)).collect();
-            let found: BTreeMap<_, _> = state.domains.iter().collect();
-            check(checksum, "the domains", Some(&said), Some(&found))?;
+        if let Some(expected) = &expected.domain_metadata {
+            let live = expected.iter().filter(|domain| !domain.removed);
+            let expected: BTreeMap<_, _> = live.map(|domain| (&domain.domain, domain)).collect();
+            let actual: BTreeMap<_, _> = state.domains.iter().collect();
+            check(checksum, "the domains", Some(&expected), Some(&actual))?;
         }
-        if let Some(said) = &said.set_transactions {
-            let said: BTreeMap<_, _> = said.iter().map(|txn| (&txn.app_id, txn)).collect();
+        if let Some(expected) = &expected.set_transactions {
+            let expected: BTreeMap<_, _> = expected.iter().map(|txn| (&txn.app_id, txn)).collect();
             let expire = self.properties().set_transaction_retention.is_some();
-            let found = state.transactions.iter();
+            let actual = state.transactions.iter();
             // those that have expired since may be in the one and not in the other
-            let found: BTreeMap<_, _> = found
-                .filter(|(app, _)| !expire || said.contains_key(app))
+            let actual: BTreeMap<_, _> = actual
+                .filter(|(app, _)| !expire || expected.contains_key(app))
                 .collect();
-            check(checksum, "the transactions", Some(&said), Some(&found))?;
+            check(checksum, "the transactions", Some(&expected), Some(&actual))?;
         }
         Ok(())
     }
@@ -115,11 +119,14 @@ impl Snapshot {
         if !self.0.definition.in_commit_timestamps_at(self.version()) {
             return Ok(());
         }
-        let found = info.get("inCommitTimestamp").and_then(Value::as_i64);
+        let timestamp = info.get("inCommitTimestamp").and_then(Value::as_i64);
         match checksum.values.in_commit_timestamp {
-            Some(said) if found != Some(said) => {
-                Err(mismatch(checksum, "the in-commit timestamp", &said, &found))
-            }
+            Some(expected) if timestamp != Some(expected) => Err(mismatch(
+                checksum,
+                "the in-commit timestamp",
+                &expected,
+                &timestamp,
+            )),
             _ => Ok(()),
         }
     }
@@ -167,7 +174,7 @@ pub(crate) fn malformed_texts(rows: &RecordBatch, typed: Option<&FileColumns>) -
         Ok(paths) => paths,
         Err(error) => return vec![error],
     };
-    let mut found = Vec::new();
+    let mut malformed = Vec::new();
     let stats = rows.column_by_name(FileField::Stats.name());
     if let Some(stats) = stats.and_then(|stats| stats.as_string_opt::<i32>()) {
         for (row, text) in stats.iter().enumerate() {
@@ -176,7 +183,7 @@ pub(crate) fn malformed_texts(rows: &RecordBatch, typed: Option<&FileColumns>) -
                 let message = "the statistics of this file are not a JSON object; a scan reads the \
                                file all the same, since nothing is skipped by them";
                 let error = Error::corrupt("stats.json", message).because(cause);
-                found.push(error.at_path(paths.value(row)));
+                malformed.push(error.at_path(paths.value(row)));
             }
         }
     }
@@ -185,11 +192,11 @@ pub(crate) fn malformed_texts(rows: &RecordBatch, typed: Option<&FileColumns>) -
     {
         for row in 0..rows.num_rows() {
             if let Err(error) = typed.of(&rows.slice(row, 1)) {
-                found.push(error.at_path(paths.value(row)));
+                malformed.push(error.at_path(paths.value(row)));
             }
         }
     }
-    found
+    malformed
 }
 
 fn paths(rows: &RecordBatch) -> Result<&StringArray> {
@@ -225,10 +232,10 @@ impl<'a> Counted<'a> {
         let values = checksum.map(|checksum| &checksum.values);
         let by_size = values
             .and_then(|values| values.file_size_histogram.as_ref())
-            .map(|said| FileSizeHistogram {
-                sorted_bin_boundaries: said.sorted_bin_boundaries.clone(),
-                file_counts: vec![0; said.file_counts.len()],
-                total_bytes: vec![0; said.total_bytes.len()],
+            .map(|histogram| FileSizeHistogram {
+                sorted_bin_boundaries: histogram.sorted_bin_boundaries.clone(),
+                file_counts: vec![0; histogram.file_counts.len()],
+                total_bytes: vec![0; histogram.total_bytes.len()],
             });
         let mut listed = None;
         if let (Some(checksum), Some(all)) = (checksum, values.and_then(|v| v.all_files.as_ref())) {
@@ -282,56 +289,56 @@ impl<'a> Counted<'a> {
         if let Some(histogram) = &mut self.by_size {
             histogram.add(size);
         }
-        let Some((said, places)) = &mut self.listed else {
+        let Some((expected, places)) = &mut self.listed else {
             return Ok(());
         };
-        let Some(place) = places.remove(&key) else {
+        let Some(index) = places.remove(&key) else {
             let what = "which files are live";
             return Err(mismatch(
                 checksum,
                 what,
                 &"another list",
-                &shown(rows, FileField::Path, row),
+                &display_field(rows, FileField::Path, row),
             ));
         };
-        same_file(checksum, (said, place), (rows, row), keeps_stats)
+        same_file(checksum, (expected, index), (rows, row), keeps_stats)
     }
 
     fn finish(self) -> Result<()> {
         let Some(checksum) = self.checksum else {
             return Ok(());
         };
-        let said = &checksum.values;
-        for (what, said, found) in [
+        let expected = &checksum.values;
+        for (what, expected, actual) in [
             (
                 "the number of deletion vectors",
-                said.num_deletion_vectors,
+                expected.num_deletion_vectors,
                 self.vectors,
             ),
             (
                 "the number of deleted rows",
-                said.num_deleted_records,
+                expected.num_deleted_records,
                 self.deleted,
             ),
         ] {
-            check(checksum, what, said.as_ref(), Some(&found))?;
+            check(checksum, what, expected.as_ref(), Some(&actual))?;
         }
         check(
             checksum,
             "the files by their deleted rows",
-            said.deleted_record_counts.as_ref(),
+            expected.deleted_record_counts.as_ref(),
             Some(&self.by_deleted),
         )?;
         check(
             checksum,
             "the files by size",
-            said.file_size_histogram.as_ref(),
+            expected.file_size_histogram.as_ref(),
             self.by_size.as_ref(),
         )?;
         if let Some((rows, places)) = &self.listed
-            && let Some(place) = places.values().min()
+            && let Some(index) = places.values().min()
         {
-            let lost = shown(rows, FileField::Path, *place);
+            let lost = display_field(rows, FileField::Path, *index);
             return Err(mismatch(
                 checksum,
                 "which files are live",
@@ -346,7 +353,7 @@ impl<'a> Counted<'a> {
 /// Returns `true` if the checksum has a file as the log has it.
 fn same_file(
     checksum: &Checksum,
-    (said, place): (&RecordBatch, usize),
+    (expected, position): (&RecordBatch, usize),
     (rows, row): (&RecordBatch, usize),
     keeps_stats: bool,
 ) -> Result<()> {
@@ -357,12 +364,12 @@ fn same_file(
         {
             continue;
         }
-        let (one, other) = (said.array(field.name())?, rows.array(field.name())?);
-        if one.is_null(place) && OPTIONAL.contains(&field) {
+        let (left, right) = (expected.array(field.name())?, rows.array(field.name())?);
+        if left.is_null(position) && OPTIONAL.contains(&field) {
             continue;
         }
-        let same = match (one.as_map_opt(), other.as_map_opt()) {
-            (Some(one), Some(other)) => {
+        let same = match (left.as_map_opt(), right.as_map_opt()) {
+            (Some(left), Some(right)) => {
                 let entries =
                     |map: &arrow_array::MapArray, at: usize| -> BTreeMap<String, Option<String>> {
                         let entries = map.value(at);
@@ -375,28 +382,28 @@ fn same_file(
                             })
                             .collect()
                     };
-                entries(one, place) == entries(other, row)
+                entries(left, position) == entries(right, row)
             }
-            _ => one.slice(place, 1) == other.slice(row, 1),
+            _ => left.slice(position, 1) == right.slice(row, 1),
         };
         if !same {
             let what = format!(
                 "{} of the file {}",
                 field.name(),
-                shown(rows, FileField::Path, row)
+                display_field(rows, FileField::Path, row)
             );
             return Err(mismatch(
                 checksum,
                 &what,
-                &shown(said, field, place),
-                &shown(rows, field, row),
+                &display_field(expected, field, position),
+                &display_field(rows, field, row),
             ));
         }
     }
     Ok(())
 }
 
-fn shown(rows: &RecordBatch, field: FileField, row: usize) -> String {
+fn display_field(rows: &RecordBatch, field: FileField, row: usize) -> String {
     let column = rows.column_by_name(field.name());
     let text = column.and_then(|column| array_value_to_string(column, row).ok());
     text.unwrap_or_default()

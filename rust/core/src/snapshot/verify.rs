@@ -15,11 +15,11 @@ use crate::spec::Protocol;
 pub(super) fn mismatch(
     checksum: &Checksum,
     what: &str,
-    said: &dyn Debug,
-    found: &dyn Debug,
+    expected: &dyn Debug,
+    actual: &dyn Debug,
 ) -> Error {
     let message = format!(
-        "the log and its checksum disagree on {what}: the checksum says {said:?}, the log gives {found:?}; a commit or \
+        "the log and its checksum disagree on {what}: the checksum says {expected:?}, the log gives {actual:?}; a commit or \
          the checksum is damaged: restore the one that is, or delete the checksum if the log is known to be right"
     );
     Error::corrupt("checksum.mismatch", message).at_path(checksum.path.clone())
@@ -28,11 +28,13 @@ pub(super) fn mismatch(
 pub(super) fn check<T: PartialEq + Debug>(
     checksum: &Checksum,
     what: &str,
-    said: Option<&T>,
-    found: Option<&T>,
+    expected: Option<&T>,
+    actual: Option<&T>,
 ) -> Result<()> {
-    match (said, found) {
-        (Some(said), Some(found)) if said != found => Err(mismatch(checksum, what, said, found)),
+    match (expected, actual) {
+        (Some(expected), Some(actual)) if expected != actual => {
+            Err(mismatch(checksum, what, expected, actual))
+        }
         _ => Ok(()),
     }
 }
@@ -52,8 +54,8 @@ pub(super) fn check_definition(checksum: &Checksum, newest: &ActionBatch) -> Res
 /// Feature lists are sets.
 pub(super) fn check_protocol(
     checksum: &Checksum,
-    said: Option<&Protocol>,
-    found: Option<&Protocol>,
+    expected: Option<&Protocol>,
+    actual: Option<&Protocol>,
 ) -> Result<()> {
     let sorted = |protocol: &Protocol| {
         let mut protocol = protocol.clone();
@@ -68,8 +70,8 @@ pub(super) fn check_protocol(
     check(
         checksum,
         "the protocol",
-        said.map(sorted).as_ref(),
-        found.map(sorted).as_ref(),
+        expected.map(sorted).as_ref(),
+        actual.map(sorted).as_ref(),
     )
 }
 

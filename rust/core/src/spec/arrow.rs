@@ -109,17 +109,20 @@ pub(crate) fn retyped(
 }
 
 /// The values in another type. What does not fit is an error, not a null.
-pub(crate) fn strict_cast(values: &dyn Array, wanted: &ArrowType) -> Result<ArrayRef, ArrowError> {
+pub(crate) fn strict_cast(
+    values: &dyn Array,
+    data_type: &ArrowType,
+) -> Result<ArrayRef, ArrowError> {
     let options = CastOptions {
         safe: false,
         ..CastOptions::default()
     };
-    cast_with_options(values, wanted, &options)
+    cast_with_options(values, data_type, &options)
 }
 
 /// Returns the index of a field: the one of exactly this name, else one that differs in upper and
 /// lower case only.
-pub(crate) fn place(fields: &Fields, name: &str) -> Option<usize> {
+pub(crate) fn field_index(fields: &Fields, name: &str) -> Option<usize> {
     let exact = fields.iter().position(|field| field.name() == name);
     exact.or_else(|| {
         fields

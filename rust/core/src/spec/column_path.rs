@@ -49,24 +49,24 @@ pub fn named_path(schema: &StructType, name: &str) -> Vec<String> {
 
 /// Returns `true` if a path is another, or leads into it; upper and lower case do not matter.
 pub fn leads_into(path: &[String], root: &[String]) -> bool {
-    let same = |(one, other): (&String, &String)| same_name(one, other);
+    let same = |(name, other): (&String, &String)| same_name(name, other);
     path.len() >= root.len() && path.iter().zip(root).all(same)
 }
 
 /// The names in files of a path through structs; what is not there keeps its name.
 pub fn physical_path(schema: &StructType, path: &[String]) -> Vec<String> {
     let mut open = Some(schema);
-    let mut found = Vec::with_capacity(path.len());
+    let mut physical_names = Vec::with_capacity(path.len());
     for name in path {
         let field = open.and_then(|fields| fields.field(name));
         let physical = field.map(|field| field.physical_name().unwrap_or(&field.name));
-        found.push(physical.unwrap_or(name).to_owned());
+        physical_names.push(physical.unwrap_or(name).to_owned());
         open = match field.map(|field| &field.data_type) {
             Some(DataType::Struct(parts)) => Some(parts),
             _ => None,
         };
     }
-    found
+    physical_names
 }
 
 #[cfg(test)]

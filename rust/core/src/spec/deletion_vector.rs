@@ -32,8 +32,8 @@ impl DeletionVectorStorage {
 
     fn of_letter(letter: &str) -> Result<Self> {
         let all = [Self::Inline, Self::Relative, Self::Absolute];
-        let found = all.into_iter().find(|one| one.letter() == letter);
-        found.ok_or_else(|| {
+        let storage = all.into_iter().find(|storage| storage.letter() == letter);
+        storage.ok_or_else(|| {
             let known = "known are i (inline), u (file named by a UUID) and p (absolute path)";
             let letter: String = letter.chars().take(20).collect();
             let message = format!("a deletion vector has the storage type {letter:?}; {known}");

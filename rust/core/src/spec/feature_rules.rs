@@ -108,10 +108,10 @@ impl TableFeature {
     /// Returns `true` if the metadata of a table calls for it.
     pub fn is_called_for(&self, metadata: &Metadata, schema: &StructType) -> bool {
         let on = |key: &str| metadata.is_on(key);
-        let is = |key: &str, wanted: &str| {
+        let is = |key: &str, expected: &str| {
             metadata
                 .property(key)
-                .is_some_and(|value| value.eq_ignore_ascii_case(wanted))
+                .is_some_and(|value| value.eq_ignore_ascii_case(expected))
         };
         let has = |key: &str| metadata.property(key).is_some();
         let marked = |keys: &[&str]| {
@@ -119,8 +119,8 @@ impl TableFeature {
                 |field: &StructField| keys.iter().any(|key| field.metadata.contains_key(*key));
             schema.all_fields().any(marked)
         };
-        let typed = |wanted: fn(&PrimitiveType) -> bool| {
-            let is = |one: &DataType| matches!(one, DataType::Primitive(one) if wanted(one));
+        let typed = |matches_type: fn(&PrimitiveType) -> bool| {
+            let is = |data_type: &DataType| matches!(data_type, DataType::Primitive(data_type) if matches_type(data_type));
             schema.all_types().any(is)
         };
         match self.name {
@@ -145,15 +145,15 @@ impl TableFeature {
                 is("delta.columnMapping.mode", "name") || is("delta.columnMapping.mode", "id")
             }
             "deletionVectors" => on("delta.enableDeletionVectors"),
-            "timestampNtz" => typed(|one| matches!(one, PrimitiveType::TimestampNtz)),
+            "timestampNtz" => typed(|primitive| matches!(primitive, PrimitiveType::TimestampNtz)),
             "v2Checkpoint" => is("delta.checkpointPolicy", "v2"),
             "typeWidening" => on("delta.enableTypeWidening"),
-            "variantType" => typed(|one| matches!(one, PrimitiveType::Variant)),
+            "variantType" => typed(|primitive| matches!(primitive, PrimitiveType::Variant)),
             // what delta-spark 4.3 lists; it does not know the later name yet
             "variantShredding-preview" => on("delta.enableVariantShredding"),
-            "geospatial" => typed(|one| {
+            "geospatial" => typed(|primitive| {
                 matches!(
-                    one,
+                    primitive,
                     PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. }
                 )
             }),

@@ -41,7 +41,7 @@ fn fields(arrow: &Fields, depth: usize) -> Result<StructType> {
     StructType::new(
         arrow
             .iter()
-            .map(|one| field(one, depth))
+            .map(|arrow_field| field(arrow_field, depth))
             .collect::<Result<_>>()?,
     )
 }

@@ -75,10 +75,11 @@ mod tests {
                 json!({"crs": "1", "crs_type": "srid", "edges": "karney"}),
             ),
         ] {
-            let found = metadata(name);
-            assert_eq!(found["ARROW:extension:name"], "geoarrow.wkb", "{name}");
-            let found: Value = serde_json::from_str(&found["ARROW:extension:metadata"]).unwrap();
-            assert_eq!(found, expected, "{name}");
+            let metadata = metadata(name);
+            assert_eq!(metadata["ARROW:extension:name"], "geoarrow.wkb", "{name}");
+            let extension: Value =
+                serde_json::from_str(&metadata["ARROW:extension:metadata"]).unwrap();
+            assert_eq!(extension, expected, "{name}");
         }
     }
 

@@ -22,8 +22,8 @@ const UNITS: [(&str, i64); 7] = [
 /// Microseconds of a unit of time, which is written in the singular and in small letters; `None` if it is
 /// none or, as months and years are, has no fixed length.
 pub(crate) fn micros_of_unit(unit: &str) -> Option<i64> {
-    let found = UNITS.iter().find(|(name, _)| *name == unit);
-    found.map(|(_, length)| *length)
+    let known = UNITS.iter().find(|(name, _)| *name == unit);
+    known.map(|(_, length)| *length)
 }
 
 /// Milliseconds of an interval, rounded down; what is wrong with it when it is none.

@@ -151,7 +151,7 @@ pub(crate) fn find_property<'a>(
         .or_else(|| {
             configuration
                 .iter()
-                .find(|(found, _)| found.eq_ignore_ascii_case(key))
+                .find(|(name, _)| name.eq_ignore_ascii_case(key))
                 .map(|(_, value)| value)
         })
         .map(String::as_str)

@@ -251,10 +251,10 @@ pub fn checked_property(key: &str, value: &str) -> Result<String> {
     if let Some(name) = lowered.strip_prefix("delta.constraints.") {
         return Ok(format!("delta.constraints.{name}"));
     }
-    let found = PROPERTIES
+    let property = PROPERTIES
         .iter()
         .find(|(name, ..)| name.eq_ignore_ascii_case(key));
-    let Some((name, takes, _)) = found else {
+    let Some((name, takes, _)) = property else {
         let message = format!(
             "{} is not a table property: names that begin with delta. are those of Delta Lake",
             clipped(key)
@@ -266,9 +266,12 @@ pub fn checked_property(key: &str, value: &str) -> Result<String> {
 }
 
 fn check_value(key: &str, takes: Takes, value: &str) -> Result<()> {
-    let one_of = |list: &[&str]| list.iter().any(|one| one.eq_ignore_ascii_case(value));
-    let wanted = match takes {
-        Boolean if one_of(&["true", "false"]) => return Ok(()),
+    let is_among = |list: &[&str]| {
+        list.iter()
+            .any(|allowed| allowed.eq_ignore_ascii_case(value))
+    };
+    let allowed = match takes {
+        Boolean if is_among(&["true", "false"]) => return Ok(()),
         Boolean => "true or false".to_owned(),
         Interval => match parse_interval(value) {
             Ok(_) => return Ok(()),
@@ -278,7 +281,7 @@ fn check_value(key: &str, takes: Takes, value: &str) -> Result<()> {
             Ok(number) if number >= least => return Ok(()),
             _ => format!("a whole number from {least} on"),
         },
-        OneOf(list) if one_of(list) => return Ok(()),
+        OneOf(list) if is_among(list) => return Ok(()),
         OneOf(list) => list.join(" or "),
         Among(list) => {
             let known = |part: &str| list.contains(&part.trim().to_ascii_lowercase().as_str());
@@ -287,7 +290,7 @@ fn check_value(key: &str, takes: Takes, value: &str) -> Result<()> {
             }
             format!("some of {}", list.join(", "))
         }
-        Codec if one_of(&CODECS) => return Ok(()),
+        Codec if is_among(&CODECS) => return Ok(()),
         Codec => CODECS.join(" or "),
         FormatVersion if is_format_version(value) => return Ok(()),
         FormatVersion => "1.0.0, or 2 with two more numbers".to_owned(),
@@ -299,7 +302,7 @@ fn check_value(key: &str, takes: Takes, value: &str) -> Result<()> {
             return Err(Error::invalid("properties.internal", message));
         }
     };
-    let message = format!("{key} cannot be {}: it takes {wanted}", clipped(value));
+    let message = format!("{key} cannot be {}: it takes {allowed}", clipped(value));
     Err(Error::invalid("properties.value", message))
 }
 

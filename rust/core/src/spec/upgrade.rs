@@ -113,7 +113,7 @@ impl Protocol {
     ///
     /// Invalid argument: `protocol.version`, `protocol.unknown_feature`. Corrupt: the schema.
     pub fn for_new_table(metadata: &Metadata) -> Result<Self> {
-        let asked = |key: &str, most: i32| match metadata.property(key) {
+        let requested_version = |key: &str, most: i32| match metadata.property(key) {
             None => Ok(None),
             Some(text) => match text.trim().parse::<i32>() {
                 Ok(version) if (1..=most).contains(&version) => Ok(Some(version)),
@@ -124,8 +124,8 @@ impl Protocol {
             },
         };
         let (reader, writer) = (
-            asked("delta.minReaderVersion", 3)?,
-            asked("delta.minWriterVersion", 7)?,
+            requested_version("delta.minReaderVersion", 3)?,
+            requested_version("delta.minWriterVersion", 7)?,
         );
         let plain = metadata.is_on("delta.ignoreProtocolDefaults");
         let defaults = if plain { (1, 1) } else { DEFAULT_VERSIONS };
@@ -271,12 +271,14 @@ impl Protocol {
     /// `protocol.unknown_feature`. Corrupt: the schema.
     pub fn upgrade_for(&self, metadata: &Metadata) -> Result<Self> {
         refuse_version_properties(metadata)?;
-        let (needed, asked) = (called_for(metadata, true)?, named(metadata)?);
+        let (needed, requested) = (called_for(metadata, true)?, named(metadata)?);
         let manual: Vec<_> = needed
             .0
             .keys()
-            .filter(|name| !self.is_supported(name) && !asked.0.contains_key(*name))
-            .filter(|name| find_feature(name).is_some_and(|one| !one.joins_existing_tables()))
+            .filter(|name| !self.is_supported(name) && !requested.0.contains_key(*name))
+            .filter(|name| {
+                find_feature(name).is_some_and(|feature| !feature.joins_existing_tables())
+            })
             .cloned()
             .collect();
         if !manual.is_empty() {

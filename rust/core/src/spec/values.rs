@@ -37,7 +37,7 @@ pub(crate) fn decimal(text: &str, precision: u8, scale: i8, excess: Excess) -> O
         .position(|byte| *byte == b'.')
         .unwrap_or(mantissa.len());
     // The power of ten that the next digit counts, in units of the last place kept.
-    let mut place = point as i64 - 1 + exponent + i64::from(scale);
+    let mut power = point as i64 - 1 + exponent + i64::from(scale);
     let mut value = 0i128;
     let (mut digits, mut round_up) = (0usize, false);
     for (at, byte) in mantissa.iter().enumerate() {
@@ -46,20 +46,20 @@ pub(crate) fn decimal(text: &str, precision: u8, scale: i8, excess: Excess) -> O
         }
         let digit = byte.is_ascii_digit().then(|| byte - b'0')?;
         digits += 1;
-        if place >= 0 {
+        if power >= 0 {
             value = value.checked_mul(10)?.checked_add(i128::from(digit))?;
         } else if excess == Excess::Refuse && digit != 0 {
             return None;
-        } else if place == -1 {
+        } else if power == -1 {
             round_up = digit >= 5;
         }
-        place -= 1;
+        power -= 1;
     }
     if digits == 0 {
         return None;
     }
-    if place >= 0 && value != 0 {
-        let zeros = u32::try_from(place + 1).ok()?;
+    if power >= 0 && value != 0 {
+        let zeros = u32::try_from(power + 1).ok()?;
         value = value.checked_mul(10i128.checked_pow(zeros)?)?;
     }
     value += i128::from(round_up);
@@ -114,9 +114,9 @@ struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
     #[inline]
-    fn take(&mut self, wanted: u8) -> bool {
+    fn take(&mut self, expected: u8) -> bool {
         match self.0.split_first() {
-            Some((byte, rest)) if *byte == wanted => {
+            Some((byte, rest)) if *byte == expected => {
                 self.0 = rest;
                 true
             }

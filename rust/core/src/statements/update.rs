@@ -12,7 +12,7 @@ use arrow_schema::{ArrowError, DataType as ArrowType, Fields, SchemaRef};
 use super::row_plan::{RowPlan, RowPlanner};
 use crate::error::{Error, Result};
 use crate::expr::{BoundFormula, Formula, closest_columns};
-use crate::spec::arrow::place;
+use crate::spec::arrow::field_index;
 use crate::spec::column_path::{column_path_text, named_path};
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField, StructType};
@@ -57,18 +57,18 @@ impl Setter {
         let mut values: Vec<Assignment> = Vec::with_capacity(set.len());
         let mut names: Vec<String> = Vec::with_capacity(set.len());
         for (name, text) in set {
-            let (places, fields) = found(&schema, name)?;
+            let (places, fields) = field_path(&schema, name)?;
             let (Some(first), Some(field)) = (fields.first(), fields.last()) else {
                 continue;
             };
-            let within = |one: &Assignment| {
-                one.places.starts_with(&places) || places.starts_with(&one.places)
+            let within = |earlier: &Assignment| {
+                earlier.places.starts_with(&places) || places.starts_with(&earlier.places)
             };
             if values.iter().any(within) {
                 let message = format!("the column {} is set twice", clipped(name));
                 return Err(Error::invalid("rows.column", message));
             }
-            let path: Vec<String> = fields.iter().map(|one| one.name.clone()).collect();
+            let path: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
             let name = column_path_text(&path);
             let formula = Formula::parse(text)?.bind(scope)?;
             match partly {
@@ -77,7 +77,7 @@ impl Setter {
             }
             // what names no column is known before a row is read
             if let Ok(constant) = Formula::parse(text)?.bind(&Fields::empty()) {
-                coerce(&constant.one_value()?, &field.data_type, &name)?;
+                coerce(&constant.constant_value()?, &field.data_type, &name)?;
             }
             names.push(first.name.clone());
             values.push(Assignment {
@@ -99,14 +99,18 @@ impl Setter {
 
     /// The formulas of the values.
     pub(super) fn formulas(&self) -> impl Iterator<Item = &BoundFormula> {
-        self.values.iter().map(|one| &one.formula)
+        self.values.iter().map(|assignment| &assignment.formula)
     }
 
     /// The places of the columns whose old values, or parts of them, are in the rows with the new ones.
     pub(crate) fn kept(&self) -> impl Iterator<Item = usize> {
         let is_replaced = |at: usize, data_type: &DataType| {
             let is_overlaid = self.partly && matches!(data_type, DataType::Struct(_));
-            !is_overlaid && self.values.iter().any(|one| one.places == [at])
+            !is_overlaid
+                && self
+                    .values
+                    .iter()
+                    .any(|assignment| assignment.places == [at])
         };
         let fields = self.schema.fields().iter().enumerate();
         let kept = fields.filter(move |(at, field)| {
@@ -118,16 +122,16 @@ impl Setter {
     /// The rows with their new values; `scope` has what expressions see of the same rows.
     pub(crate) fn set(&mut self, rows: &RecordBatch, scope: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = rows.columns().to_vec();
-        for one in &self.values {
-            let value = one.formula.evaluate(scope)?;
-            if let Some((at, within)) = one.places.split_first()
+        for assignment in &self.values {
+            let value = assignment.formula.evaluate(scope)?;
+            if let Some((at, within)) = assignment.places.split_first()
                 && let Some(column) = columns.get_mut(*at)
             {
                 *column = if self.partly {
-                    overlaid(column, &value, &one.data_type, &one.name)?
+                    overlaid(column, &value, &assignment.data_type, &assignment.name)?
                 } else {
-                    let value = coerce(&value, &one.data_type, &one.name)?;
-                    with_part(column, within, value, &one.name)?
+                    let value = coerce(&value, &assignment.data_type, &assignment.name)?;
+                    with_part(column, within, value, &assignment.name)?
                 };
             }
         }
@@ -145,7 +149,10 @@ impl Setter {
 }
 
 /// The places that lead to a column, or to a field of a struct, and the fields on the way.
-fn found<'a>(schema: &'a StructType, name: &str) -> Result<(Vec<usize>, Vec<&'a StructField>)> {
+fn field_path<'a>(
+    schema: &'a StructType,
+    name: &str,
+) -> Result<(Vec<usize>, Vec<&'a StructField>)> {
     let refused = |message: String| Err(Error::invalid("rows.column", message));
     let (mut places, mut way): (Vec<usize>, Vec<&StructField>) = (Vec::new(), Vec::new());
     for step in named_path(schema, name) {
@@ -161,7 +168,7 @@ fn found<'a>(schema: &'a StructType, name: &str) -> Result<(Vec<usize>, Vec<&'a 
         };
         let at = fields.field(&step).and_then(|field| {
             let mut all = fields.fields().iter();
-            all.position(|one| one.name == field.name)
+            all.position(|candidate| candidate.name == field.name)
         });
         let Some((at, field)) = at.and_then(|at| Some((at, fields.fields().get(at)?))) else {
             let offer = closest_columns(name, schema);
@@ -191,42 +198,42 @@ fn with_part(values: &ArrayRef, places: &[usize], part: ArrayRef, name: &str) ->
     if let Some(column) = columns.get_mut(*at) {
         *column = with_part(column, within, part, name)?;
     }
-    let made = StructArray::try_new(whole.fields().clone(), columns, None);
-    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+    let array = StructArray::try_new(whole.fields().clone(), columns, None);
+    Ok(Arc::new(array.map_err(|_| null_inside(name))?))
 }
 
 /// The fields of a struct, null where it is.
 fn masked(whole: &StructArray) -> Result<Vec<ArrayRef>> {
     let masked = |column: &ArrayRef| {
         let nulls = NullBuffer::union(column.nulls(), whole.nulls());
-        let made = column.to_data().into_builder().nulls(nulls).build();
-        made.map(make_array).map_err(misfit)
+        let column_data = column.to_data().into_builder().nulls(nulls).build();
+        column_data.map(make_array).map_err(misfit)
     };
     whole.columns().iter().map(masked).collect()
 }
 
 /// Returns `true` if a struct has all fields of another, those of its structs too.
-fn covers(given: &Fields, wanted: &StructType) -> bool {
-    wanted.fields().iter().all(|part| {
-        let given = place(given, &part.name).and_then(|at| given.get(at));
-        match (given.map(|field| field.data_type()), &part.data_type) {
+fn covers(source: &Fields, target: &StructType) -> bool {
+    target.fields().iter().all(|part| {
+        let field = field_index(source, &part.name).and_then(|at| source.get(at));
+        match (field.map(|field| field.data_type()), &part.data_type) {
             (None, _) => false,
-            (Some(ArrowType::Struct(given)), DataType::Struct(wanted)) => covers(given, wanted),
+            (Some(ArrowType::Struct(source)), DataType::Struct(target)) => covers(source, target),
             _ => true,
         }
     })
 }
 
 /// As [`check`], of the fields that a value has.
-fn check_partly(given: &ArrowType, wanted: &DataType, name: &str) -> Result<()> {
-    let (ArrowType::Struct(given_parts), DataType::Struct(parts)) = (given, wanted) else {
-        return check(given, wanted, name);
+fn check_partly(source: &ArrowType, target: &DataType, name: &str) -> Result<()> {
+    let (ArrowType::Struct(source_parts), DataType::Struct(parts)) = (source, target) else {
+        return check(source, target, name);
     };
-    if covers(given_parts, parts) {
-        return check(given, wanted, name);
+    if covers(source_parts, parts) {
+        return check(source, target, name);
     }
     for part in parts.fields() {
-        let field = place(given_parts, &part.name).and_then(|at| given_parts.get(at));
+        let field = field_index(source_parts, &part.name).and_then(|at| source_parts.get(at));
         if let Some(field) = field {
             let below = format!("{name}.{}", part.name);
             check_partly(field.data_type(), &part.data_type, &below)?;
@@ -237,27 +244,27 @@ fn check_partly(given: &ArrowType, wanted: &DataType, name: &str) -> Result<()> 
 
 /// Other values for a column; fields that they lack keep theirs, and then a struct is null where both are,
 /// as with the reference.
-fn overlaid(old: &ArrayRef, new: &ArrayRef, wanted: &DataType, name: &str) -> Result<ArrayRef> {
-    let (DataType::Struct(parts), Some(before), Some(given)) =
-        (wanted, old.as_struct_opt(), new.as_struct_opt())
+fn overlaid(old: &ArrayRef, new: &ArrayRef, target: &DataType, name: &str) -> Result<ArrayRef> {
+    let (DataType::Struct(parts), Some(before), Some(after)) =
+        (target, old.as_struct_opt(), new.as_struct_opt())
     else {
-        return coerce(new, wanted, name);
+        return coerce(new, target, name);
     };
-    if covers(given.fields(), parts) {
-        return coerce(new, wanted, name);
+    if covers(after.fields(), parts) {
+        return coerce(new, target, name);
     }
-    let (mut columns, others) = (masked(before)?, masked(given)?);
+    let (mut columns, others) = (masked(before)?, masked(after)?);
     for (column, part) in columns.iter_mut().zip(parts.fields()) {
-        let other = place(given.fields(), &part.name).and_then(|at| others.get(at));
+        let other = field_index(after.fields(), &part.name).and_then(|at| others.get(at));
         if let Some(other) = other {
             let below = format!("{name}.{}", part.name);
             *column = overlaid(column, other, &part.data_type, &below)?;
         }
     }
-    let valid = |row: usize| before.is_valid(row) || given.is_valid(row);
+    let valid = |row: usize| before.is_valid(row) || after.is_valid(row);
     let nulls: NullBuffer = (0..before.len()).map(valid).collect::<Vec<_>>().into();
-    let made = StructArray::try_new(before.fields().clone(), columns, Some(nulls));
-    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+    let array = StructArray::try_new(before.fields().clone(), columns, Some(nulls));
+    Ok(Arc::new(array.map_err(|_| null_inside(name))?))
 }
 
 /// All rows that are read get other values.

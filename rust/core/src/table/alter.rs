@@ -19,7 +19,7 @@ use crate::snapshot::Snapshot;
 use crate::spec::json::clipped;
 use crate::spec::{Metadata, Protocol};
 use crate::transaction::{Commit, IsolationLevel, Transaction, TransactionOptions};
-use crate::write::shown;
+use crate::write::row_display;
 
 mod columns;
 
@@ -144,8 +144,8 @@ impl Table {
 
     fn clustering_of(&self, snapshot: &Snapshot) -> Result<Option<String>> {
         let mut domains = snapshot.domain_metadata(&self.source)?.into_iter();
-        let clustering = domains.find(|one| one.domain == CLUSTERING);
-        Ok(clustering.map(|one| one.configuration))
+        let clustering = domains.find(|domain| domain.domain == CLUSTERING);
+        Ok(clustering.map(|domain| domain.configuration))
     }
 
     /// Rows that are there must keep a new constraint.
@@ -173,7 +173,7 @@ impl Table {
                      mend such rows first",
                     clipped(name),
                     clipped(expression),
-                    shown(&rows, 0)
+                    row_display(&rows, 0)
                 );
                 return Err(Error::invalid("alter.constraint_broken", message));
             }

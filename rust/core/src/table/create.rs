@@ -172,7 +172,7 @@ impl Table {
 /// Returns the parameters of the commit, from the definition as it will be in the log.
 fn parameters(metadata: &Metadata, clustering_columns: &[String]) -> Map<String, Value> {
     let text = |value: Value| value.to_string();
-    let said = [
+    let values = [
         (
             "partitionBy",
             json!(text(json!(metadata.partition_columns))),
@@ -182,6 +182,6 @@ fn parameters(metadata: &Metadata, clustering_columns: &[String]) -> Map<String,
         ("isManaged", json!("false")),
         ("properties", json!(text(json!(metadata.configuration)))),
     ];
-    let said = said.map(|(key, value)| (key.to_owned(), value));
-    said.into_iter().collect()
+    let values = values.map(|(key, value)| (key.to_owned(), value));
+    values.into_iter().collect()
 }

@@ -204,10 +204,10 @@ impl Table {
             }
             "domainMetadata" => {
                 let domains = snapshot.domain_metadata(&self.source)?;
-                if let Some(one) = domains.first() {
+                if let Some(domain) = domains.first() {
                     return refused(format!(
                         "the table has metadata of domains, remove it first: {}",
-                        clipped(&one.domain)
+                        clipped(&domain.domain)
                     ));
                 }
                 &[]
@@ -246,7 +246,7 @@ impl Table {
         operation: &str,
         new: Option<Metadata>,
         options: &TransactionOptions,
-        wanted: impl Fn(&Rewrite, &AddFile) -> Result<bool>,
+        is_affected: impl Fn(&Rewrite, &AddFile) -> Result<bool>,
     ) -> Result<()> {
         let snapshot = self.snapshot(At::Latest, None)?;
         let isolation = new.is_some().then_some(IsolationLevel::Serializable);
@@ -268,7 +268,9 @@ impl Table {
         let write = write_options(&rows);
         let changer = Changer::new(&self.source, &snapshot, metadata, protocol, write, false)?;
         let mut rewrite = Rewrite::new(changer)?;
-        for file in live_files(self, &snapshot, usize::MAX, |file| wanted(&rewrite, file))? {
+        for file in live_files(self, &snapshot, usize::MAX, |file| {
+            is_affected(&rewrite, file)
+        })? {
             rewrite.file(file)?;
         }
         if rewrite.nothing() && !defines {
@@ -312,12 +314,13 @@ impl Table {
         &self,
         operation: &str,
         options: &TransactionOptions,
-        wanted: impl Fn(&AddFile) -> bool,
+        is_affected: impl Fn(&AddFile) -> bool,
         change: impl Fn(&mut AddFile),
     ) -> Result<()> {
         loop {
             let snapshot = self.snapshot(At::Latest, None)?;
-            let mut files = live_files(self, &snapshot, FILES_AT_ONCE, |file| Ok(wanted(file)))?;
+            let mut files =
+                live_files(self, &snapshot, FILES_AT_ONCE, |file| Ok(is_affected(file)))?;
             if files.is_empty() {
                 return Ok(());
             }
@@ -368,14 +371,14 @@ fn live_files(
     table: &Table,
     snapshot: &Snapshot,
     most: usize,
-    wanted: impl Fn(&AddFile) -> Result<bool>,
+    is_affected: impl Fn(&AddFile) -> Result<bool>,
 ) -> Result<Vec<AddFile>> {
     let mut files = Vec::new();
     for rows in snapshot.file_batches(&table.source, FileColumns::all(), None)? {
         let rows = rows?;
         for row in 0..rows.num_rows() {
             let file = AddFile::of_row(&rows, row)?;
-            if wanted(&file)? {
+            if is_affected(&file)? {
                 files.push(file);
             }
             if files.len() >= most {

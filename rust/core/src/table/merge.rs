@@ -175,7 +175,7 @@ fn metrics(
 }
 
 fn clauses_json(clauses: &[Clause], when: When) -> String {
-    let one = |clause: &Clause| {
+    let described = |clause: &Clause| {
         let action = match clause.then {
             Then::Update(_) => "update",
             Then::Delete => "delete",
@@ -186,12 +186,12 @@ fn clauses_json(clauses: &[Clause], when: When) -> String {
             None => json!({"actionType": action}),
         }
     };
-    let found: Vec<_> = clauses
+    let described_clauses: Vec<_> = clauses
         .iter()
         .filter(|clause| clause.when == when)
-        .map(one)
+        .map(described)
         .collect();
-    json!(found).to_string()
+    json!(described_clauses).to_string()
 }
 
 /// Returns a condition on rows of the table that match a row of the source: a key between the

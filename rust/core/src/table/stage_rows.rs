@@ -109,8 +109,8 @@ impl Table {
         delete_all(storage, &paths)?;
         let inside =
             storage.list_directories(&|path| path == directory || is_below(path, directory))?;
-        for one in inside.iter().rev() {
-            storage.delete_empty(&one.path)?;
+        for entry in inside.iter().rev() {
+            storage.delete_empty(&entry.path)?;
         }
         Ok(())
     }

@@ -175,8 +175,8 @@ pub(super) fn set_schema(
     let new = match (mode, &options.partition_columns) {
         (SchemaMode::Fixed, None) => None,
         (SchemaMode::Merge, None) => {
-            let given = StructType::from_arrow(&rows.schema())?;
-            merged_metadata(old, &given, &given, Widened::Alike)?
+            let source = StructType::from_arrow(&rows.schema())?;
+            merged_metadata(old, &source, &source, Widened::Alike)?
         }
         (SchemaMode::Overwrite, partition_columns) => {
             let known = StructType::parse(&old.schema_string)?;

@@ -137,8 +137,8 @@ impl Transaction {
         let mut mark = -1;
         if snapshot.protocol().is_supported("rowTracking") {
             let domains = snapshot.domain_metadata(&self.source)?;
-            let found = domains.iter().find(|domain| domain.domain == ROW_TRACKING);
-            mark = found
+            let row_tracking = domains.iter().find(|domain| domain.domain == ROW_TRACKING);
+            mark = row_tracking
                 .and_then(|domain| high_water_mark(&domain.configuration))
                 .unwrap_or(-1);
         }

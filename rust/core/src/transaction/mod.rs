@@ -265,8 +265,8 @@ impl Transaction {
     ///
     /// Invalid argument: `transaction.nothing` while there is no table.
     pub fn effective(&self) -> Result<(&Metadata, &Protocol)> {
-        let found = self.new_metadata().zip(self.new_protocol());
-        found.ok_or_else(|| Error::invalid("transaction.nothing", "there is no table yet"))
+        let definition = self.new_metadata().zip(self.new_protocol());
+        definition.ok_or_else(|| Error::invalid("transaction.nothing", "there is no table yet"))
     }
 
     /// Notes that all rows were read, or those that satisfy a predicate.
@@ -370,31 +370,31 @@ impl Transaction {
             .iter()
             .map(|path| self.source.keys.key(path, None))
             .collect();
-        let mut wanted: BTreeMap<FileActionKey, Option<AddFile>> =
+        let mut live_files: BTreeMap<FileActionKey, Option<AddFile>> =
             keys.iter().map(|key| (*key, None)).collect();
         if let Some(snapshot) = &self.snapshot {
             for rows in snapshot.file_batches(&self.source, FileColumns::all(), None)? {
                 let rows = rows?;
-                let mut found = Vec::new();
+                let mut matches = Vec::new();
                 if let Some(path) = rows.column_by_name("path") {
                     self.source.keys.visit(path, None, &mut |row, key| {
-                        if wanted.contains_key(&key) {
-                            found.push((row, key));
+                        if live_files.contains_key(&key) {
+                            matches.push((row, key));
                         }
                     })?;
                 }
-                for (row, key) in found {
-                    wanted.insert(key, Some(AddFile::of_row(&rows, row)?));
+                for (row, key) in matches {
+                    live_files.insert(key, Some(AddFile::of_row(&rows, row)?));
                 }
             }
         }
-        let found = |(key, path): (&FileActionKey, &String)| {
-            wanted.get(key).cloned().flatten().ok_or_else(|| {
+        let file_of = |(key, path): (&FileActionKey, &String)| {
+            live_files.get(key).cloned().flatten().ok_or_else(|| {
                 let message = "this file is not live in the version that the transaction reads";
                 Error::invalid("transaction.not_live", message).at_path(path.clone())
             })
         };
-        keys.iter().zip(paths).map(found).collect()
+        keys.iter().zip(paths).map(file_of).collect()
     }
 
     /// Stages metadata; the protocol is upgraded where the metadata calls for it.
@@ -412,14 +412,14 @@ impl Transaction {
         let versions = ["delta.minReaderVersion", "delta.minWriterVersion"];
         let mut base = old.clone();
         if versions.iter().any(|key| metadata.property(key).is_some()) {
-            let mut asked = Metadata::default();
+            let mut requested = Metadata::default();
             let consumed =
                 |key: &&String| versions.iter().any(|name| name.eq_ignore_ascii_case(key));
             for key in metadata.configuration.keys().filter(consumed) {
                 let value = metadata.configuration.get(key).cloned().unwrap_or_default();
-                asked.configuration.insert(key.clone(), value);
+                requested.configuration.insert(key.clone(), value);
             }
-            base = base.merge(&Protocol::for_new_table(&asked)?);
+            base = base.merge(&Protocol::for_new_table(&requested)?);
             metadata
                 .configuration
                 .retain(|key, _| !versions.iter().any(|name| name.eq_ignore_ascii_case(key)));

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
+use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection};
 use crate::error::Result;
 use crate::log::VersionedFile;
 use crate::log::commit::decode_file;
@@ -29,7 +29,7 @@ impl WholeCommit {
     ///
     /// Storage, and Corrupt where an action cannot be decoded.
     pub fn read(storage: &dyn Storage, commit: &VersionedFile) -> Result<Self> {
-        let mut decoder = ActionDecoder::new(Wanted::everything());
+        let mut decoder = ActionDecoder::new(ActionSelection::everything());
         decode_file(storage, &commit.file, commit.version, &mut decoder)?;
         Self::of_actions(decoder.finish()?)
     }
@@ -40,16 +40,16 @@ impl WholeCommit {
     ///
     /// Corrupt: an action cannot be decoded.
     pub fn parse(text: &[u8]) -> Result<Self> {
-        let mut decoder = ActionDecoder::new(Wanted::everything());
+        let mut decoder = ActionDecoder::new(ActionSelection::everything());
         decoder.decode(text)?;
         Self::of_actions(decoder.finish()?)
     }
 
     fn of_actions(actions: ActionBatch) -> Result<Self> {
         let adds = actions.adds.as_ref();
-        let adds = adds.map(|found| AddFile::of_rows(&found.rows));
+        let adds = adds.map(|actions| AddFile::of_rows(&actions.rows));
         let removes = actions.removes.as_ref();
-        let removes = removes.map(|found| RemoveFile::of_rows(&found.rows));
+        let removes = removes.map(|actions| RemoveFile::of_rows(&actions.rows));
         let (adds, removes) = (adds.transpose()?, removes.transpose()?);
         Ok(Self {
             info: actions.info(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::codec::commit::{ActionBatch, ActionDecoder, FileActions, Wanted};
+use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection, FileActions};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, Result};
 use crate::log::commit::decode_file;
@@ -48,7 +48,7 @@ impl Winner {
     }
 
     fn read(storage: &dyn Storage, commit: &VersionedFile) -> Result<Self> {
-        let mut decoder = ActionDecoder::new(Wanted {
+        let mut decoder = ActionDecoder::new(ActionSelection {
             adds: Some(vec![FileField::Path, FileField::PartitionValues]),
             removes: Some(vec![
                 FileField::Path,
@@ -93,13 +93,13 @@ impl Winner {
     /// The high-water mark of row ids after this commit, where it moved.
     pub(super) fn high_water_mark(&self) -> Option<i64> {
         let domain = |domain: &&crate::spec::DomainMetadata| domain.domain == ROW_TRACKING;
-        let found = self
+        let domain = self
             .actions
             .domains
             .iter()
-            .map(|(_, found)| found)
+            .map(|(_, domain)| domain)
             .find(domain)?;
-        high_water_mark(&found.configuration)
+        high_water_mark(&domain.configuration)
     }
 
     /// When it was committed.
@@ -124,7 +124,7 @@ pub(super) fn path_keys(actions: Option<&FileActions>, keys: &Keys) -> Result<Ve
         .rows
         .column_by_name("path")
         .ok_or_else(|| Error::corrupt("log.columns", "file actions lack their path"))?;
-    let mut found = Vec::with_capacity(path.len());
-    keys.visit(path, None, &mut |_, key| found.push(key))?;
-    Ok(found)
+    let mut file_keys = Vec::with_capacity(path.len());
+    keys.visit(path, None, &mut |_, key| file_keys.push(key))?;
+    Ok(file_keys)
 }

@@ -33,8 +33,8 @@ pub(super) fn check_valid(rows: &RecordBatch, before: u64) -> Result<()> {
         if is_utf8(&column.to_data()).map_err(broken)? {
             continue;
         }
-        let found = first_bad_text(column, field.name(), &|_| true).map_err(broken)?;
-        if let Some((name, row)) = found {
+        let bad_text = first_bad_text(column, field.name(), &|_| true).map_err(broken)?;
+        if let Some((name, row)) = bad_text {
             let row = row.map_or_else(
                 || "in its dictionary".to_owned(),
                 |row| {
@@ -104,10 +104,10 @@ fn first_bad_text(
                 .fill(Some(row));
         }
         let owner = |item: usize| owners.get(item).copied().flatten();
-        let found = first_bad_text(child, &format!("{name}.{part}"), &|item| {
+        let bad_text = first_bad_text(child, &format!("{name}.{part}"), &|item| {
             owner(item).is_some()
         })?;
-        Ok(found.map(|(name, item)| (name, item.and_then(owner))))
+        Ok(bad_text.map(|(name, item)| (name, item.and_then(owner))))
     };
     match array.data_type() {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
@@ -121,8 +121,8 @@ fn first_bad_text(
         DataType::Struct(fields) => {
             for (field, child) in fields.iter().zip(array.as_struct().columns()) {
                 let name = format!("{name}.{}", field.name());
-                if let Some(found) = first_bad_text(child, &name, &there)? {
-                    return Ok(Some(found));
+                if let Some(bad_text) = first_bad_text(child, &name, &there)? {
+                    return Ok(Some(bad_text));
                 }
             }
             Ok(None)
@@ -148,14 +148,14 @@ fn first_bad_text(
             let ranges = ranges(map.value_offsets());
             match below(map.keys(), "key", &ranges)? {
                 None => below(map.values(), "value", &ranges),
-                found => Ok(found),
+                bad_text => Ok(bad_text),
             }
         }
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
-            let found = first_bad_text(dictionary.values(), name, &|_| true)?;
-            let Some((name, Some(value))) = found else {
-                return Ok(found);
+            let bad_text = first_bad_text(dictionary.values(), name, &|_| true)?;
+            let Some((name, Some(value))) = bad_text else {
+                return Ok(bad_text);
             };
             let keys = cast(dictionary.keys(), &DataType::Int64)?;
             let keys = keys.as_primitive::<Int64Type>();

@@ -22,7 +22,7 @@ use arrow_schema::{DataType as ArrowType, FieldRef, Fields, TimeUnit};
 use super::columns::misfit;
 use crate::error::{Error, Result};
 use crate::expr::cast_value;
-use crate::spec::arrow::{place, strict_cast};
+use crate::spec::arrow::{field_index, strict_cast};
 use crate::spec::json::clipped;
 use crate::spec::schema::{
     ArrayType, DataType, MapType, PrimitiveType, StructType, named_twice, twice,
@@ -33,33 +33,33 @@ use crate::spec::schema::{
 /// # Errors
 ///
 /// Invalid argument: `rows.type`, `rows.column`.
-pub(crate) fn check(given: &ArrowType, wanted: &DataType, name: &str) -> Result<()> {
+pub(crate) fn check(source: &ArrowType, target: &DataType, name: &str) -> Result<()> {
     let refused = || {
         let name = clipped(name);
-        let message = match wanted {
+        let message = match target {
             DataType::Primitive(PrimitiveType::Void) => format!(
                 "the column {name} has no type in the table, as it holds nothing but nulls: \
-                 schema_mode=\"merge\" gives it the type {given}"
+                 schema_mode=\"merge\" gives it the type {source}"
             ),
             _ => format!(
-                "the column {name} has the type {given}, which cannot be stored as the table's {}: cast \
+                "the column {name} has the type {source}, which cannot be stored as the table's {}: cast \
                  it first",
-                wanted.arrow_type()
+                target.arrow_type()
             ),
         };
         Err(Error::invalid("rows.type", message))
     };
-    if let ArrowType::Dictionary(_, values) = given {
-        return check(values, wanted, name);
+    if let ArrowType::Dictionary(_, values) = source {
+        return check(values, target, name);
     }
-    if let ArrowType::RunEndEncoded(_, values) = given {
-        return check(values.data_type(), wanted, name);
+    if let ArrowType::RunEndEncoded(_, values) = source {
+        return check(values.data_type(), target, name);
     }
-    if *given == ArrowType::Null {
+    if *source == ArrowType::Null {
         return Ok(());
     }
-    match wanted {
-        DataType::Primitive(PrimitiveType::Variant) => match given {
+    match target {
+        DataType::Primitive(PrimitiveType::Variant) => match source {
             ArrowType::Struct(parts)
                 if ["metadata", "value"]
                     .iter()
@@ -70,13 +70,13 @@ pub(crate) fn check(given: &ArrowType, wanted: &DataType, name: &str) -> Result<
             _ => refused(),
         },
         DataType::Primitive(primitive) => {
-            if storable(given, primitive) {
+            if storable(source, primitive) {
                 Ok(())
             } else {
                 refused()
             }
         }
-        DataType::Array(array) => match given {
+        DataType::Array(array) => match source {
             ArrowType::List(element)
             | ArrowType::LargeList(element)
             | ArrowType::FixedSizeList(element, _)
@@ -88,7 +88,7 @@ pub(crate) fn check(given: &ArrowType, wanted: &DataType, name: &str) -> Result<
             ),
             _ => refused(),
         },
-        DataType::Map(map) => match given {
+        DataType::Map(map) => match source {
             ArrowType::Map(entries, _) => {
                 let ArrowType::Struct(parts) = entries.data_type() else {
                     return refused();
@@ -101,32 +101,32 @@ pub(crate) fn check(given: &ArrowType, wanted: &DataType, name: &str) -> Result<
             }
             _ => refused(),
         },
-        DataType::Struct(parts) => match given {
-            ArrowType::Struct(given) => check_parts(given, parts, name),
+        DataType::Struct(parts) => match source {
+            ArrowType::Struct(source) => check_parts(source, parts, name),
             _ => refused(),
         },
     }
 }
 
 /// Two columns of one name: which of them would be stored?
-pub(super) fn refuse_twins(given: &Fields) -> Result<()> {
-    match named_twice(given.iter().map(|field| field.name().as_str())) {
+pub(super) fn refuse_twins(fields: &Fields) -> Result<()> {
+    match named_twice(fields.iter().map(|field| field.name().as_str())) {
         Some(name) => Err(Error::invalid("rows.column", twice(name))),
         None => Ok(()),
     }
 }
 
-fn check_parts(given: &Fields, wanted: &StructType, name: &str) -> Result<()> {
-    refuse_twins(given)?;
-    for field in given {
+fn check_parts(source: &Fields, target: &StructType, name: &str) -> Result<()> {
+    refuse_twins(source)?;
+    for field in source {
         let below = format!("{name}.{}", field.name());
-        match wanted.field(field.name()) {
+        match target.field(field.name()) {
             Some(part) => check(field.data_type(), &part.data_type, &below)?,
             None => return Err(unknown(&below)),
         }
     }
-    for part in wanted.fields() {
-        if !part.nullable && place(given, &part.name).is_none() {
+    for part in target.fields() {
+        if !part.nullable && field_index(source, &part.name).is_none() {
             return Err(missing(&format!("{name}.{}", part.name)));
         }
     }
@@ -149,36 +149,36 @@ pub(super) fn missing(name: &str) -> Error {
     Error::invalid("rows.missing", message)
 }
 
-fn storable(given: &ArrowType, wanted: &PrimitiveType) -> bool {
+fn storable(source: &ArrowType, target: &PrimitiveType) -> bool {
     use PrimitiveType as P;
-    let text = is_text(given);
-    let truth = *given == ArrowType::Boolean;
+    let text = is_text(source);
+    let truth = *source == ArrowType::Boolean;
     let bytes = matches!(
-        given,
+        source,
         ArrowType::Binary
             | ArrowType::LargeBinary
             | ArrowType::BinaryView
             | ArrowType::FixedSizeBinary(_)
     );
     let time = matches!(
-        given,
+        source,
         ArrowType::Date32 | ArrowType::Date64 | ArrowType::Timestamp(..)
     );
-    match wanted {
+    match target {
         P::Byte | P::Short | P::Integer | P::Long | P::Float | P::Double | P::Decimal { .. } => {
-            given.is_numeric() || text || truth
+            source.is_numeric() || text || truth
         }
-        P::Boolean => truth || text || given.is_numeric(),
-        P::String => text || bytes || time || truth || given.is_numeric(),
+        P::Boolean => truth || text || source.is_numeric(),
+        P::String => text || bytes || time || truth || source.is_numeric(),
         P::Binary => bytes || text,
         P::Date | P::Timestamp | P::TimestampNtz => time || text,
         _ => false,
     }
 }
 
-fn is_text(given: &ArrowType) -> bool {
+fn is_text(data_type: &ArrowType) -> bool {
     matches!(
-        given,
+        data_type,
         ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View
     )
 }
@@ -188,8 +188,8 @@ fn is_text(given: &ArrowType) -> bool {
 /// # Errors
 ///
 /// Invalid argument: `rows.value` for a value that does not fit.
-pub(crate) fn coerce(values: &ArrayRef, wanted: &DataType, name: &str) -> Result<ArrayRef> {
-    let arrow = wanted.arrow_type();
+pub(crate) fn coerce(values: &ArrayRef, target: &DataType, name: &str) -> Result<ArrayRef> {
+    let arrow = target.arrow_type();
     if *values.data_type() == arrow && !arrow.is_nested() {
         return Ok(Arc::clone(values));
     }
@@ -197,13 +197,13 @@ pub(crate) fn coerce(values: &ArrayRef, wanted: &DataType, name: &str) -> Result
         return Ok(new_null_array(&arrow, values.len()));
     }
     if let ArrowType::Dictionary(_, inner) = values.data_type() {
-        return coerce(&plain_cast(values, inner, name)?, wanted, name);
+        return coerce(&plain_cast(values, inner, name)?, target, name);
     }
     if let ArrowType::RunEndEncoded(_, inner) = values.data_type() {
         let inner = inner.data_type().clone();
-        return coerce(&plain_cast(values, &inner, name)?, wanted, name);
+        return coerce(&plain_cast(values, &inner, name)?, target, name);
     }
-    match (wanted, &arrow) {
+    match (target, &arrow) {
         (DataType::Struct(parts), ArrowType::Struct(fields)) => {
             struct_of(values, parts, fields, name)
         }
@@ -218,28 +218,28 @@ pub(crate) fn coerce(values: &ArrayRef, wanted: &DataType, name: &str) -> Result
 
 fn struct_of(
     values: &ArrayRef,
-    wanted: &StructType,
+    target: &StructType,
     fields: &Fields,
     name: &str,
 ) -> Result<ArrayRef> {
-    let Some(given) = values.as_struct_opt() else {
+    let Some(source) = values.as_struct_opt() else {
         return plain_cast(values, &ArrowType::Struct(fields.clone()), name);
     };
     let mut columns = Vec::with_capacity(fields.len());
-    for part in wanted.fields() {
+    for part in target.fields() {
         let below = format!("{name}.{}", part.name);
-        columns.push(match place(given.fields(), &part.name) {
-            Some(at) => coerce(given.column(at), &part.data_type, &below)?,
+        columns.push(match field_index(source.fields(), &part.name) {
+            Some(at) => coerce(source.column(at), &part.data_type, &below)?,
             None => new_null_array(&part.data_type.arrow_type(), values.len()),
         });
     }
-    let made = StructArray::try_new(fields.clone(), columns, given.nulls().cloned());
-    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+    let array = StructArray::try_new(fields.clone(), columns, source.nulls().cloned());
+    Ok(Arc::new(array.map_err(|_| null_inside(name))?))
 }
 
 fn list_of(
     values: &ArrayRef,
-    wanted: &ArrayType,
+    target: &ArrayType,
     element: &FieldRef,
     name: &str,
 ) -> Result<ArrayRef> {
@@ -248,68 +248,68 @@ fn list_of(
     let below = format!("{name}.element");
     let (offsets, range) = own_part(list.offsets());
     let inner = list.values().slice(range.start, range.len());
-    let inner = coerce(&inner, &wanted.element_type, &below)?;
+    let inner = coerce(&inner, &target.element_type, &below)?;
     let nulls = list.nulls().cloned();
-    let made = ListArray::try_new(Arc::clone(element), offsets, inner, nulls);
-    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+    let array = ListArray::try_new(Arc::clone(element), offsets, inner, nulls);
+    Ok(Arc::new(array.map_err(|_| null_inside(name))?))
 }
 
-fn map_of(values: &ArrayRef, wanted: &MapType, entries: &FieldRef, name: &str) -> Result<ArrayRef> {
-    let (Some(given), ArrowType::Struct(fields)) = (values.as_map_opt(), entries.data_type())
+fn map_of(values: &ArrayRef, target: &MapType, entries: &FieldRef, name: &str) -> Result<ArrayRef> {
+    let (Some(source), ArrowType::Struct(fields)) = (values.as_map_opt(), entries.data_type())
     else {
         return plain_cast(values, &ArrowType::Map(Arc::clone(entries), false), name);
     };
-    let (offsets, range) = own_part(given.offsets());
+    let (offsets, range) = own_part(source.offsets());
     let part = |all: &ArrayRef| all.slice(range.start, range.len());
-    let keys = part(given.keys());
-    let keys = coerce(&keys, &wanted.key_type, &format!("{name}.key"))?;
-    let inner = part(given.values());
-    let inner = coerce(&inner, &wanted.value_type, &format!("{name}.value"))?;
-    let made = StructArray::try_new(fields.clone(), vec![keys, inner], None);
-    let made = made.map_err(|_| null_inside(name))?;
-    let nulls = given.nulls().cloned();
-    let made = MapArray::try_new(Arc::clone(entries), offsets, made, nulls, false);
-    Ok(Arc::new(made.map_err(misfit)?))
+    let keys = part(source.keys());
+    let keys = coerce(&keys, &target.key_type, &format!("{name}.key"))?;
+    let inner = part(source.values());
+    let inner = coerce(&inner, &target.value_type, &format!("{name}.value"))?;
+    let entry_rows = StructArray::try_new(fields.clone(), vec![keys, inner], None);
+    let entry_rows = entry_rows.map_err(|_| null_inside(name))?;
+    let nulls = source.nulls().cloned();
+    let array = MapArray::try_new(Arc::clone(entries), offsets, entry_rows, nulls, false);
+    Ok(Arc::new(array.map_err(misfit)?))
 }
 
 fn variant_of(values: &ArrayRef, fields: &Fields, name: &str) -> Result<ArrayRef> {
-    let Some(given) = values.as_struct_opt() else {
+    let Some(source) = values.as_struct_opt() else {
         return plain_cast(values, &ArrowType::Struct(fields.clone()), name);
     };
     let mut columns = Vec::with_capacity(2);
     for field in fields {
-        let column = given.column_by_name(field.name());
+        let column = source.column_by_name(field.name());
         let column = column.ok_or_else(|| unknown(name))?;
         columns.push(plain_cast(column, field.data_type(), name)?);
     }
-    let made = StructArray::try_new(fields.clone(), columns, given.nulls().cloned());
-    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+    let array = StructArray::try_new(fields.clone(), columns, source.nulls().cloned());
+    Ok(Arc::new(array.map_err(|_| null_inside(name))?))
 }
 
-fn primitive(values: &ArrayRef, wanted: &ArrowType, name: &str) -> Result<ArrayRef> {
+fn primitive(values: &ArrayRef, target: &ArrowType, name: &str) -> Result<ArrayRef> {
     let by_way_of =
-        |between: &ArrowType| plain_cast(&plain_cast(values, between, name)?, wanted, name);
+        |between: &ArrowType| plain_cast(&plain_cast(values, between, name)?, target, name);
     let spelled = |values: &ArrayRef| {
-        cast_value(values, wanted).map_err(|cause| unfit(name, wanted).because(cause))
+        cast_value(values, target).map_err(|cause| unfit(name, target).because(cause))
     };
-    let given = values.data_type();
-    match wanted {
-        _ if is_text(given) => spelled(&plain_cast(values, &ArrowType::Utf8, name)?),
-        ArrowType::Decimal128(..) if *given == ArrowType::Boolean => by_way_of(&ArrowType::Int8),
-        ArrowType::Boolean if given.is_decimal() => by_way_of(&ArrowType::Float64),
+    let source = values.data_type();
+    match target {
+        _ if is_text(source) => spelled(&plain_cast(values, &ArrowType::Utf8, name)?),
+        ArrowType::Decimal128(..) if *source == ArrowType::Boolean => by_way_of(&ArrowType::Int8),
+        ArrowType::Boolean if source.is_decimal() => by_way_of(&ArrowType::Float64),
         ArrowType::Timestamp(TimeUnit::Microsecond, zone) => {
             let micros = microseconds(values, name)?;
             Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
         }
-        ArrowType::Utf8 if given.is_temporal() => spelled(values),
-        ArrowType::Float32 if *given == ArrowType::Float64 => singles(values, name),
-        ArrowType::Date32 => match given {
+        ArrowType::Utf8 if source.is_temporal() => spelled(values),
+        ArrowType::Float32 if *source == ArrowType::Float64 => singles(values, name),
+        ArrowType::Date32 => match source {
             ArrowType::Timestamp(unit, Some(_)) => {
                 by_way_of(&ArrowType::Timestamp(*unit, Some("+00:00".into())))
             }
-            _ => plain_cast(values, wanted, name),
+            _ => plain_cast(values, target, name),
         },
-        _ => plain_cast(values, wanted, name),
+        _ => plain_cast(values, target, name),
     }
 }
 
@@ -363,11 +363,11 @@ pub(crate) fn null_inside(name: &str) -> Error {
     Error::invalid("rows.null", message)
 }
 
-fn plain_cast(values: &ArrayRef, wanted: &ArrowType, name: &str) -> Result<ArrayRef> {
-    if values.data_type() == wanted {
+fn plain_cast(values: &ArrayRef, target: &ArrowType, name: &str) -> Result<ArrayRef> {
+    if values.data_type() == target {
         return Ok(Arc::clone(values));
     }
-    strict_cast(&*own_text(values), wanted).map_err(|cause| unfit(name, wanted).because(cause))
+    strict_cast(&*own_text(values), target).map_err(|cause| unfit(name, target).because(cause))
 }
 
 /// The offsets of the rows from 0 on, and which of the values below are theirs: rows may be a slice.
@@ -405,9 +405,9 @@ fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> Gener
     }
 }
 
-fn unfit(name: &str, wanted: &ArrowType) -> Error {
+fn unfit(name: &str, target: &ArrowType) -> Error {
     let message = format!(
-        "the column {} has a value that does not fit into the table's {wanted}",
+        "the column {} has a value that does not fit into the table's {target}",
         clipped(name)
     );
     Error::invalid("rows.value", message)

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_buffer::NullBuffer;
 use serde_json::Value;
 
-use super::row_display::shown;
+use super::row_display::row_display;
 use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate};
 use crate::spec::char_length::{DECLARED_TYPE, declared_length};
@@ -248,7 +248,7 @@ pub(super) fn offending(
     let message = format!(
         "{what}: row {} of the data, {}, is the first of those; nothing was written",
         before.saturating_add(row as u64),
-        shown(rows, row)
+        row_display(rows, row)
     );
     Error::invalid(code, message)
 }
@@ -260,8 +260,8 @@ fn length(field: &StructField, at: usize) -> Result<Option<Length>> {
     };
     let lowered = text.trim().to_ascii_lowercase();
     let limit = |name: &str| declared_length(&lowered, name);
-    let found = limit("char").map(|limit| (limit, true));
-    match found.or_else(|| limit("varchar").map(|limit| (limit, false))) {
+    let char_limit = limit("char").map(|limit| (limit, true));
+    match char_limit.or_else(|| limit("varchar").map(|limit| (limit, false))) {
         Some((limit, padded)) => Ok(Some(Length {
             at,
             limit,

@@ -61,7 +61,7 @@ pub(super) fn default(field: &StructField, protocol: &Protocol) -> Result<Option
 pub fn check_default(field: &StructField, expression: &str) -> Result<()> {
     let formula = Formula::parse(expression)?.bind(&Fields::empty())?;
     check(formula.data_type(), &field.data_type, &field.name)?;
-    coerce(&formula.one_value()?, &field.data_type, &field.name).map(|_| ())
+    coerce(&formula.constant_value()?, &field.data_type, &field.name).map(|_| ())
 }
 
 fn formula(
@@ -102,10 +102,10 @@ pub(super) fn check_generated(
     before: u64,
 ) -> Result<()> {
     let expected = computed(formula, rows, field)?;
-    let Some(given) = rows.columns().get(at) else {
+    let Some(column) = rows.columns().get(at) else {
         return Ok(());
     };
-    let same = not_distinct(given, &expected).map_err(misfit)?;
+    let same = not_distinct(column, &expected).map_err(misfit)?;
     match same.iter().position(|same| same != Some(true)) {
         Some(row) => {
             let what = format!(

@@ -79,8 +79,8 @@ impl ParquetFile {
         let write = |(column, leaf): (&mut ArrowColumnWriter, ArrowLeafColumn)| column.write(&leaf);
         if side_by_side(rows.num_rows(), self.columns.len()) {
             let both = self.columns.par_iter_mut().zip(leaves.into_par_iter());
-            let one_by_one = both.with_max_len(1); // some are far dearer than others
-            pool::pool()?.install(|| one_by_one.try_for_each(write))
+            let singly = both.with_max_len(1); // some are far dearer than others
+            pool::pool()?.install(|| singly.try_for_each(write))
         } else {
             self.columns.iter_mut().zip(leaves).try_for_each(write)
         }

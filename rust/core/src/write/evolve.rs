@@ -19,7 +19,7 @@ pub enum Widened {
 /// The columns, and parts of columns, that another schema has of a wider type: the way to each, and the type.
 pub fn widenings(
     table: &StructType,
-    given: &StructType,
+    source: &StructType,
     widened: Widened,
 ) -> Vec<(Vec<String>, DataType)> {
     let mut widenings = Widenings {
@@ -27,7 +27,7 @@ pub fn widenings(
         path: Vec::new(),
         wider: Vec::new(),
     };
-    widenings.of_fields(table, given);
+    widenings.of_fields(table, source);
     widenings.wider
 }
 
@@ -38,9 +38,9 @@ struct Widenings {
 }
 
 impl Widenings {
-    fn of_fields(&mut self, table: &StructType, given: &StructType) {
+    fn of_fields(&mut self, table: &StructType, source: &StructType) {
         for field in table.fields() {
-            if let Some(other) = given.field(&field.name) {
+            if let Some(other) = source.field(&field.name) {
                 self.of_part(&field.name, (&field.data_type, &other.data_type));
             }
         }
@@ -78,10 +78,10 @@ impl Widenings {
 /// # Errors
 ///
 /// Invalid argument: `schema.arrow_type` for a type that tables do not have.
-pub fn replaced_schema(table: &StructType, given: &Schema) -> Result<StructType> {
-    let given = StructType::from_arrow(given)?;
+pub fn replaced_schema(table: &StructType, source: &Schema) -> Result<StructType> {
+    let source = StructType::from_arrow(source)?;
     let plain = |field: &StructField| field.data_type.arrow_type();
-    let fields = given.fields().iter().map(|field| {
+    let fields = source.fields().iter().map(|field| {
         let known = table.fields().iter().find(|known| known.name == field.name);
         match known.filter(|known| plain(known).equals_datatype(&plain(field))) {
             Some(known) => known.clone(),
@@ -97,16 +97,16 @@ pub fn replaced_schema(table: &StructType, given: &Schema) -> Result<StructType>
 /// # Errors
 ///
 /// Invalid argument: `schema.type` for a schema that no table can have.
-pub fn merged(table: &StructType, given: &StructType) -> Result<StructType> {
+pub fn merged(table: &StructType, source: &StructType) -> Result<StructType> {
     let mut fields = Vec::with_capacity(table.fields().len());
     for field in table.fields() {
         let mut field = field.clone();
-        if let Some(other) = given.field(&field.name) {
+        if let Some(other) = source.field(&field.name) {
             field.data_type = field.data_type.joined(&other.data_type, &mut merged_type)?;
         }
         fields.push(field);
     }
-    for other in given.fields() {
+    for other in source.fields() {
         if table.field(&other.name).is_none() {
             fields.push(StructField {
                 nullable: true,

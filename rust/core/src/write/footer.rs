@@ -72,7 +72,7 @@ impl FooterStatistics {
 
     fn of(&self, footer: &ParquetMetaData) -> Result<String> {
         let file = footer.file_metadata();
-        let shown = parquet_to_arrow_schema(file.schema_descr(), None).map_err(|cause| {
+        let schema = parquet_to_arrow_schema(file.schema_descr(), None).map_err(|cause| {
             Error::corrupt("data.footer", "the Parquet schema has no types").because(cause)
         })?;
         let footer = &Footer {
@@ -82,7 +82,7 @@ impl FooterStatistics {
         let mut path = Vec::new();
         let mut columns = Vec::new();
         for column in &self.0.columns {
-            columns.push(footer_column(column, footer, shown.fields(), &mut path)?);
+            columns.push(footer_column(column, footer, schema.fields(), &mut path)?);
         }
         let rows = usize::try_from(file.num_rows()).unwrap_or(usize::MAX);
         Statistics { rows, columns }.json(&self.0)
@@ -104,11 +104,11 @@ fn footer_column<'a>(
 ) -> Result<Accumulator> {
     let field = siblings.find(&column.name).map(|(_, field)| field);
     path.push(&column.name);
-    let found = match (&column.kind, field.map(|field| field.data_type())) {
+    let accumulator = match (&column.kind, field.map(|field| field.data_type())) {
         (MeasuredKind::Struct(columns), Some(ArrowType::Struct(fields))) => {
             let mut parts = Vec::new();
-            for one in columns {
-                parts.push(footer_column(one, footer, fields, path)?);
+            for part in columns {
+                parts.push(footer_column(part, footer, fields, path)?);
             }
             Accumulator::Struct(parts)
         }
@@ -116,7 +116,7 @@ fn footer_column<'a>(
         _ => Accumulator::Unknown,
     };
     path.pop();
-    Ok(found)
+    Ok(accumulator)
 }
 
 fn leaf(

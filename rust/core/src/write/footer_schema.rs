@@ -40,15 +40,15 @@ fn schema(footer: &ParquetMetaData) -> Result<StructType> {
     if let Some(spark) = spark {
         return nullable(&spark);
     }
-    let shown = parquet_to_arrow_schema(file.schema_descr(), None).map_err(|cause| {
+    let arrow_schema = parquet_to_arrow_schema(file.schema_descr(), None).map_err(|cause| {
         Error::corrupt("data.footer", "the Parquet schema has no types").because(cause)
     })?;
     let leaves = file.schema_descr().columns().iter();
     let mut instants = leaves.map(|leaf| leaf.physical_type() == PhysicalType::INT96);
-    let fields: Vec<FieldRef> = shown
+    let fields: Vec<FieldRef> = arrow_schema
         .fields()
         .iter()
-        .map(|one| instant(one, &mut instants))
+        .map(|field| instant(field, &mut instants))
         .collect();
     nullable(&StructType::from_arrow(&Schema::new(fields))?)
 }

@@ -19,14 +19,14 @@ use super::derive::{
 use super::partition_values::as_read;
 use crate::error::Result;
 use crate::expr::{BoundFormula, Predicate};
-use crate::spec::arrow::place;
+use crate::spec::arrow::field_index;
 use crate::spec::schema::{StructField, StructType, same_name};
 use crate::spec::{Metadata, Protocol};
 
 /// The origin of a column of the table.
 #[derive(Debug)]
 enum Origin {
-    Given(usize),
+    Source(usize),
     Null,
     Default(BoundFormula),
     Counted(Identity),
@@ -55,8 +55,8 @@ impl Intake {
     /// Invalid argument: `rows.column` for a column that the table does not have or that is there twice, `rows.missing` for one
     /// that may not be left out, `rows.type`, `rows.identity`. Unsupported: `rows.expression`, with the
     /// rule that cannot be evaluated here.
-    pub fn new(metadata: &Metadata, protocol: &Protocol, given: &Schema) -> Result<Self> {
-        Self::of(metadata, protocol, given, false)
+    pub fn new(metadata: &Metadata, protocol: &Protocol, source: &Schema) -> Result<Self> {
+        Self::of(metadata, protocol, source, false)
     }
 
     /// For the table's own rows with other values in some columns, `set`: generated columns that are not
@@ -78,17 +78,17 @@ impl Intake {
                 kept.push(Arc::clone(arrow));
             }
         }
-        let given = Arc::new(Schema::new(kept));
-        let intake = Self::of(metadata, protocol, &given, true)?;
-        Ok((intake, given))
+        let source = Arc::new(Schema::new(kept));
+        let intake = Self::of(metadata, protocol, &source, true)?;
+        Ok((intake, source))
     }
 
-    fn of(metadata: &Metadata, protocol: &Protocol, given: &Schema, own: bool) -> Result<Self> {
+    fn of(metadata: &Metadata, protocol: &Protocol, source: &Schema, own: bool) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
         let rules = Rules::new(metadata, protocol, &schema)?;
         let all = nullable(&schema);
-        refuse_twins(given.fields())?;
-        if let Some(extra) = given
+        refuse_twins(source.fields())?;
+        if let Some(extra) = source
             .fields()
             .iter()
             .find(|field| schema.field(field.name()).is_none())
@@ -99,18 +99,18 @@ impl Intake {
         let mut checked = Vec::new();
         for (at, field) in schema.fields().iter().enumerate() {
             let expression = generated(field, protocol, &all)?;
-            let origin = match place(given.fields(), &field.name) {
-                Some(place) => {
+            let origin = match field_index(source.fields(), &field.name) {
+                Some(index) => {
                     if !own {
                         check_explicit(field, protocol)?;
                     }
                     check(
-                        given.field(place).data_type(),
+                        source.field(index).data_type(),
                         &field.data_type,
                         &field.name,
                     )?;
                     checked.extend(expression.map(|expression| (at, expression)));
-                    Origin::Given(place)
+                    Origin::Source(index)
                 }
                 None => match (expression, default(field, protocol)?) {
                     (Some(expression), _) => Origin::Generated(expression),
@@ -171,7 +171,9 @@ impl Intake {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for (at, (field, origin)) in self.columns.iter_mut().enumerate() {
             let mut values = match origin {
-                Origin::Given(place) => coerce(rows.column(*place), &field.data_type, &field.name)?,
+                Origin::Source(index) => {
+                    coerce(rows.column(*index), &field.data_type, &field.name)?
+                }
                 Origin::Null | Origin::Generated(_) => {
                     new_null_array(&field.data_type.arrow_type(), count)
                 }

@@ -69,17 +69,17 @@ impl Layout {
         let mode = properties.column_mapping_mode;
         let mut partitions = Vec::with_capacity(metadata.partition_columns.len());
         for name in &metadata.partition_columns {
-            let found = schema
+            let unsupported = schema
                 .fields()
                 .iter()
                 .enumerate()
                 .find(|(_, field)| same_name(&field.name, name));
-            if let Some((at, field)) = found {
+            if let Some((at, field)) = unsupported {
                 let name_in_log = field.name_in_files(mode)?.to_owned();
                 partitions.push((at, field.name.clone(), name_in_log));
             }
         }
-        let in_files = |at: &usize| !partitions.iter().any(|(place, ..)| place == at);
+        let in_files = |at: &usize| !partitions.iter().any(|(index, ..)| index == at);
         let (mut data, mut chosen, mut files) = (Vec::new(), Vec::new(), Vec::new());
         for (at, field) in schema.fields().iter().enumerate() {
             if in_files(&at) && !is_void(field) {
@@ -155,7 +155,7 @@ fn check_types(schema: &StructType) -> Result<()> {
 fn check_type(data_type: &DataType) -> Result<(), &'static str> {
     use PrimitiveType as P;
     let is_void = |part: &DataType| *part == DataType::Primitive(P::Void);
-    data_type.all_types().try_for_each(|one| match one {
+    data_type.all_types().try_for_each(|nested| match nested {
         DataType::Struct(parts) if parts.fields().iter().all(|part| is_void(&part.data_type)) => {
             Err("structs that hold nothing but nulls")
         }
@@ -215,11 +215,11 @@ fn physical_type(data_type: &DataType, mode: ColumnMappingMode) -> Result<ArrowT
 
 /// The same values under the names of another type, which is alike in all else but that its structs lack
 /// the parts that hold nothing but nulls.
-pub(super) fn renamed(values: &ArrayRef, wanted: &ArrowType) -> Result<ArrayRef> {
-    if values.data_type() == wanted {
+pub(super) fn renamed(values: &ArrayRef, target: &ArrowType) -> Result<ArrayRef> {
+    if values.data_type() == target {
         return Ok(Arc::clone(values));
     }
-    Ok(match (wanted, values.data_type()) {
+    Ok(match (target, values.data_type()) {
         (ArrowType::Struct(fields), ArrowType::Struct(_)) => {
             let structure = values.as_struct();
             let columns = structure.columns().iter();
@@ -235,8 +235,8 @@ pub(super) fn renamed(values: &ArrayRef, wanted: &ArrowType) -> Result<ArrayRef>
             let list = values.as_list::<i32>();
             let inner = renamed(list.values(), field.data_type())?;
             let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
-            let made = ListArray::try_new(Arc::clone(field), offsets, inner, nulls);
-            Arc::new(made.map_err(misfit)?)
+            let array = ListArray::try_new(Arc::clone(field), offsets, inner, nulls);
+            Arc::new(array.map_err(misfit)?)
         }
         (ArrowType::Map(field, sorted), ArrowType::Map(..)) => {
             let map = values.as_map();
@@ -244,11 +244,11 @@ pub(super) fn renamed(values: &ArrayRef, wanted: &ArrowType) -> Result<ArrayRef>
             let entries = renamed(&entries, field.data_type())?;
             let entries = entries.as_struct().clone();
             let (offsets, nulls) = (map.offsets().clone(), map.nulls().cloned());
-            let made = MapArray::try_new(Arc::clone(field), offsets, entries, nulls, *sorted);
-            Arc::new(made.map_err(misfit)?)
+            let array = MapArray::try_new(Arc::clone(field), offsets, entries, nulls, *sorted);
+            Arc::new(array.map_err(misfit)?)
         }
         _ => {
-            let message = format!("{} is not {wanted}", values.data_type());
+            let message = format!("{} is not {target}", values.data_type());
             return Err(misfit(ArrowError::CastError(message)));
         }
     })

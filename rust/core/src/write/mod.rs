@@ -42,7 +42,7 @@ pub use layout::{Layout, Purpose};
 pub use partitions::Partitions;
 pub(crate) use partitions::partition_text;
 pub(crate) use paths::{NULL as HIVE_NULL, encoded, escaped};
-pub(crate) use row_display::shown;
+pub(crate) use row_display::row_display;
 pub use staged_file::StagedFile;
 pub use writer::{RowWriter, WriteOptions, WrittenFiles};
 

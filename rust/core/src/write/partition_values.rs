@@ -36,28 +36,29 @@ pub(super) fn texts(values: &ArrayRef) -> Result<StringArray> {
             let micros = values.as_primitive::<TimestampMicrosecondType>();
             micros
                 .iter()
-                .map(|one| one.map(instant).transpose())
+                .map(|value| value.map(instant).transpose())
                 .collect::<Result<_>>()?
         }
         DataType::Float32 => {
             let numbers = values.as_primitive::<Float32Type>();
             numbers
                 .iter()
-                .map(|one| one.map(|one| java(format!("{one:?}"))))
+                .map(|number| number.map(|number| java(format!("{number:?}"))))
                 .collect()
         }
         DataType::Float64 => {
             let numbers = values.as_primitive::<Float64Type>();
             numbers
                 .iter()
-                .map(|one| one.map(|one| java(format!("{one:?}"))))
+                .map(|number| number.map(|number| java(format!("{number:?}"))))
                 .collect()
         }
         DataType::Binary => values
             .as_binary::<i32>()
             .iter()
-            .map(|one| {
-                one.filter(|bytes| !bytes.is_empty())
+            .map(|bytes| {
+                bytes
+                    .filter(|bytes| !bytes.is_empty())
                     .map(|bytes| std::str::from_utf8(bytes).map_err(|_| refused()))
                     .transpose()
             })

@@ -74,9 +74,9 @@ fn random_directory(length: usize) -> String {
 pub(crate) fn escaped(text: &str) -> String {
     text.chars().fold(String::new(), |mut out, letter| {
         let mut buffer = [0; 4];
-        let one: &str = letter.encode_utf8(&mut buffer);
+        let encoded: &str = letter.encode_utf8(&mut buffer);
         if letter.is_ascii() {
-            out.extend(utf8_percent_encode(one, ESCAPED));
+            out.extend(utf8_percent_encode(encoded, ESCAPED));
         } else {
             out.push(letter);
         }
@@ -96,13 +96,13 @@ mod tests {
     /// The example of the protocol digest: value `a b:c`, directory `p=a b%3Ac`, path `p=a%20b%253Ac`.
     #[test]
     fn values_are_escaped_twice() {
-        let found = directory([("p", Some("a b:c"))].into_iter());
+        let path = directory([("p", Some("a b:c"))].into_iter());
         if cfg!(windows) {
-            assert_eq!(found, "p=a%20b%3Ac/");
-            assert_eq!(encoded(&found), "p=a%2520b%253Ac/");
+            assert_eq!(path, "p=a%20b%3Ac/");
+            assert_eq!(encoded(&path), "p=a%2520b%253Ac/");
         } else {
-            assert_eq!(found, "p=a b%3Ac/");
-            assert_eq!(encoded(&found), "p=a%20b%253Ac/");
+            assert_eq!(path, "p=a b%3Ac/");
+            assert_eq!(encoded(&path), "p=a%20b%253Ac/");
         }
         let null = directory([("p", None), ("q=", Some("ä"))].into_iter());
         assert_eq!(null, "p=__HIVE_DEFAULT_PARTITION__/q%3D=ä/");
@@ -114,12 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn random_directories_have_the_length_asked_for() {
-        let found = random_directory(5);
-        assert_eq!(found.len(), 6);
+    fn random_directories_have_the_requested_length() {
+        let name = random_directory(5);
+        assert_eq!(name.len(), 6);
         assert!(
-            found
-                .trim_end_matches('/')
+            name.trim_end_matches('/')
                 .chars()
                 .all(char::is_alphanumeric)
         );

@@ -13,7 +13,7 @@ const SHOWN_LETTERS: usize = 40;
 
 /// The same moments in a zone that can be printed without a list of all zones.
 fn zones_as_offsets(values: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
-    let offset = |one: &DataType| match one {
+    let offset = |data_type: &DataType| match data_type {
         DataType::Timestamp(unit, Some(_)) => {
             Some(DataType::Timestamp(*unit, Some("+00:00".into())))
         }
@@ -23,7 +23,7 @@ fn zones_as_offsets(values: &ArrayRef) -> std::result::Result<ArrayRef, ArrowErr
 }
 
 /// A row in words.
-pub(crate) fn shown(rows: &RecordBatch, row: usize) -> String {
+pub(crate) fn row_display(rows: &RecordBatch, row: usize) -> String {
     let schema = rows.schema_ref();
     let options = FormatOptions::default().with_null("null");
     let pair = |(field, values): (&arrow_schema::FieldRef, &ArrayRef)| {

@@ -112,7 +112,7 @@ fn columns<'a>(
     path: &mut Vec<String>,
     chosen: &mut Chosen,
 ) -> Result<Vec<MeasuredColumn>> {
-    let mut found = Vec::new();
+    let mut measured = Vec::new();
     for (at, field) in fields.filter(|field| !is_void(field)).enumerate() {
         path.push(field.name.to_lowercase());
         let kind = match &field.data_type {
@@ -127,10 +127,10 @@ fn columns<'a>(
         path.pop();
         if let Some(kind) = kind {
             let name = field.name_in_files(mode)?.to_owned();
-            found.push(MeasuredColumn { at, name, kind });
+            measured.push(MeasuredColumn { at, name, kind });
         }
     }
-    Ok(found)
+    Ok(measured)
 }
 
 /// The statistics of the rows that a file has so far.
@@ -197,9 +197,9 @@ impl Statistics {
             ("nullCount", parts.nulls),
         ];
         for (name, part) in parts.into_iter().filter(|(_, part)| !part.is_empty()) {
-            all.push(named(name, Arc::new(one_row(part)?)));
+            all.push(named(name, Arc::new(single_row(part)?)));
         }
-        Ok(render_stats(&one_row(all)?)?.value(0).to_owned())
+        Ok(render_stats(&single_row(all)?)?.value(0).to_owned())
     }
 }
 
@@ -297,8 +297,9 @@ fn extremes(values: &ArrayRef) -> Option<(ArrayRef, ArrayRef)> {
         }
         ArrowType::Utf8 => {
             let texts = values.as_string::<i32>();
-            let one = |text: Option<&str>| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
-            Some((one(min_string(texts)), one(max_string(texts))))
+            let bound =
+                |text: Option<&str>| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
+            Some((bound(min_string(texts)), bound(max_string(texts))))
         }
         _ => None,
     }
@@ -316,11 +317,11 @@ where
     if !tells(least) || !tells(greatest) {
         return None;
     }
-    let one = |value: T::Native| -> ArrayRef {
+    let bound = |value: T::Native| -> ArrayRef {
         let array = PrimitiveArray::<T>::from_iter_values([value]);
         Arc::new(array.with_data_type(values.data_type().clone()))
     };
-    Some((one(least), one(greatest)))
+    Some((bound(least), bound(greatest)))
 }
 
 /// Columns of the three structs; what is absent is left out.
@@ -352,7 +353,7 @@ fn put(
                 (below.nulls, &mut parts.nulls),
             ] {
                 if !from.is_empty() {
-                    to.push(named(name, Arc::new(one_row(from)?)));
+                    to.push(named(name, Arc::new(single_row(from)?)));
                 }
             }
         }
@@ -390,7 +391,7 @@ fn named(name: &str, values: ArrayRef) -> (FieldRef, ArrayRef) {
     (Arc::new(field), values)
 }
 
-fn one_row(columns: Named) -> Result<StructArray> {
+fn single_row(columns: Named) -> Result<StructArray> {
     let (fields, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
     StructArray::try_new(Fields::from(fields), columns, None).map_err(misfit)
 }

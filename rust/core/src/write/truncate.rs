@@ -83,9 +83,9 @@ mod tests {
             (greatest.repeat(4), 4, Some(greatest.repeat(4))),
             ("abcd".to_owned(), 0, None),
         ] {
-            let found = upper_bound(&value, units);
-            assert_eq!(found, expected, "{value} {units}");
-            assert!(found.is_none_or(|bound| bound >= value), "{value}");
+            let actual = upper_bound(&value, units);
+            assert_eq!(actual, expected, "{value} {units}");
+            assert!(actual.is_none_or(|bound| bound >= value), "{value}");
         }
     }
 

@@ -91,13 +91,19 @@ impl WrittenFiles {
             .for_each(|(path, bytes)| self.expect(path, bytes));
         let storage = Arc::clone(&self.source.storage);
         // all are waited for, so that all can go away again
-        let made = pool::on_all(files, move |(path, bytes)| {
+        let outcomes = pool::on_all(files, move |(path, bytes)| {
             Ok((path.clone(), put(&*storage, path, bytes, durable)))
         })?;
         let mut outcome = Ok(());
-        for (path, made) in made {
-            let made = made.and_then(|made| if made { Ok(()) } else { Err(self.disown(path)) });
-            outcome = outcome.and(made);
+        for (path, created) in outcomes {
+            let created = created.and_then(|created| {
+                if created {
+                    Ok(())
+                } else {
+                    Err(self.disown(path))
+                }
+            });
+            outcome = outcome.and(created);
         }
         outcome
     }
@@ -165,7 +171,7 @@ impl Drop for WrittenFiles {
 
 /// Puts a file of a random name: false where somebody else's is there.
 fn put(storage: &dyn Storage, path: &str, bytes: &[u8], durable: bool) -> Result<bool> {
-    let made = if durable {
+    let created = if durable {
         storage.put_if_absent(path, bytes)?
     } else {
         storage.put_if_absent_unsynced(path, bytes)?
@@ -175,7 +181,7 @@ fn put(storage: &dyn Storage, path: &str, bytes: &[u8], durable: bool) -> Result
         let there = storage.read_at_most(path, bytes.len() as u64);
         there.is_ok_and(|there| there == bytes)
     };
-    Ok(made || same())
+    Ok(created || same())
 }
 
 /// Writes rows of one layout.
@@ -291,7 +297,7 @@ impl RowWriter {
     fn close(&mut self, values: &Values, written: &mut WrittenFiles) -> Result<()> {
         match self.open.remove(values) {
             Some(file) => {
-                let (path, bytes) = self.finish_one(values, file, written)?;
+                let (path, bytes) = self.finish_file(values, file, written)?;
                 written.put(path, &bytes, self.options.durable)
             }
             None => Ok(()),
@@ -299,7 +305,7 @@ impl RowWriter {
     }
 
     /// Closes one file, and stages it; gives its path and its bytes.
-    fn finish_one(
+    fn finish_file(
         &self,
         values: &Values,
         file: OpenFile,
@@ -357,7 +363,7 @@ impl RowWriter {
         let mut files = Vec::new();
         for (values, file) in take(&mut self.open) {
             interrupt::check()?;
-            let (path, bytes) = self.finish_one(&values, file, written)?;
+            let (path, bytes) = self.finish_file(&values, file, written)?;
             match far {
                 true => files.push((path, bytes)),
                 false => written.put(path, &bytes, durable)?,

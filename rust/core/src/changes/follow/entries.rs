@@ -94,10 +94,10 @@ pub(super) fn state_files(source: &Source, snapshot: &Snapshot) -> Result<Vec<En
         .into_iter()
         .chain([FileField::ModificationTime])
         .collect();
-    let found = snapshot.files(source, &FileColumns::fields_only(&fields), None)?;
+    let files_of_state = snapshot.files(source, &FileColumns::fields_only(&fields), None)?;
     let partitions = PartitionNames::of(snapshot)?;
     let mut files: Vec<(i64, ScanFile)> = Vec::new();
-    for rows in &found.batches {
+    for rows in &files_of_state.batches {
         let times = rows
             .column_by_name(FileField::ModificationTime.name())
             .and_then(|times| times.as_primitive_opt::<Int64Type>());
@@ -108,7 +108,7 @@ pub(super) fn state_files(source: &Source, snapshot: &Snapshot) -> Result<Vec<En
             files.push((time, file));
         }
     }
-    files.sort_by(|one, other| (one.0, &one.1.path).cmp(&(other.0, &other.1.path)));
+    files.sort_by(|left, right| (left.0, &left.1.path).cmp(&(right.0, &right.1.path)));
     let stamp = Stamp {
         version: snapshot.version(),
         timestamp: snapshot.timestamp(),
@@ -204,7 +204,7 @@ fn changes(
     }
     let files: Vec<&FileChange> = if commit.change_files.is_empty() {
         let mut files: Vec<&FileChange> = commit.adds.iter().chain(&commit.removes).collect();
-        files.sort_by_key(|change| change.place);
+        files.sort_by_key(|change| change.position);
         files
     } else {
         commit.change_files.iter().collect()
@@ -227,8 +227,8 @@ fn changes(
             let same = |piece: &&Piece| piece.file.path == change.file.path;
             pieces.iter().find(same).cloned()
         };
-        let found = files.iter().zip(0_i64..);
-        return Ok(found
+        let numbered = files.iter().zip(0_i64..);
+        return Ok(numbered
             .filter_map(|(change, index)| Some(vec![entry(index, find(change)?)]))
             .collect());
     }

@@ -302,9 +302,9 @@ impl Follow {
                 None => None,
             };
             self.check(&commit)?;
-            let found = entries::of_commit(&self.source, &commit, facts, &self.options)?;
+            let groups = entries::of_commit(&self.source, &commit, facts, &self.options)?;
             let mut whole = true;
-            for group in found {
+            for group in groups {
                 let rest: Vec<Entry> = group
                     .into_iter()
                     .filter(|entry| !begun || entry.index > self.offset.index)

@@ -169,21 +169,21 @@ pub(in crate::changes) fn compare(
     let pieces: Vec<Piece> = removed.iter().chain(&new).cloned().collect();
     let way = rows.identity.way;
     if way == Way::RowTracking {
-        let found = compare_ids(rows, stamp, &pieces, removed.len());
-        if let Some(found) = found.map_err(|error| error.at_version(stamp.version))? {
-            return Ok(found);
+        let outcome = compare_ids(rows, stamp, &pieces, removed.len());
+        if let Some(outcome) = outcome.map_err(|error| error.at_version(stamp.version))? {
+            return Ok(outcome);
         }
     }
-    let found = differences(rows, (removed, new));
-    let Some(found) = found.map_err(|error| error.at_version(stamp.version))? else {
+    let outcome = differences(rows, (removed, new));
+    let Some(outcome) = outcome.map_err(|error| error.at_version(stamp.version))? else {
         return Ok(Compared::TooMany);
     };
     // how many rows of one number left, and how many came for them
     let mut both: Numbers<(u32, u32)> = Numbers::default();
-    for seen in &found.removed {
+    for seen in &outcome.removed {
         both.entry(seen.who).or_default().0 += 1;
     }
-    for seen in &found.new {
+    for seen in &outcome.new {
         if let Some((_, came)) = both.get_mut(&seen.who) {
             *came += 1;
         }
@@ -195,7 +195,7 @@ pub(in crate::changes) fn compare(
         return Err(twice(way).at_version(stamp.version));
     }
     let mut labels = LabelledPieces::new(pieces);
-    for seen in &found.removed {
+    for seen in &outcome.removed {
         let updated = both.get(&seen.who).is_some_and(|(_, came)| *came > 0);
         let change = if updated {
             ChangeType::UpdatePreimage
@@ -204,7 +204,7 @@ pub(in crate::changes) fn compare(
         };
         labels.push(seen.piece, seen.row, change, stamp);
     }
-    for seen in &found.new {
+    for seen in &outcome.new {
         let change = if both.contains_key(&seen.who) {
             ChangeType::UpdatePostimage
         } else {

@@ -89,12 +89,12 @@ fn push(
     stamp: u32,
     next: u32,
 ) -> u32 {
-    let place = RowPosition {
+    let position = RowPosition {
         piece: seen.piece.saturating_add(base),
         stamp,
         row: seen.row,
     };
-    places.push((place, next));
+    places.push((position, next));
     u32::try_from(places.len() - 1).unwrap_or(NONE)
 }
 
@@ -126,12 +126,12 @@ impl Outcomes {
     /// Forgets rows whose place before holds what their place now holds.
     pub(super) fn drop_equal(&mut self, equal: impl Fn((u32, u64), (u32, u64)) -> bool) {
         let places = &self.places;
-        let place = |at: u32| {
-            let (place, _) = places.get(at as usize)?;
-            Some((place.piece, place.row))
+        let row_of = |at: u32| {
+            let (position, _) = places.get(at as usize)?;
+            Some((position.piece, position.row))
         };
         self.outcomes.retain(
-            |_, outcome| match (place(outcome.before), place(outcome.now)) {
+            |_, outcome| match (row_of(outcome.before), row_of(outcome.now)) {
                 (Some(before), Some(now)) => !equal(before, now),
                 _ => true,
             },
@@ -214,7 +214,7 @@ pub(super) fn net(rows: ShareReader<'_>, kind: Net, commits: &[(Stamp, Item)]) -
     if kind == Net::MinDelta && rows.identity.way != Way::Rows {
         drop_unchanged(rows, &mut outcomes, &pieces)?;
     }
-    shown(&outcomes, kind, pieces, &stamps).map(Compared::Pieces)
+    reported(&outcomes, kind, pieces, &stamps).map(Compared::Pieces)
 }
 
 /// The rows of one share on their way through the commits of a range.
@@ -233,16 +233,16 @@ impl Following<'_> {
         let base = u32::try_from(self.pieces.len()).unwrap_or(NONE);
         self.pieces.extend(removed.iter().chain(new).cloned());
         let sides = (removed.to_vec(), new.to_vec());
-        let found = differences(self.rows, sides);
+        let differing = differences(self.rows, sides);
         let at = |error: crate::error::Error| error.at_version(stamp.version);
-        let Some(found) = found.map_err(at)? else {
+        let Some(differing) = differing.map_err(at)? else {
             return Ok(false);
         };
         let number = u32::try_from(self.stamps.len()).unwrap_or(NONE);
-        for seen in &found.removed {
+        for seen in &differing.removed {
             self.outcomes.left(seen, base, number).map_err(at)?;
         }
-        for seen in &found.new {
+        for seen in &differing.new {
             self.outcomes.came(seen, base, number).map_err(at)?;
         }
         Ok(true)
@@ -332,8 +332,8 @@ fn drop_unchanged(
     let mut rows: Vec<(u32, u64)> = Vec::new();
     for outcome in outcomes.outcomes.values().filter(both) {
         for at in [outcome.before, outcome.now] {
-            if let Some((place, _)) = outcomes.places.get(at as usize) {
-                rows.push((place.piece, place.row));
+            if let Some((position, _)) = outcomes.places.get(at as usize) {
+                rows.push((position.piece, position.row));
             }
         }
     }
@@ -342,8 +342,8 @@ fn drop_unchanged(
     }
     rows.sort_unstable();
     rows.dedup();
-    let mut wanted: Vec<(u32, Piece)> = Vec::new();
-    for chunk in rows.chunk_by(|one, other| one.0 == other.0) {
+    let mut pieces_to_read: Vec<(u32, Piece)> = Vec::new();
+    for chunk in rows.chunk_by(|left, right| left.0 == right.0) {
         let Some((number, _)) = chunk.first() else {
             continue;
         };
@@ -360,7 +360,7 @@ fn drop_unchanged(
             rows: PieceRows::Only(Arc::new(only)),
             labels: Labels::All(ChangeType::Delete, stamp),
         };
-        wanted.push((*number, piece));
+        pieces_to_read.push((*number, piece));
     }
     let by_values = RowIdentity {
         way: Way::Rows,
@@ -368,15 +368,15 @@ fn drop_unchanged(
         seed: rows_of.identity.seed,
         most_rows: usize::MAX,
     };
-    let numbers: Vec<u32> = wanted.iter().map(|(number, _)| *number).collect();
+    let numbers: Vec<u32> = pieces_to_read.iter().map(|(number, _)| *number).collect();
     let mut values: HashMap<(u32, u64), u128> = HashMap::with_capacity(rows.len());
-    let wanted = wanted.into_iter().map(|(_, piece)| piece).collect();
+    let pieces_to_read = pieces_to_read.into_iter().map(|(_, piece)| piece).collect();
     let all = ShareReader {
         identity: &by_values,
         share: Share::ALL,
         ..rows_of
     };
-    all.look(wanted, &mut |seen| {
+    all.look(pieces_to_read, &mut |seen| {
         let piece = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
         values.insert((piece, seen.row), seen.who);
         true
@@ -391,9 +391,9 @@ impl Outcomes {
         // by place first, since places are in the order of the files
         let mut codes: Vec<Option<(ChangeType, u32)>> = vec![None; self.places.len()];
         let mut show = |mut at: u32, change: ChangeType, stamp: Option<u32>| {
-            while let Some((place, next)) = self.places.get(at as usize) {
+            while let Some((position, next)) = self.places.get(at as usize) {
                 if let Some(code) = codes.get_mut(at as usize) {
-                    *code = Some((change, stamp.unwrap_or(place.stamp)));
+                    *code = Some((change, stamp.unwrap_or(position.stamp)));
                 }
                 at = *next;
             }
@@ -432,16 +432,16 @@ impl Outcomes {
                 }
             }
         }
-        for ((place, _), found) in self.places.iter().zip(codes) {
-            if let Some((change, stamp)) = found {
-                code((place.piece, place.row), change, stamp);
+        for ((position, _), change_of_row) in self.places.iter().zip(codes) {
+            if let Some((change, stamp)) = change_of_row {
+                code((position.piece, position.row), change, stamp);
             }
         }
     }
 }
 
 /// The rows that are shown, at their places.
-fn shown(
+fn reported(
     outcomes: &Outcomes,
     kind: Net,
     pieces: Vec<Piece>,

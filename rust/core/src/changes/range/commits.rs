@@ -11,7 +11,9 @@ use arrow_array::{Array, BooleanArray};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::codec::commit::{ActionBatch, ActionDecoder, FileActions, Placed, Wanted, info_of};
+use crate::codec::commit::{
+    ActionBatch, ActionDecoder, ActionSelection, FileActions, Positioned, info_of,
+};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::commit::decode_files;
@@ -50,7 +52,7 @@ pub(in crate::changes) struct FileChange {
     /// The file.
     pub file: ScanFile,
     /// Its place among all actions of its run.
-    pub place: u32,
+    pub position: u32,
     /// True if the action tells the values of the partition columns.
     pub has_partition_values: bool,
 }
@@ -149,38 +151,38 @@ impl Iterator for Commits {
 }
 
 fn check(commits: &[(VersionedFile, i64)], first: u64, last: u64) -> Result<()> {
-    let mut wanted = first;
+    let mut expected = first;
     for (commit, _) in commits {
-        if commit.version != wanted {
+        if commit.version != expected {
             break;
         }
-        wanted += 1;
+        expected += 1;
     }
-    if wanted > last {
+    if expected > last {
         return Ok(());
     }
-    let later = commits.iter().find(|(commit, _)| commit.version > wanted);
+    let later = commits.iter().find(|(commit, _)| commit.version > expected);
     let Some((later, _)) = later else {
         let message = format!(
-            "the log has no commit of version {wanted}: its changes are not known, ask for the \
+            "the log has no commit of version {expected}: its changes are not known, ask for the \
              versions before it"
         );
         let error = Error::new(ErrorKind::VersionNotFound, "version.range", message);
-        return Err(error.at_version(wanted));
+        return Err(error.at_version(expected));
     };
-    if wanted == first {
+    if expected == first {
         let message = format!(
             "the commits before version {} were cleaned up: their changes are not known, begin \
              with that version",
             later.version
         );
         let error = Error::new(ErrorKind::VersionNotFound, "version.range", message);
-        return Err(error.at_version(wanted));
+        return Err(error.at_version(expected));
     }
     let message = "this commit is missing, while later ones are there; restore the file from a backup or another replica";
     Err(Error::corrupt("log.gap", message)
-        .at_path(path::commit_path(wanted))
-        .at_version(wanted))
+        .at_path(path::commit_path(expected))
+        .at_version(expected))
 }
 
 fn fields(more: FileField) -> Vec<FileField> {
@@ -188,7 +190,7 @@ fn fields(more: FileField) -> Vec<FileField> {
 }
 
 fn decode(storage: &dyn Storage, run: &[(VersionedFile, i64)]) -> Result<Vec<Commit>> {
-    let mut decoder = ActionDecoder::new(Wanted {
+    let mut decoder = ActionDecoder::new(ActionSelection {
         adds: Some(fields(FileField::DataChange)),
         removes: Some(fields(FileField::DataChange)),
         cdcs: Some(fields(FileField::DataChange)),
@@ -226,9 +228,9 @@ fn decode(storage: &dyn Storage, run: &[(VersionedFile, i64)]) -> Result<Vec<Com
 
 /// Gives each commit its actions.
 fn sort_out(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Result<()> {
-    let at = |place: u32| {
+    let at = |position: u32| {
         starts
-            .partition_point(|start| *start <= place)
+            .partition_point(|start| *start <= position)
             .saturating_sub(1)
     };
     // files that are added again in the same commit, with other statistics perhaps
@@ -239,8 +241,8 @@ fn sort_out(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Res
         (actions.removes, FileActionKind::Remove),
     ] {
         for change in file_changes(files.as_ref())? {
-            let (change, changes_rows, place) = change;
-            let Some(commit) = commits.get_mut(at(place)) else {
+            let (change, changes_rows, position) = change;
+            let Some(commit) = commits.get_mut(at(position)) else {
                 continue;
             };
             let version = commit.stamp.version;
@@ -260,21 +262,21 @@ fn sort_out(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Res
             }
         }
     }
-    let find = |place: u32| at(place);
-    for (place, metadata) in actions.metadatas {
-        if let Some(commit) = commits.get_mut(find(place)) {
+    let find = |position: u32| at(position);
+    for (position, metadata) in actions.metadatas {
+        if let Some(commit) = commits.get_mut(find(position)) {
             commit.metadata = Some(metadata);
         }
     }
-    for (place, protocol) in actions.protocols {
-        if let Some(commit) = commits.get_mut(find(place)) {
+    for (position, protocol) in actions.protocols {
+        if let Some(commit) = commits.get_mut(find(position)) {
             commit.protocol = Some(protocol);
         }
     }
-    let infos: Vec<Placed<String>> = actions.commit_infos;
-    for (place, text) in infos.into_iter().rev() {
+    let infos: Vec<Positioned<String>> = actions.commit_infos;
+    for (position, text) in infos.into_iter().rev() {
         // the first one of a commit counts
-        if let Some(commit) = commits.get_mut(find(place)) {
+        if let Some(commit) = commits.get_mut(find(position)) {
             commit.info = CommitInfo::of(&text);
         }
     }
@@ -304,17 +306,17 @@ fn file_changes(files: Option<&FileActions>) -> Result<Vec<DecodedChange>> {
     let data_change: Option<&BooleanArray> =
         column(FileField::DataChange).and_then(|column| column.as_boolean_opt());
     let values = column(FileField::PartitionValues);
-    let found = ScanFile::of(&files.rows)?.into_iter().zip(&files.sequence);
-    let found = found.enumerate().map(|(row, (file, place))| {
+    let changes = ScanFile::of(&files.rows)?.into_iter().zip(&files.sequence);
+    let changes = changes.enumerate().map(|(row, (file, position))| {
         let changes_rows = data_change.is_none_or(|flags| flags.is_null(row) || flags.value(row));
         let change = file.map(|file| FileChange {
             file,
-            place: *place,
+            position: *position,
             has_partition_values: values.is_some_and(|values| values.is_valid(row)),
         });
-        (change, changes_rows, *place)
+        (change, changes_rows, *position)
     });
-    Ok(found.collect())
+    Ok(changes.collect())
 }
 
 impl CommitInfo {

@@ -76,11 +76,11 @@ pub(in crate::changes) enum Item {
 impl Item {
     /// All of its pieces.
     pub(in crate::changes) fn pieces(&self) -> impl Iterator<Item = &Piece> {
-        let (one, other): (&[Piece], &[Piece]) = match self {
+        let (first, second): (&[Piece], &[Piece]) = match self {
             Self::Pieces(pieces) => (pieces, &[]),
             Self::Compare { removed, new, .. } => (removed, new),
         };
-        one.iter().chain(other)
+        first.iter().chain(second)
     }
 }
 

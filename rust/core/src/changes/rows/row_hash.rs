@@ -55,10 +55,10 @@ mod tests {
 
     #[test]
     fn values_do_not_run_into_each_other() {
-        let texts = |one: &str, two: &str| -> Vec<ArrayRef> {
+        let texts = |first: &str, second: &str| -> Vec<ArrayRef> {
             vec![
-                Arc::new(StringArray::from(vec![one])),
-                Arc::new(StringArray::from(vec![two])),
+                Arc::new(StringArray::from(vec![first])),
+                Arc::new(StringArray::from(vec![second])),
             ]
         };
         assert_ne!(of(&texts("ab", "c")), of(&texts("a", "bc")));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn many_rows_are_hashed_as_they_are_one_by_one() {
+    fn many_rows_are_hashed_as_single_rows_are() {
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..10_000));
         let hashes = of(&[Arc::clone(&numbers)]);
         for row in [0, 4095, 4096, 9_999] {

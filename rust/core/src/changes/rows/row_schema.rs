@@ -54,7 +54,7 @@ pub(in crate::changes) struct Reading {
     layout: TableLayout,
     /// Columns that are read: those that are given, and after them what the late filter needs.
     read: Vec<String>,
-    given: usize,
+    num_columns: usize,
     /// On the table's own columns: pruned by, and applied while files are read.
     early: Option<BoundPredicate>,
     /// On the columns that say what happened, too.
@@ -146,7 +146,7 @@ impl Reading {
             .iter()
             .map(|field| field.name().clone())
             .collect();
-        let given = read.len();
+        let num_columns = read.len();
         for name in CHANGE_COLUMNS.into_iter().filter(|_| !definition.bare) {
             if read.iter().any(|own| own.eq_ignore_ascii_case(name)) {
                 let message = format!(
@@ -185,13 +185,13 @@ impl Reading {
             schema: if definition.bare {
                 own
             } else {
-                with_change_columns(&all, given)
+                with_change_columns(&all, num_columns)
             },
             bare: definition.bare,
             plans: Mutex::default(),
             layout,
             read,
-            given,
+            num_columns,
             early,
             late,
         })
@@ -210,7 +210,7 @@ impl Reading {
     /// Returns the number of the table's columns that are returned; those that only the filter
     /// needs are after.
     pub(super) fn given(&self) -> usize {
-        self.given
+        self.num_columns
     }
 
     /// Returns `true` if the columns that say what happened are left out.
@@ -252,11 +252,11 @@ impl Reading {
     /// Invalid argument: `columns.unknown`.
     pub(in crate::changes) fn positions(&self, names: &[String]) -> Result<Vec<usize>> {
         let plan = ReadPlan::new(self.layout.clone(), Some(names), Extras::default())?;
-        let wanted = plan.schema();
+        let read_schema = plan.schema();
         let fields = self.layout.schema.fields();
-        let place = |name: &String| fields.iter().position(|field| field.name == *name);
-        let names = wanted.fields().iter().map(|field| field.name());
-        Ok(names.filter_map(place).collect())
+        let position = |name: &String| fields.iter().position(|field| field.name == *name);
+        let names = read_schema.fields().iter().map(|field| field.name());
+        Ok(names.filter_map(position).collect())
     }
 
     /// Selects from rows with all columns and their positions the columns that [`Purpose::Rows`]
@@ -267,10 +267,10 @@ impl Reading {
         };
         let mut columns = self.positions(&self.read)?;
         columns.push(self.layout.schema.fields().len());
-        let shown = all.project(&columns).map_err(misfit)?;
+        let projected = all.project(&columns).map_err(misfit)?;
         match &self.early {
-            None => Ok(shown),
-            Some(filter) => filter_record_batch(&shown, &filter.evaluate(all)?).map_err(misfit),
+            None => Ok(projected),
+            Some(filter) => filter_record_batch(&projected, &filter.evaluate(all)?).map_err(misfit),
         }
     }
 

@@ -225,9 +225,9 @@ impl Split {
         for task in &mut self.tasks {
             if let Task::Pieces(pieces) = task {
                 pieces.retain(|piece| {
-                    let found = WholeFile::of(piece);
-                    let stays = found.is_none();
-                    whole.extend(found);
+                    let native = WholeFile::of(piece);
+                    let stays = native.is_none();
+                    whole.extend(native);
                     stays
                 });
             }

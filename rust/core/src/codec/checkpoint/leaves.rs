@@ -28,7 +28,7 @@ impl CheckpointFile {
     pub(super) fn column_leaves(&self, action: FileAction, columns: &FileColumns) -> Vec<usize> {
         let fields = columns.fields();
         let stats = self.where_stats_are(action, columns);
-        let shape = columns.stats_made_of();
+        let shape = columns.stats_fields();
         let of_vector = |name: &String| DELETION_VECTOR_FIELDS.find(name).is_some();
         self.leaves(|parts| match parts {
             [root, field, rest @ ..] if root == action.name() => match field.as_str() {
@@ -38,7 +38,7 @@ impl CheckpointFile {
                         && (columns.has(FileField::Stats) || asks_for(&shape, rest))
                 }
                 "deletionVector" if !rest.first().is_some_and(of_vector) => false,
-                name => fields.iter().any(|wanted| wanted.name() == name),
+                name => fields.iter().any(|field| field.name() == name),
             },
             _ => false,
         })
@@ -47,7 +47,7 @@ impl CheckpointFile {
     /// Text that is asked for is made of the struct only where there is none. What is made of statistics
     /// comes from the struct where that gives all of it, in as many rows as there are texts.
     fn where_stats_are(&self, action: FileAction, columns: &FileColumns) -> Stats {
-        let shape = columns.stats_made_of();
+        let shape = columns.stats_fields();
         let wants_text = columns.has(FileField::Stats);
         if !wants_text && shape.is_empty() {
             return Stats::Nowhere;

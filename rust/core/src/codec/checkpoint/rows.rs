@@ -273,12 +273,12 @@ impl Parts<'_> {
             FileColumn::Field(field) => self.field(*field),
             // of each part by itself: nothing is said of rows that are left out, and text stays where it is
             FileColumn::NumRecords | FileColumn::StatsParsed(_) => {
-                let made = |rows: &FileRows| {
+                let array = |rows: &FileRows| {
                     let stats = stats_of(&rows.rows)?;
                     stats.map(|stats| column.of(stats)).transpose()
                 };
-                let made = self.kept(made)?;
-                Ok(made.unwrap_or_else(|| new_null_array(column.field().data_type(), self.rows)))
+                let array = self.kept(array)?;
+                Ok(array.unwrap_or_else(|| new_null_array(column.field().data_type(), self.rows)))
             }
             FileColumn::PartitionValuesParsed(_) => {
                 let values = self.field(FileField::PartitionValues)?;
@@ -291,7 +291,7 @@ impl Parts<'_> {
     }
 
     fn field(&self, field: FileField) -> Result<ArrayRef> {
-        let wanted = field.data_type();
+        let data_type = field.data_type();
         let column = match field {
             FileField::DeletionVector => self.kept(|rows| {
                 let vector = rows.vector.clone();
@@ -301,14 +301,14 @@ impl Parts<'_> {
             _ => self.kept(|rows| Ok(rows.rows.column_by_name(field.name()).cloned()))?,
         };
         match column {
-            None => Ok(nulls(&wanted, self.rows)),
-            Some(column) if *column.data_type() == wanted => Ok(column),
+            None => Ok(nulls(&data_type, self.rows)),
+            Some(column) if *column.data_type() == data_type => Ok(column),
             Some(column) => match (field, column.as_struct_opt()) {
                 (FileField::Stats, Some(typed)) => {
                     let text = render_stats_as(typed, self.stats_shape)?;
                     Ok(Arc::new(text))
                 }
-                _ => strict_cast(&column, &wanted).map_err(arrow_error),
+                _ => strict_cast(&column, &data_type).map_err(arrow_error),
             },
         }
     }

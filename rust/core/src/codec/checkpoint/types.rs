@@ -39,13 +39,13 @@ pub(super) fn check_types(plain: &Schema) -> Result<()> {
 }
 
 /// Recurses along the protocol's type.
-fn check_type(name: &str, found: &DataType, wanted: &DataType) -> Result<()> {
-    let fits = match (found, wanted) {
+fn check_type(name: &str, actual: &DataType, expected: &DataType) -> Result<()> {
+    let fits = match (actual, expected) {
         // a column without a value has no type in some writers' files
         (DataType::Null, _) => true,
-        (DataType::Struct(found), DataType::Struct(wanted)) => {
-            for field in wanted {
-                if let Some((_, child)) = found.find(field.name()) {
+        (DataType::Struct(actual), DataType::Struct(expected)) => {
+            for field in expected {
+                if let Some((_, child)) = actual.find(field.name()) {
                     let name = format!("{name}.{}", field.name());
                     check_type(&name, child.data_type(), field.data_type())?;
                 }
@@ -53,24 +53,24 @@ fn check_type(name: &str, found: &DataType, wanted: &DataType) -> Result<()> {
             true
         }
         // their fields have other names with each writer
-        (DataType::Map(found, _), DataType::Map(wanted, _)) => {
-            let (DataType::Struct(found), DataType::Struct(wanted)) =
-                (found.data_type(), wanted.data_type())
+        (DataType::Map(actual, _), DataType::Map(expected, _)) => {
+            let (DataType::Struct(actual), DataType::Struct(expected)) =
+                (actual.data_type(), expected.data_type())
             else {
                 return Ok(());
             };
-            for (child, field) in found.iter().zip(wanted) {
+            for (child, field) in actual.iter().zip(expected) {
                 let name = format!("{name}.{}", child.name());
                 check_type(&name, child.data_type(), field.data_type())?;
             }
             true
         }
-        (found, wanted) => found == wanted || (found.is_integer() && wanted.is_integer()),
+        (actual, expected) => actual == expected || (actual.is_integer() && expected.is_integer()),
     };
     if fits {
         return Ok(());
     }
-    let message = format!("{name} is {found} where the protocol has {wanted}");
+    let message = format!("{name} is {actual} where the protocol has {expected}");
     Err(Error::corrupt("checkpoint.columns", message))
 }
 

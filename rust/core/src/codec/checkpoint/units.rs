@@ -54,8 +54,9 @@ impl CheckpointFile {
         for (row_group, group) in self.metadata().row_groups().iter().enumerate() {
             let of = usize::try_from(group.num_rows()).unwrap_or_default();
             // rows that say anything of a file and lack its path are met when they are decoded
-            let said = |leaf: &usize| nulls_of(group, *leaf).is_some_and(|nulls| nulls < of as u64);
-            if of == 0 || (all_null(group, path) && !fields.iter().any(said)) {
+            let has_values =
+                |leaf: &usize| nulls_of(group, *leaf).is_some_and(|nulls| nulls < of as u64);
+            if of == 0 || (all_null(group, path) && !fields.iter().any(has_values)) {
                 continue;
             }
             let mut start = 0;
@@ -130,8 +131,8 @@ impl CheckpointFile {
             .map(|page| usize::try_from(page.first_row_index).unwrap_or(0));
         let mut cuts = Vec::with_capacity(parts);
         for part in 1..parts {
-            let wanted = of / parts * part;
-            if let Some(start) = starts.find(|start| *start >= wanted && *start > 0)
+            let target = of / parts * part;
+            if let Some(start) = starts.find(|start| *start >= target && *start > 0)
                 && start < of
                 && cuts.last().is_none_or(|last| *last < start)
             {

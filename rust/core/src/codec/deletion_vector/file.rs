@@ -82,13 +82,13 @@ impl DeletionVector {
             ))
             .at_offset(0));
         }
-        let (wanted, found) = (u32::from_be_bytes(*checksum), crc32fast::hash(bitmap));
-        if wanted != found {
+        let (expected, actual) = (u32::from_be_bytes(*checksum), crc32fast::hash(bitmap));
+        if expected != actual {
             return Err(Error::corrupt(
                 "dv.checksum",
                 format!(
-                    "the deletion vector is damaged: its checksum is {found:08x} where the file \
-                     says {wanted:08x}; restore the file from a copy"
+                    "the deletion vector is damaged: its checksum is {actual:08x} where the file \
+                     says {expected:08x}; restore the file from a copy"
                 ),
             )
             .at_offset(4));

@@ -26,17 +26,17 @@ impl DeletionVector {
         let count = rows.end.saturating_sub(begin).div_ceil(64);
         let mut words = vec![blank; usize::try_from(count).unwrap_or(usize::MAX)];
         for container in self.containers_within(&rows) {
-            let found = self.rows_of(container);
+            let deleted = self.rows_of(container);
             let at = container.base().checked_sub(begin).map(|rows| rows / 64);
             let whole = at
                 .and_then(|at| usize::try_from(at).ok())
                 .and_then(|at| words.get_mut(at..)?.first_chunk_mut::<WORDS>());
             if let Some(whole) = whole {
-                found.flip(whole);
+                deleted.flip(whole);
                 continue;
             }
             // At the edges: only some of its words lie within.
-            let bits = found.words();
+            let bits = deleted.words();
             let (skip, at) = if container.base() < begin {
                 ((begin - container.base()) / 64, 0)
             } else {

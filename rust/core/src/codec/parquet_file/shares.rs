@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_heaviest_rows_are_found_across_shares() {
+    fn heaviest_rows_across_shares() {
         let shares = Shares::new(shares(&[(10, 100), (1, 1_000), (10, 10)]));
         assert_eq!(shares.heaviest(1), 1_000);
         assert_eq!(shares.heaviest(2), 1_010);
@@ -292,12 +292,12 @@ mod tests {
     }
 
     #[test]
-    fn long_rows_are_told_from_short_ones() {
+    fn long_and_short_rows_are_distinguished() {
         let mut measured = Shared::default();
         // a row of 1 + 2^20 values, then 1,000 rows of one
         let long: Vec<u8> = vec![2, 0, 0x80, 0x80, 0x80, 1, 1, 0xD0, 0x0F, 0];
         measured.levels(LevelRuns::new(&long, 1), 8);
-        let found = measured.finish();
-        assert_eq!(found, shares(&[(1, 8 + (8 << 20)), (1_000, 8_000)]));
+        let actual = measured.finish();
+        assert_eq!(actual, shares(&[(1, 8 + (8 << 20)), (1_000, 8_000)]));
     }
 }

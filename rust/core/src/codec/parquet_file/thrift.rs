@@ -54,7 +54,9 @@ pub(super) fn walked_footer(bytes: &[u8]) -> Option<WalkedFooter> {
         else {
             return Some(());
         };
-        let children = u64::try_from(number).ok().filter(|one| one <= after)?;
+        let children = u64::try_from(number)
+            .ok()
+            .filter(|children| children <= after)?;
         match groups.last_mut() {
             Some((last, _)) if *last < *after => return None, // another schema
             Some((last, before)) if last == after => *before = children,

@@ -68,9 +68,9 @@ pub(super) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: i8) {
     if scale == 0 {
         out.extend_from_slice(digits.as_bytes());
     } else if scale > 0 && exponent >= -6 {
-        let wanted = scale as usize + 1;
-        if digits.len() < wanted {
-            digits.insert_str(0, &"0".repeat(wanted - digits.len()));
+        let length = scale as usize + 1;
+        if digits.len() < length {
+            digits.insert_str(0, &"0".repeat(length - digits.len()));
         }
         let (whole, fraction) = digits.split_at(digits.len() - scale as usize);
         out.extend_from_slice(whole.as_bytes());
@@ -173,10 +173,10 @@ pub(super) fn base64(out: &mut Vec<u8>, bytes: &[u8]) {
             .iter()
             .fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
         let bits = bits << (8 * (3 - group.len()));
-        for place in 0..4 {
-            let sextet = (bits >> (18 - 6 * place) & 63) as usize;
+        for index in 0..4 {
+            let sextet = (bits >> (18 - 6 * index) & 63) as usize;
             match ALPHABET.get(sextet) {
-                Some(letter) if place <= group.len() => out.push(*letter),
+                Some(letter) if index <= group.len() => out.push(*letter),
                 _ => out.push(b'='),
             }
         }
@@ -187,13 +187,13 @@ pub(super) fn base64(out: &mut Vec<u8>, bytes: &[u8]) {
 /// Appends a number that is not negative with at least `width` digits.
 #[inline]
 fn padded(out: &mut Vec<u8>, value: i64, width: u32) {
-    let mut place = 10i64.pow(width);
-    if value >= place {
+    let mut power = 10i64.pow(width);
+    if value >= power {
         return integer(out, value);
     }
-    while place > 1 {
-        out.push(b'0' + (value % place * 10 / place) as u8);
-        place /= 10;
+    while power > 1 {
+        out.push(b'0' + (value % power * 10 / power) as u8);
+        power /= 10;
     }
 }
 

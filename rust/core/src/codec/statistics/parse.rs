@@ -115,19 +115,19 @@ impl Children {
 
     fn find(&self, key: RawString<'_>, scratch: &mut String) -> Option<(usize, usize)> {
         let key = key.strict(scratch)?;
-        let same = |place: &usize| self.name(*place) == Some(key);
-        let place = *self.places.find(xxh3_64(key.as_bytes()), same)?;
-        self.fields.get(place).map(|child| (place, child.node))
+        let same = |index: &usize| self.name(*index) == Some(key);
+        let index = *self.places.find(xxh3_64(key.as_bytes()), same)?;
+        self.fields.get(index).map(|child| (index, child.node))
     }
 
     /// Adds a field; of equal names only the first is ever found.
     fn add(&mut self, name: &str, node: usize) {
         let Self { fields, places } = self;
-        let name_of = |place: &usize| fields.get(*place).map_or("", |child| &*child.name);
+        let name_of = |index: &usize| fields.get(*index).map_or("", |child| &*child.name);
         let hash = xxh3_64(name.as_bytes());
-        if places.find(hash, |place| name_of(place) == name).is_none() {
-            places.insert_unique(hash, fields.len(), |place| {
-                xxh3_64(name_of(place).as_bytes())
+        if places.find(hash, |index| name_of(index) == name).is_none() {
+            places.insert_unique(hash, fields.len(), |index| {
+                xxh3_64(name_of(index).as_bytes())
             });
         }
         let mut key = Vec::new();
@@ -140,8 +140,8 @@ impl Children {
         });
     }
 
-    fn name(&self, place: usize) -> Option<&str> {
-        self.fields.get(place).map(|child| &*child.name)
+    fn name(&self, index: usize) -> Option<&str> {
+        self.fields.get(index).map(|child| &*child.name)
     }
 }
 
@@ -179,10 +179,10 @@ impl Table {
             };
             let child = children.take(&mut cursor, top.next, scratch)?;
             let first = cursor.peek()?;
-            let node = child.and_then(|(place, node)| {
-                top.complete &= place == top.next;
-                top.next = place + 1;
-                nodes.get_mut(node).map(|found| (node, found))
+            let node = child.and_then(|(index, node)| {
+                top.complete &= index == top.next;
+                top.next = index + 1;
+                nodes.get_mut(node).map(|open_node| (node, open_node))
             });
             match node {
                 Some((_, Node::Leaf(leaf))) if !matches!(first, b'{' | b'[') => {
@@ -253,8 +253,8 @@ impl Table {
                     Arc::new(array)
                 }
             };
-            if let Some(place) = built.get_mut(at) {
-                *place = Some(array);
+            if let Some(slot) = built.get_mut(at) {
+                *slot = Some(array);
             }
         }
         last.ok_or_else(|| ArrowError::SchemaError("statistics are a struct".to_owned()))
@@ -313,8 +313,8 @@ fn add_struct(shape: &Fields, rows: usize, depth: usize, nodes: &mut Vec<Node>) 
         children.add(field.name(), node);
     }
     let fields = Fields::from(fields);
-    if let Some(place) = nodes.get_mut(root) {
-        *place = Node::Struct {
+    if let Some(slot) = nodes.get_mut(root) {
+        *slot = Node::Struct {
             valid: all_null(rows),
             children,
             fields: fields.clone(),

@@ -125,15 +125,15 @@ fn lay_out<'a>(
         format::string(&mut key, field.name());
         key.push(b':');
         let nulls = array.nulls();
-        let wanted = shape
+        let declared = shape
             .and_then(|shape| shape.find(field.name()))
             .map(|(_, field)| field);
-        let wanted = wanted.map(|field| field.data_type());
+        let data_type = declared.map(|field| field.data_type());
         if let Some(child) = array.as_struct_opt() {
             if depth >= MAX_SCHEMA_DEPTH {
                 continue;
             }
-            let shape = match wanted {
+            let shape = match data_type {
                 Some(DataType::Struct(fields)) => Some(fields),
                 _ => None,
             };
@@ -149,7 +149,7 @@ fn lay_out<'a>(
                 *inside = length;
             }
             steps.push(Step::Close);
-        } else if let Some(column) = LeafValues::of(array.as_ref(), wanted) {
+        } else if let Some(column) = LeafValues::of(array.as_ref(), data_type) {
             steps.push(Step::Leaf { key, nulls, column });
         }
     }
@@ -194,7 +194,7 @@ fn run(steps: &[Step<'_>], row: usize, out: &mut Vec<u8>) {
 }
 
 impl<'a> LeafValues<'a> {
-    fn of(array: &'a dyn Array, wanted: Option<&DataType>) -> Option<Self> {
+    fn of(array: &'a dyn Array, data_type: Option<&DataType>) -> Option<Self> {
         macro_rules! values {
             ($type:ty) => {
                 array.as_primitive_opt::<$type>()?.values().as_ref()
@@ -220,7 +220,7 @@ impl<'a> LeafValues<'a> {
                     TimeUnit::Nanosecond => values!(TimestampNanosecondType),
                 },
                 unit: *unit,
-                utc: match wanted {
+                utc: match data_type {
                     Some(DataType::Timestamp(_, zone)) => zone.is_some(),
                     _ => zone.is_some() || *unit == TimeUnit::Nanosecond,
                 },

@@ -12,13 +12,13 @@ use crate::error::Result;
 
 /// Returns `true` if a shape has all leaves of another. Both have a bounded depth.
 pub fn holds(shape: &Fields, other: &Fields) -> bool {
-    other.iter().all(|wanted| {
-        let found = shape
-            .find(wanted.name())
+    other.iter().all(|required| {
+        let data_type = shape
+            .find(required.name())
             .map(|(_, field)| field.data_type());
-        match (found, wanted.data_type()) {
-            (Some(DataType::Struct(fields)), DataType::Struct(wanted)) => holds(fields, wanted),
-            (found, wanted) => found == Some(wanted),
+        match (data_type, required.data_type()) {
+            (Some(DataType::Struct(fields)), DataType::Struct(required)) => holds(fields, required),
+            (data_type, required) => data_type == Some(required),
         }
     })
 }
@@ -68,14 +68,14 @@ pub fn shaped(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
 /// Returns `true` if [`shaped`] has a value for every leaf of `shape`, but for `tightBounds`, which
 /// not every writer has. Recurses along `shape`, which has a bounded depth.
 pub fn gives(fields: &Fields, shape: &Fields) -> bool {
-    shape.iter().all(|wanted| {
-        let found = fields
-            .find(wanted.name())
+    shape.iter().all(|required| {
+        let data_type = fields
+            .find(required.name())
             .map(|(_, field)| field.data_type());
-        match (found, wanted.data_type()) {
+        match (data_type, required.data_type()) {
             (Some(DataType::Struct(fields)), DataType::Struct(shape)) => gives(fields, shape),
             (Some(from), to) => from == to || keeps_values(from, to),
-            (None, _) => wanted.name() == "tightBounds",
+            (None, _) => required.name() == "tightBounds",
         }
     })
 }

@@ -36,8 +36,8 @@ enum TypedKind<'a> {
 
 impl<'a> Shredded<'a> {
     /// Reads a struct with at least one of the two columns.
-    pub(super) fn new(place: &'a StructArray) -> Result<Self> {
-        let value = match place.column_by_name("value") {
+    pub(super) fn new(array: &'a StructArray) -> Result<Self> {
+        let value = match array.column_by_name("value") {
             None => None,
             Some(value) => Some(
                 value
@@ -45,7 +45,7 @@ impl<'a> Shredded<'a> {
                     .ok_or_else(|| columns("the column `value` of a variant is not binary"))?,
             ),
         };
-        let typed = place.column_by_name("typed_value");
+        let typed = array.column_by_name("typed_value");
         let typed = typed.map(|typed| Typed::new(typed.as_ref())).transpose()?;
         if value.is_none() && typed.is_none() {
             return Err(columns("a variant has neither `value` nor `typed_value`"));
@@ -101,9 +101,9 @@ fn object(
 ) -> Result<()> {
     let broken = |message: &str| Error::corrupt("variant.value", message);
     let mut fields: Vec<(&str, usize, Vec<u8>)> = Vec::with_capacity(typed.len());
-    for (name, field, place) in typed {
+    for (name, field, child) in typed {
         let mut bytes = Vec::new();
-        if place.is_valid(row) && field.write(row, names, &mut bytes)? {
+        if child.is_valid(row) && field.write(row, names, &mut bytes)? {
             let id = names.id(name).ok_or_else(|| {
                 broken("a shredded field of a variant has a name that its metadata lacks")
             })?;
@@ -140,10 +140,10 @@ impl<'a> Typed<'a> {
                 let object = array.as_struct();
                 let mut fields = Vec::with_capacity(parts.len());
                 for (part, column) in parts.iter().zip(object.columns()) {
-                    let place = column
+                    let child = column
                         .as_struct_opt()
                         .ok_or_else(|| columns("a shredded field of a variant is not a struct"))?;
-                    fields.push((part.name().as_str(), Shredded::new(place)?, column.as_ref()));
+                    fields.push((part.name().as_str(), Shredded::new(child)?, column.as_ref()));
                 }
                 TypedKind::Object(fields)
             }

@@ -76,14 +76,14 @@ pub fn plan(source: &Source, snapshot: &Snapshot, target_size: u64) -> Result<Pl
         return described(source, snapshot, &control, &there).map(Planned::There);
     }
     let retention = snapshot.properties().deleted_file_retention;
-    let wanted = PieceOptions {
+    let options = PieceOptions {
         columns: Some(names_of_adds(snapshot)),
         filter: None,
         target_size,
         keyed: false,
         tombstones_since: Some(now().saturating_sub(retention)),
     };
-    let plan = snapshot.replay_plan(source, &wanted)?;
+    let plan = snapshot.replay_plan(source, &options)?;
     Ok(Planned::ToDo(Box::new(CheckpointPlan {
         pieces: plan.pieces,
         tail: plan.tail,
@@ -147,8 +147,8 @@ impl CheckpointPlan {
                 writer.take(SIDECAR_ADD, StructArray::from(batch.clone()))?;
             }
             writer.end()?;
-            let num_files = writer.written.iter().map(|one| one.num_files).sum();
-            match snapshot.told_num_files() {
+            let num_files = writer.written.iter().map(|sidecar| sidecar.num_files).sum();
+            match snapshot.known_num_files() {
                 Some(known) => check_known(snapshot, num_files, known),
                 None => Ok(()),
             }
@@ -158,9 +158,9 @@ impl CheckpointPlan {
         let contents = Contents {
             schema: files.schema(true),
             compression,
-            num_files: written.iter().map(|one| one.num_files).sum(),
-            num_removes: written.iter().map(|one| one.num_removes).sum(),
-            sidecars: written.into_iter().map(|one| one.sidecar).collect(),
+            num_files: written.iter().map(|sidecar| sidecar.num_files).sum(),
+            num_removes: written.iter().map(|sidecar| sidecar.num_removes).sum(),
+            sidecars: written.into_iter().map(|file| file.sidecar).collect(),
         };
         manifest(source, snapshot.version(), &control, &contents, false)
     }
@@ -241,7 +241,10 @@ impl<'a> Writer<'a> {
     /// Returns the sidecars that were written, or removes them after an error.
     fn settle(self, done: Result<()>) -> Result<Vec<WrittenSidecar>> {
         if let Err(error) = done {
-            let paths = self.written.iter().map(|one| storage_path(&one.sidecar));
+            let paths = self
+                .written
+                .iter()
+                .map(|sidecar| storage_path(&sidecar.sidecar));
             let paths: Vec<String> = paths.collect();
             let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
             let _best_effort = self.storage.delete(&paths);

@@ -55,8 +55,8 @@ pub enum CheckpointLayout {
 impl CheckpointLayout {
     /// The layout that the table's properties ask for.
     pub fn of(snapshot: &Snapshot) -> Self {
-        let asked = snapshot.metadata().property("delta.checkpointPolicy");
-        let v2 = asked.is_some_and(|policy| policy.eq_ignore_ascii_case("v2"));
+        let policy_property = snapshot.metadata().property("delta.checkpointPolicy");
+        let v2 = policy_property.is_some_and(|policy| policy.eq_ignore_ascii_case("v2"));
         if v2 && snapshot.protocol().is_supported("v2Checkpoint") {
             Self::V2
         } else {
@@ -136,8 +136,8 @@ pub fn write_checkpoint(
     let encoded = encode(source, snapshot, &control)?;
     let path = format!("{LOG_DIRECTORY}/{version:020}.checkpoint.parquet");
     let hint = hint::read(source);
-    let made = source.storage.put_if_absent(&path, &encoded.bytes)?;
-    let size_in_bytes = if made {
+    let created = source.storage.put_if_absent(&path, &encoded.bytes)?;
+    let size_in_bytes = if created {
         encoded.bytes.len() as u64
     } else {
         source.storage.head(&path)?.size

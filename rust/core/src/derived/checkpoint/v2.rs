@@ -230,7 +230,11 @@ pub(super) fn manifest(
     .map(|(key, value)| (key.to_owned(), value))
     .into();
     let actions = actions(version, &tags, control);
-    let named: Vec<Value> = contents.sidecars.iter().map(|one| json!(one)).collect();
+    let named: Vec<Value> = contents
+        .sidecars
+        .iter()
+        .map(|sidecar| json!(sidecar))
+        .collect();
     let bytes = if json {
         let wrapped = named.iter().map(|sidecar| json!({ "sidecar": sidecar }));
         let lines = actions.iter().cloned().chain(wrapped);

@@ -94,7 +94,7 @@ fn carried(source: &Source, before: VersionChecksum, commit: &WholeCommit) -> Re
             let cutoff = now().saturating_sub(retention);
             known.retain(|txn| txn.last_updated.is_some_and(|updated| updated > cutoff));
         }
-        known.sort_by(|one, other| one.app_id.cmp(&other.app_id));
+        known.sort_by(|left, right| left.app_id.cmp(&right.app_id));
     }
     let mut domains = before.domain_metadata.clone();
     if let Some(known) = &mut domains {
@@ -103,7 +103,7 @@ fn carried(source: &Source, before: VersionChecksum, commit: &WholeCommit) -> Re
             known.push(new.clone());
         }
         known.retain(|domain| !domain.removed);
-        known.sort_by(|one, other| one.domain.cmp(&other.domain));
+        known.sort_by(|left, right| left.domain.cmp(&right.domain));
     }
     let in_commit_timestamp = commit.in_commit_timestamp();
     let consistent = properties.in_commit_timestamps == in_commit_timestamp.is_some();
@@ -195,7 +195,7 @@ fn exactly(source: &Source, before: Vec<AddFile>, commit: &WholeCommit) -> Optio
         live.insert(key, settled);
     }
     let mut files: Vec<AddFile> = live.into_values().collect();
-    files.sort_by(|one, other| one.path.cmp(&other.path));
+    files.sort_by(|left, right| left.path.cmp(&right.path));
     let mut totals = Totals::empty();
     let listed = files.len() <= MOST_FILES;
     files.into_iter().for_each(|file| totals.add(file));

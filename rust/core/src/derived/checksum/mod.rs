@@ -284,7 +284,7 @@ mod tests {
     fn boundaries_of_the_reference() {
         let all = size_boundaries();
         assert_eq!(all.len(), 95);
-        assert!(all.is_sorted_by(|one, next| one < next));
+        assert!(all.is_sorted_by(|current, next| current < next));
         assert_eq!(all.get(1..3), Some(&[8192, 16384][..]));
         assert_eq!(all.last(), Some(&(256 * GIB)));
         assert!(

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Found;
+use super::ColumnFamily;
 use super::scope::{NAMED, Scope};
 use super::values::Family;
 use crate::error::{Error, Result};
@@ -14,28 +14,28 @@ use crate::spec::schema::{DataType, StructField, StructType};
 /// The columns of one schema, each found once.
 pub(super) struct Columns<'a> {
     schema: &'a StructType,
-    found: HashMap<Path, Found>,
+    bound: HashMap<Path, ColumnFamily>,
 }
 
 impl<'a> Columns<'a> {
     pub(super) fn new(schema: &'a StructType) -> Self {
         Self {
             schema,
-            found: HashMap::new(),
+            bound: HashMap::new(),
         }
     }
 
     /// The column that the names lead to.
-    pub(super) fn find(&mut self, path: &Path) -> Result<Found> {
-        if let Some(found) = self.found.get(path) {
-            return Ok(found.clone());
+    pub(super) fn find(&mut self, path: &Path) -> Result<ColumnFamily> {
+        if let Some(column) = self.bound.get(path) {
+            return Ok(column.clone());
         }
-        let found = self.look_up(path)?;
-        self.found.insert(path.clone(), found.clone());
-        Ok(found)
+        let column = self.look_up(path)?;
+        self.bound.insert(path.clone(), column.clone());
+        Ok(column)
     }
 
-    fn look_up(&self, path: &Path) -> Result<Found> {
+    fn look_up(&self, path: &Path) -> Result<ColumnFamily> {
         let mut fields = Some(self.schema);
         let mut field: Option<&StructField> = None;
         let mut spelled = Vec::with_capacity(path.0.len());
@@ -87,8 +87,8 @@ impl Scope for Columns<'_> {
 }
 
 /// For the end of a message about a column that is not there: the names that come closest.
-pub(crate) fn closest_columns(wanted: &str, schema: &StructType) -> String {
-    let names = closest(wanted, schema);
+pub(crate) fn closest_columns(name: &str, schema: &StructType) -> String {
+    let names = closest(name, schema);
     if names.is_empty() {
         return "the table has no columns".to_owned();
     }
@@ -96,10 +96,10 @@ pub(crate) fn closest_columns(wanted: &str, schema: &StructType) -> String {
 }
 
 /// Up to three names that differ least from the one wanted.
-fn closest(wanted: &str, schema: &StructType) -> Vec<String> {
+fn closest(unknown: &str, schema: &StructType) -> Vec<String> {
     const OFFERED: usize = 3;
     const CONSIDERED: usize = 2_000;
-    let wanted = wanted.to_lowercase();
+    let unknown = unknown.to_lowercase();
     let mut names = Vec::new();
     // Breadth first: columns come before what is inside of them.
     let mut level: Vec<(Vec<String>, &StructType)> = vec![(Vec::new(), schema)];
@@ -120,7 +120,7 @@ fn closest(wanted: &str, schema: &StructType) -> Vec<String> {
     names.truncate(CONSIDERED);
     let mut ranked: Vec<(usize, String)> = names
         .into_iter()
-        .map(|name| (distance(&wanted, &name.to_lowercase()), name))
+        .map(|name| (distance(&unknown, &name.to_lowercase()), name))
         .collect();
     ranked.sort_by_key(|(distance, _)| *distance);
     ranked

@@ -63,8 +63,8 @@ impl<'a> ExpressionBinder<'a> {
             },
             Expr::TypedString(typed) => {
                 let name = typed.data_type.to_string();
-                let wanted = named_type(&name).ok_or_else(|| unsupported(&name))?;
-                literal(&typed.value.value)?.cast(&wanted)
+                let data_type = named_type(&name).ok_or_else(|| unsupported(&name))?;
+                literal(&typed.value.value)?.cast(&data_type)
             }
             Expr::UnaryOp { op, expr } => self.unary(*op, expr),
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
@@ -133,9 +133,9 @@ impl<'a> ExpressionBinder<'a> {
                 format: None,
             } => {
                 let name = data_type.to_string();
-                let wanted = named_type(&name)
+                let data_type = named_type(&name)
                     .ok_or_else(|| unsupported(&format!("a cast to {}", clipped(&name))))?;
-                self.value(expr)?.cast(&wanted)
+                self.value(expr)?.cast(&data_type)
             }
             Expr::Case {
                 operand,
@@ -143,7 +143,10 @@ impl<'a> ExpressionBinder<'a> {
                 else_result,
                 ..
             } => {
-                let operand = operand.as_ref().map(|one| self.value(one)).transpose()?;
+                let operand = operand
+                    .as_ref()
+                    .map(|operand| self.value(operand))
+                    .transpose()?;
                 let (mut tests, mut values) = (Vec::new(), Vec::new());
                 for when in conditions {
                     tests.push(self.value(&when.condition)?);
@@ -170,7 +173,7 @@ impl<'a> ExpressionBinder<'a> {
     }
 
     fn values<'e>(&mut self, list: impl IntoIterator<Item = &'e Expr>) -> Result<Vec<Typed>> {
-        list.into_iter().map(|one| self.value(one)).collect()
+        list.into_iter().map(|expr| self.value(expr)).collect()
     }
 
     fn column(&mut self, names: &[Ident]) -> Result<Typed> {
@@ -236,7 +239,7 @@ impl<'a> ExpressionBinder<'a> {
             (BinaryOperator::Minus, span) => span.negated()?,
             (_, span) => span,
         };
-        let function = Function::made(move |values| shifted(values, span));
+        let function = Function::from_closure(move |values| shifted(values, span));
         Typed::call(function, vec![self.value(base)?]).map(Some)
     }
 
@@ -245,9 +248,9 @@ impl<'a> ExpressionBinder<'a> {
         either(Typed::answer(Node::IsNull(inner)), negated)
     }
 
-    fn is_true(&mut self, inner: &Expr, wanted: bool, negated: bool) -> Result<Typed> {
+    fn is_true(&mut self, inner: &Expr, expected: bool, negated: bool) -> Result<Typed> {
         let inner = self.condition(inner)?;
-        let inner = if wanted { inner } else { inner.negated() };
+        let inner = if expected { inner } else { inner.negated() };
         either(Typed::answer(Node::IsTrue(Box::new(inner))), negated)
     }
 
@@ -258,7 +261,7 @@ impl<'a> ExpressionBinder<'a> {
         let text = text.cast(&DataType::Utf8)?;
         if is_null_literal(pattern) {
             let function =
-                Function::made(|texts| Ok(Arc::new(BooleanArray::new_null(texts.len()))));
+                Function::from_closure(|texts| Ok(Arc::new(BooleanArray::new_null(texts.len()))));
             return Typed::call(function, vec![text]);
         }
         let pattern = text_of(pattern)
@@ -267,10 +270,10 @@ impl<'a> ExpressionBinder<'a> {
             let pattern = clipped(&pattern);
             unsupported(&format!("the regular expression {pattern}: {why}"))
         })?;
-        let function = Function::made(move |texts| {
+        let function = Function::from_closure(move |texts| {
             let texts = texts.as_string::<i32>().iter();
-            let found = texts.map(|text| text.map(|text| regex.is_match(text)));
-            Ok(Arc::new(found.collect::<BooleanArray>()))
+            let matches = texts.map(|text| text.map(|text| regex.is_match(text)));
+            Ok(Arc::new(matches.collect::<BooleanArray>()))
         });
         Typed::call(function, vec![text])
     }
@@ -291,10 +294,11 @@ impl<'a> ExpressionBinder<'a> {
                     FunctionArguments::Subquery(_) => return Err(unsupported("a subquery")),
                     FunctionArguments::List(list) => {
                         for argument in &list.args {
-                            let FunctionArg::Unnamed(FunctionArgExpr::Expr(one)) = argument else {
+                            let FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) = argument
+                            else {
                                 return Err(unsupported(&format!("the arguments of {name}")));
                             };
-                            arguments.push(one);
+                            arguments.push(value);
                         }
                     }
                 }
@@ -351,13 +355,13 @@ impl<'a> ExpressionBinder<'a> {
             ("coalesce", [_, ..]) | ("ifnull" | "nvl", [_, _]) => {
                 Typed::coalesce(self.values(arguments.iter().copied())?)
             }
-            ("nullif", [one, other]) => {
-                let one = self.value(one)?;
-                Typed::null_if(one, self.value(other)?)
+            ("nullif", [value, equal]) => {
+                let value = self.value(value)?;
+                Typed::null_if(value, self.value(equal)?)
             }
             ("rlike" | "regexp" | "regexp_like", [text, pattern]) => self.matched(text, pattern),
-            ("isnull", [one]) => self.is_null(one, false),
-            ("isnotnull", [one]) => self.is_null(one, true),
+            ("isnull", [value]) => self.is_null(value, false),
+            ("isnotnull", [value]) => self.is_null(value, true),
             ("current_timestamp" | "now", []) => Ok(self.now()),
             ("current_date" | "curdate", []) => self.now().cast(&DataType::Date32),
             _ => named(name, self.values(arguments.iter().copied())?),
@@ -367,11 +371,11 @@ impl<'a> ExpressionBinder<'a> {
 
 /// A function by its name.
 fn named(name: &str, mut arguments: Vec<Typed>) -> Result<Typed> {
-    if let Some(wanted) = cast_of(name)
+    if let Some(data_type) = cast_of(name)
         && arguments.len() == 1
         && let Some(only) = arguments.pop()
     {
-        return only.cast(&wanted);
+        return only.cast(&data_type);
     }
     if matches!(name, "greatest" | "least") {
         arguments.iter().try_for_each(Typed::comparable)?;

@@ -34,9 +34,9 @@ pub(super) fn span(interval: &Interval) -> Result<Span> {
     };
     let number = number.trim();
     let unit = unit.strip_suffix('s').unwrap_or(&unit);
-    let times = |one: i64| -> Result<i64> {
+    let times = |length: i64| -> Result<i64> {
         let count: i64 = number.parse().map_err(|_| refused())?;
-        count.checked_mul(one).ok_or_else(out_of_range)
+        count.checked_mul(length).ok_or_else(out_of_range)
     };
     Ok(match unit {
         "year" => Span::Months(times(12)?),

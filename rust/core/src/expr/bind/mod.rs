@@ -112,7 +112,7 @@ struct Binder<'a> {
 }
 
 /// A column and what its values are.
-type Found = (Arc<BoundColumn>, Family);
+type ColumnFamily = (Arc<BoundColumn>, Family);
 
 impl Binder<'_> {
     fn node(&mut self, expr: &Expr) -> Result<Node> {
@@ -184,14 +184,14 @@ impl Binder<'_> {
             Node::Or(parts) => Node::Or(each(parts)),
             Node::Not(inner) => self.decided(*inner).negated(),
             Node::Compared(op, left, right) => {
-                let found = match (left.as_ref(), right.as_ref()) {
+                let comparison = match (left.as_ref(), right.as_ref()) {
                     (column, Node::Constant(value)) => self.with_constant(column, op, value),
                     (Node::Constant(value), column) => {
                         self.with_constant(column, op.flipped(), value)
                     }
                     _ => None,
                 };
-                found.unwrap_or(Node::Compared(op, left, right))
+                comparison.unwrap_or(Node::Compared(op, left, right))
             }
             other => other,
         }
@@ -203,7 +203,7 @@ impl Binder<'_> {
             // a date is its midnight, and a clock that of UTC
             Node::Cast {
                 value,
-                wanted: DataType::Timestamp(..),
+                data_type: DataType::Timestamp(..),
                 ..
             } => match value.as_ref() {
                 Node::Column(column) if column.data_type.is_temporal() => column,
@@ -211,9 +211,9 @@ impl Binder<'_> {
             },
             _ => return None,
         };
-        let found = self.columns.find(&Path(column.path.clone())).ok()?;
+        let bound = self.columns.find(&Path(column.path.clone())).ok()?;
         let literal = Literal::of(value)?;
-        with_literal(&found, op, &literal).ok()
+        with_literal(&bound, op, &literal).ok()
     }
 
     /// Returns `true` if a column of texts is compared with something else, or with one of another
@@ -223,7 +223,7 @@ impl Binder<'_> {
             (Operand::Column(left), Operand::Column(right)) => {
                 let (left, right) = (self.columns.find(left)?, self.columns.find(right)?);
                 let lengths = (left.0.char_length, right.0.char_length);
-                let unequal = matches!(lengths, (Some(one), Some(other)) if one != other);
+                let unequal = matches!(lengths, (Some(left_length), Some(right_length)) if left_length != right_length);
                 unequal || values::casts_texts(&left.1, &right.1)
             }
             (Operand::Column(column), Operand::Literal(literal))
@@ -270,12 +270,12 @@ impl Binder<'_> {
     fn comparison(&mut self, left: &Operand, op: Op, right: &Operand) -> Result<Node> {
         match (left, right) {
             (Operand::Column(column), Operand::Literal(literal)) => {
-                let found = self.columns.find(column)?;
-                with_literal(&found, op, literal)
+                let bound = self.columns.find(column)?;
+                with_literal(&bound, op, literal)
             }
             (Operand::Literal(literal), Operand::Column(column)) => {
-                let found = self.columns.find(column)?;
-                with_literal(&found, op.flipped(), literal)
+                let bound = self.columns.find(column)?;
+                with_literal(&bound, op.flipped(), literal)
             }
             (Operand::Column(left), Operand::Column(right)) => {
                 let (left, right) = (self.columns.find(left)?, self.columns.find(right)?);
@@ -350,7 +350,7 @@ fn if_present(column: &Arc<BoundColumn>, answer: bool) -> Node {
 }
 
 /// A column against a literal.
-fn with_literal((column, family): &Found, op: Op, literal: &Literal) -> Result<Node> {
+fn with_literal((column, family): &ColumnFamily, op: Op, literal: &Literal) -> Result<Node> {
     column.comparable()?;
     let position = values::position(column, family, literal)?;
     if op == Op::NullSafeEq {
@@ -399,7 +399,7 @@ fn comparison(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition
 }
 
 /// A column against another.
-fn between_columns(left: Found, op: Op, right: Found) -> Result<Node> {
+fn between_columns(left: ColumnFamily, op: Op, right: ColumnFamily) -> Result<Node> {
     left.0.comparable()?;
     right.0.comparable()?;
     let both_null = || Node::And(vec![is_null(&left.0), is_null(&right.0)]);

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Fields};
 use crate::error::{Error, Result};
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::node::predicate::Path;
-use crate::spec::arrow::place;
+use crate::spec::arrow::field_index;
 use crate::spec::char_length::char_length;
 use crate::spec::collation::collation;
 use crate::spec::json::clipped;
@@ -40,18 +40,18 @@ pub(super) const NAMED: usize = 50;
 impl Scope for &Fields {
     fn column(&mut self, path: &Path) -> Option<Arc<BoundColumn>> {
         let mut inside = Some(*self);
-        let (mut found, mut spelled) = (None, Vec::with_capacity(path.0.len()));
+        let (mut last, mut spelled) = (None, Vec::with_capacity(path.0.len()));
         for name in &path.0 {
             let fields = inside?;
-            let field = fields.get(place(fields, name)?)?;
+            let field = fields.get(field_index(fields, name)?)?;
             spelled.push(field.name().clone());
             inside = match field.data_type() {
                 DataType::Struct(fields) => Some(fields),
                 _ => None,
             };
-            found = Some(field);
+            last = Some(field);
         }
-        let field = found?;
+        let field = last?;
         Some(Arc::new(BoundColumn {
             path: spelled,
             data_type: field.data_type().clone(),

@@ -32,13 +32,13 @@ impl Predicate {
         schema: &StructType,
         partitions: &[String],
     ) -> Result<BTreeSet<String>> {
-        let mut found = BTreeSet::new();
+        let mut times = BTreeSet::new();
         let mut moment = |text: &str| {
-            found.insert(text.to_owned());
+            times.insert(text.to_owned());
             Some(0)
         };
         Zoned::new(schema, partitions, &mut moment).weakened(&self.root)?;
-        Ok(found)
+        Ok(times)
     }
 
     /// Returns a predicate that holds wherever this one does: itself with moments for clock times,
@@ -126,13 +126,13 @@ impl<'a> Zoned<'a> {
                     (Operand::Literal(literal), Operand::Column(path)) => self
                         .literal(path, literal)?
                         .map(|literal| (Operand::Literal(literal), right.clone())),
-                    (Operand::Column(one), Operand::Column(other)) => {
+                    (Operand::Column(left_path), Operand::Column(right_path)) => {
                         let mut zoned = |path| {
                             let is_moment = self.columns.find(path)?.1 == Family::Timestamp;
                             Ok::<_, Error>((is_moment, is_moment && self.is_partition(path)))
                         };
                         let same = matches!(
-                            (zoned(one)?, zoned(other)?),
+                            (zoned(left_path)?, zoned(right_path)?),
                             ((false, _), (false, _)) | ((true, false), (true, false))
                         );
                         same.then(|| (left.clone(), right.clone()))

@@ -74,17 +74,17 @@ impl Typed {
     }
 
     /// The values in another type.
-    pub(super) fn cast(self, wanted: &DataType) -> Result<Self> {
-        if self.data_type == *wanted {
+    pub(super) fn cast(self, data_type: &DataType) -> Result<Self> {
+        if self.data_type == *data_type {
             return Ok(self);
         }
-        cast_value(&self.no_values(), wanted)?;
+        cast_value(&self.no_values(), data_type)?;
         let node = Node::Cast {
-            always_fits: always_fits(&self.data_type, wanted),
+            always_fits: always_fits(&self.data_type, data_type),
             value: Box::new(self.node),
-            wanted: wanted.clone(),
+            data_type: data_type.clone(),
         };
-        Ok(Self::new(node, wanted.clone()))
+        Ok(Self::new(node, data_type.clone()))
     }
 
     /// The values as answers.
@@ -101,7 +101,10 @@ impl Typed {
     pub(super) fn call(function: Function, arguments: Vec<Self>) -> Result<Self> {
         let none: Vec<_> = arguments.iter().map(Self::no_values).collect();
         let data_type = function.call(&none)?.data_type().clone();
-        let arguments = arguments.into_iter().map(|one| one.node).collect();
+        let arguments = arguments
+            .into_iter()
+            .map(|argument| argument.node)
+            .collect();
         Ok(Self::new(Node::Call(function, arguments), data_type))
     }
 
@@ -134,11 +137,11 @@ impl Typed {
         }
         let arithmetic = Arithmetic::of(op)?;
         let whole = left.data_type.is_integer() || right.data_type.is_integer();
-        let number = |one: Self| match one.data_type {
-            DataType::Utf8 if whole => one.cast(&DataType::Int64),
-            DataType::Utf8 => one.cast(&DataType::Float64),
-            DataType::Null => one.cast(&DataType::Int32),
-            _ => Ok(one),
+        let number = |side: Self| match side.data_type {
+            DataType::Utf8 if whole => side.cast(&DataType::Int64),
+            DataType::Utf8 => side.cast(&DataType::Float64),
+            DataType::Null => side.cast(&DataType::Int32),
+            _ => Ok(side),
         };
         let (left, right) = (number(left)?, number(right)?);
         let both = arithmetic.operand_type(&left.data_type, &right.data_type)?;
@@ -160,11 +163,11 @@ impl Typed {
     /// `IN`: all sides in the type that they have in common.
     pub(super) fn within(value: Self, list: Vec<Self>) -> Result<Self> {
         let mut both = value.data_type.clone();
-        for one in &list {
-            both = agreed_type(&both, &one.data_type)?;
+        for element in &list {
+            both = agreed_type(&both, &element.data_type)?;
         }
         value.cast(&both)?.with(|value| {
-            let same = |one| Ok(Self::compared(Op::Eq, value.clone(), one)?.node);
+            let same = |element| Ok(Self::compared(Op::Eq, value.clone(), element)?.node);
             let list = list.into_iter().map(same).collect::<Result<_>>()?;
             Ok(Self::answer(Node::Or(list)))
         })
@@ -179,10 +182,10 @@ impl Typed {
     }
 
     /// Null where both are equal, else the first.
-    pub(super) fn null_if(one: Self, other: Self) -> Result<Self> {
-        one.with(|one| {
-            let same = Self::compared(Op::Eq, one.clone(), other)?;
-            Self::case(vec![same], vec![Self::null(), one])
+    pub(super) fn null_if(value: Self, equal: Self) -> Result<Self> {
+        value.with(|value| {
+            let same = Self::compared(Op::Eq, value.clone(), equal)?;
+            Self::case(vec![same], vec![Self::null(), value])
         })
     }
 
@@ -218,13 +221,13 @@ impl Typed {
             char_length: None,
             collation: self.collated().and_then(|column| column.collation.clone()),
         });
-        let made = make(Self::column(Arc::clone(&column)))?;
+        let result = make(Self::column(Arc::clone(&column)))?;
         let node = Node::With {
             value: Box::new(self.node),
             column,
-            root: Box::new(made.node),
+            root: Box::new(result.node),
         };
-        Ok(Self::new(node, made.data_type))
+        Ok(Self::new(node, result.data_type))
     }
 
     /// Values that stand for each other, in the type that they have in common: the last two first.
@@ -283,7 +286,7 @@ impl Typed {
         if !is_written || self.data_type != DataType::Utf8 {
             return Ok(self);
         }
-        let function = Function::made(move |values| {
+        let function = Function::from_closure(move |values| {
             let texts = values.as_string::<i32>().iter();
             let texts = texts.map(|text| text.map(|text| fitted(text, letters)));
             Ok(Arc::new(texts.collect::<StringArray>()))

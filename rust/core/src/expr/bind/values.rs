@@ -183,7 +183,7 @@ pub(super) fn position(
     };
     try_position(family, fitted.as_ref().unwrap_or(literal)).ok_or_else(|| {
         let name = column.path.join(".");
-        let wanted = match (family, literal) {
+        let hint = match (family, literal) {
             (Family::Integer, Literal::String(_)) => ": such strings are cast to BIGINT",
             (Family::Decimal { .. } | Family::Float, Literal::String(_)) => {
                 ": such strings are cast to DOUBLE"
@@ -191,7 +191,7 @@ pub(super) fn position(
             _ => "",
         };
         let message = format!(
-            "the filter compares {name} ({family}) with {literal}, which is not a value of that type{wanted}"
+            "the filter compares {name} ({family}) with {literal}, which is not a value of that type{hint}"
         );
         Error::invalid("filter.literal", message)
     })
@@ -298,9 +298,9 @@ fn among_decimals((value, scale): (i128, u8), column: u8) -> LiteralPosition {
 
 /// Returns `true` if texts are compared with something else: they are cast to its type, row by row.
 pub(super) fn casts_texts(left: &Family, right: &Family) -> bool {
-    let other = |one: &Family| {
+    let other = |family: &Family| {
         !matches!(
-            one,
+            family,
             Family::String | Family::Binary | Family::Void | Family::Other(_)
         )
     };
@@ -356,6 +356,6 @@ pub(super) fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Resul
         collation: None,
     };
     let node = super::with_literal(&(Arc::new(column), family), op, right)?;
-    let answer = Evaluator::of_one_value(&values).answers(&node)?;
+    let answer = Evaluator::of_value(&values).answers(&node)?;
     Ok(answer.iter().next().flatten())
 }

@@ -60,15 +60,15 @@ impl<T: Ord> Values<T> {
     {
         values.sort_unstable();
         values.dedup();
-        let hash = |place: &usize| {
+        let hash = |index: &usize| {
             values
-                .get(*place)
+                .get(*index)
                 .map_or(0, |value| value.borrow().hashed())
         };
         let places = (values.len() > SHORT).then(|| {
             let mut places = HashTable::with_capacity(values.len());
-            for place in 0..values.len() {
-                places.insert_unique(hash(&place), place, hash);
+            for index in 0..values.len() {
+                places.insert_unique(hash(&index), index, hash);
             }
             places
         });
@@ -78,22 +78,22 @@ impl<T: Ord> Values<T> {
         }
     }
 
-    fn contains<K: Hashed + ?Sized>(&self, wanted: &K) -> bool
+    fn contains<K: Hashed + ?Sized>(&self, key: &K) -> bool
     where
         T: std::borrow::Borrow<K>,
     {
         match &self.places {
             Some(places) => {
-                let same = |place: &usize| {
+                let same = |index: &usize| {
                     self.sorted
-                        .get(*place)
-                        .is_some_and(|value| value.borrow() == wanted)
+                        .get(*index)
+                        .is_some_and(|value| value.borrow() == key)
                 };
-                places.find(wanted.hashed(), same).is_some()
+                places.find(key.hashed(), same).is_some()
             }
             None => self
                 .sorted
-                .binary_search_by(|value| value.borrow().cmp(wanted))
+                .binary_search_by(|value| value.borrow().cmp(key))
                 .is_ok(),
         }
     }
@@ -137,7 +137,7 @@ impl InList {
         or_null: bool,
     ) -> Result<BooleanArray> {
         let rows = values.len();
-        let found = match self {
+        let is_member = match self {
             Self::Integers(list) => {
                 let values = as_integers(values)?.values();
                 let at = |row| values.get(row).is_some_and(|value| list.contains(value));
@@ -155,10 +155,10 @@ impl InList {
         };
         let nulls = match (values.nulls(), or_null) {
             (nulls, false) => nulls.cloned(),
-            (None, true) => Some(NullBuffer::new(found.clone())),
-            (Some(nulls), true) => Some(NullBuffer::new(nulls.inner() & &found)),
+            (None, true) => Some(NullBuffer::new(is_member.clone())),
+            (Some(nulls), true) => Some(NullBuffer::new(nulls.inner() & &is_member)),
         };
-        Ok(BooleanArray::new(found, nulls))
+        Ok(BooleanArray::new(is_member, nulls))
     }
 
     /// Returns the answers that bounds leave open, row by row.

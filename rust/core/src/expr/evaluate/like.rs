@@ -130,7 +130,7 @@ impl Matcher {
 /// Returns the text after the segment, if the text starts with it.
 fn forward<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
     segment.iter().try_fold(text, |rest, piece| match piece {
-        Piece::Text(wanted) => rest.strip_prefix(wanted.as_slice()),
+        Piece::Text(text) => rest.strip_prefix(text.as_slice()),
         Piece::Letter => behind_letter(rest),
     })
 }
@@ -148,8 +148,8 @@ fn behind_letter(text: &[u8]) -> Option<&[u8]> {
 /// Returns `true` if the text ends with the segment.
 fn backward(segment: &[Piece], text: &[u8]) -> bool {
     let rest = segment.iter().rev().try_fold(text, |mut rest, piece| {
-        if let Piece::Text(wanted) = piece {
-            return rest.strip_suffix(wanted.as_slice());
+        if let Piece::Text(part) = piece {
+            return rest.strip_suffix(part.as_slice());
         }
         loop {
             let (byte, before) = rest.split_last()?;
@@ -164,8 +164,8 @@ fn backward(segment: &[Piece], text: &[u8]) -> bool {
 
 /// Returns the text after the first match of the segment.
 fn find<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
-    if let [Piece::Text(wanted)] = segment {
-        let end = memmem::find(text, wanted)?.checked_add(wanted.len())?;
+    if let [Piece::Text(part)] = segment {
+        let end = memmem::find(text, part)?.checked_add(part.len())?;
         return text.get(end..);
     }
     let mut rest = text;

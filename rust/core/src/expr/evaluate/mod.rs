@@ -59,7 +59,7 @@ enum Source<'a> {
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     /// As the source has them.
-    Given,
+    Stored,
     /// In the column's type.
     Typed,
     In(Form),
@@ -87,7 +87,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Evaluates one row, in which all columns have this value.
-    pub(super) fn of_one_value(value: &'a ArrayRef) -> Self {
+    pub(super) fn of_value(value: &'a ArrayRef) -> Self {
         Self::new(1, Source::Value(value))
     }
 
@@ -98,9 +98,9 @@ impl<'a> Evaluator<'a> {
 
     /// Evaluates rows with these columns.
     pub(super) fn of_columns(rows: usize, columns: Vec<(Arc<BoundColumn>, ArrayRef)>) -> Self {
-        let given = |(column, values)| (column, Kind::Given, values);
+        let stored = |(column, values)| (column, Kind::Stored, values);
         Self {
-            columns: columns.into_iter().map(given).collect(),
+            columns: columns.into_iter().map(stored).collect(),
             ..Self::new(rows, Source::Nothing)
         }
     }
@@ -110,7 +110,9 @@ impl<'a> Evaluator<'a> {
         match node {
             Node::Constant(value) => Computed::One(Arc::clone(value)).into_rows(self.rows),
             Node::Column(column) => self.column(column, Kind::Typed),
-            Node::Cast { value, wanted, .. } => cast_value(&self.value(value)?, wanted),
+            Node::Cast {
+                value, data_type, ..
+            } => cast_value(&self.value(value)?, data_type),
             Node::Calculated(op, left, right) => {
                 let (left, right) = if op.divides() {
                     let (right, left) = self.both(right, left)?;
@@ -135,7 +137,8 @@ impl<'a> Evaluator<'a> {
                 root,
             } => {
                 let values = self.value(value)?;
-                self.columns.push((Arc::clone(column), Kind::Given, values));
+                self.columns
+                    .push((Arc::clone(column), Kind::Stored, values));
                 self.value(root)
             }
             condition => Ok(Arc::new(self.answers(condition)?)),
@@ -184,14 +187,14 @@ impl<'a> Evaluator<'a> {
                     other => cast(&self.value(other)?, &DataType::Binary).map_err(failed)?,
                 };
                 let values = as_bytes(&values)?;
-                let found = BooleanBuffer::collect_bool(self.rows, |row| {
+                let matches = BooleanBuffer::collect_bool(self.rows, |row| {
                     matcher.matches(values.value(row))
                 });
-                Ok(BooleanArray::new(found, values.nulls().cloned()))
+                Ok(BooleanArray::new(matches, values.nulls().cloned()))
             }
             Node::IsNull(inner) => {
                 let values = match inner.as_ref() {
-                    Node::Column(column) => self.column(column, Kind::Given)?,
+                    Node::Column(column) => self.column(column, Kind::Stored)?,
                     other => self.value(other)?,
                 };
                 let missing = match values.logical_nulls() {
@@ -204,13 +207,13 @@ impl<'a> Evaluator<'a> {
             Node::Not(inner) => not(&self.answers(inner)?).map_err(failed),
             Node::And(parts) => self.fold(parts, true, and_kleene),
             Node::Or(parts) => self.fold(parts, false, or_kleene),
-            Node::Compared(Op::NullSafeEq, one, other) => {
-                let one = Computed::Rows(self.value(one)?);
-                compared(Op::NullSafeEq, &one, &self.computed(other)?)
+            Node::Compared(Op::NullSafeEq, left, right) => {
+                let left = Computed::Rows(self.value(left)?);
+                compared(Op::NullSafeEq, &left, &self.computed(right)?)
             }
-            Node::Compared(op, one, other) => {
-                let (one, other) = self.both(one, other)?;
-                compared(*op, &one, &other)
+            Node::Compared(op, left, right) => {
+                let (left, right) = self.both(left, right)?;
+                compared(*op, &left, &right)
             }
         }
     }
@@ -274,14 +277,14 @@ impl<'a> Evaluator<'a> {
 
     fn coalesce(&mut self, parts: &[Node]) -> Result<ArrayRef> {
         let mut open = BooleanArray::from(vec![true; self.rows]);
-        let mut found = Vec::with_capacity(parts.len());
+        let mut branches = Vec::with_capacity(parts.len());
         for part in parts {
             let value = self.computed_on(&open, part)?;
             let known = value.known(self.rows);
             open = and_not(&open, &known).map_err(failed)?;
-            found.push((known, value));
+            branches.push((known, value));
         }
-        self.chosen(found, Computed::One(new_null_array(&DataType::Null, 1)))
+        self.chosen(branches, Computed::One(new_null_array(&DataType::Null, 1)))
     }
 
     /// The value of the first mask that is true of a row.
@@ -318,7 +321,7 @@ impl<'a> Evaluator<'a> {
             }
         });
         let columns = columns.into_iter().map(|column| {
-            let values = self.column(&column, Kind::Given)?;
+            let values = self.column(&column, Kind::Stored)?;
             Ok((column, filter(&values, mask).map_err(failed)?))
         });
         let columns = columns.collect::<Result<_>>()?;
@@ -339,29 +342,29 @@ impl<'a> Evaluator<'a> {
     }
 
     fn column(&mut self, column: &Arc<BoundColumn>, kind: Kind) -> Result<ArrayRef> {
-        let same = |(other, made, _): &&(Arc<BoundColumn>, Kind, ArrayRef)| {
-            *made == kind && (Arc::ptr_eq(other, column) || other == column)
+        let same = |(other, cached_kind, _): &&(Arc<BoundColumn>, Kind, ArrayRef)| {
+            *cached_kind == kind && (Arc::ptr_eq(other, column) || other == column)
         };
         if let Some((_, _, values)) = self.columns.iter().find(same) {
             return Ok(Arc::clone(values));
         }
         let values = match kind {
-            Kind::Given => self.given(column)?,
+            Kind::Stored => self.stored(column)?,
             Kind::Typed => {
-                let given = self.column(column, Kind::Given)?;
-                if given.data_type() == &column.data_type || column.data_type.is_nested() {
-                    return Ok(given);
+                let values = self.column(column, Kind::Stored)?;
+                if values.data_type() == &column.data_type || column.data_type.is_nested() {
+                    return Ok(values);
                 }
-                cast(&given, &column.data_type).map_err(failed)?
+                cast(&values, &column.data_type).map_err(failed)?
             }
-            Kind::In(form) => form.of(&self.column(column, Kind::Given)?, column)?,
+            Kind::In(form) => form.of(&self.column(column, Kind::Stored)?, column)?,
         };
         self.columns
             .push((Arc::clone(column), kind, Arc::clone(&values)));
         Ok(values)
     }
 
-    fn given(&self, column: &BoundColumn) -> Result<ArrayRef> {
+    fn stored(&self, column: &BoundColumn) -> Result<ArrayRef> {
         let values = match self.source {
             Source::Batch(batch) => from_batch(batch, column)?,
             Source::Value(value) => Arc::clone(value),
@@ -382,17 +385,17 @@ fn as_answers(values: &ArrayRef) -> Result<BooleanArray> {
 /// The values of the rows that the mask is true of, at their places among all rows: null on the others.
 pub(super) fn spread(values: &dyn Array, mask: &BooleanArray) -> Result<ArrayRef> {
     let mut next = 0;
-    let places = mask.iter().map(|one| {
-        let place = (one == Some(true)).then_some(next);
-        next += u32::from(place.is_some());
-        place
+    let places = mask.iter().map(|is_set| {
+        let position = (is_set == Some(true)).then_some(next);
+        next += u32::from(position.is_some());
+        position
     });
     take(values, &places.collect::<UInt32Array>(), None).map_err(failed)
 }
 
 /// The values of a column that may be inside of structs.
 fn from_batch(batch: &RecordBatch, column: &BoundColumn) -> Result<ArrayRef> {
-    let found = match column.path.split_first() {
+    let column_values = match column.path.split_first() {
         Some((first, rest)) => batch
             .column_by_name(first)
             .map(|values| nested(values, rest))
@@ -400,7 +403,7 @@ fn from_batch(batch: &RecordBatch, column: &BoundColumn) -> Result<ArrayRef> {
             .flatten(),
         None => None,
     };
-    found.ok_or_else(|| {
+    column_values.ok_or_else(|| {
         let message = format!(
             "the rows lack the column {}, which the filter uses",
             column.path.join(".")

@@ -39,8 +39,8 @@ impl BoundFormula {
     }
 
     /// Calls `found` with the path of each column that it uses, outermost name first.
-    pub(crate) fn each_column(&self, found: &mut dyn FnMut(&[String])) {
-        self.root.each_column(&mut |column| found(&column.path));
+    pub(crate) fn each_column(&self, visit: &mut dyn FnMut(&[String])) {
+        self.root.each_column(&mut |column| visit(&column.path));
     }
 
     /// One value for each row.
@@ -58,7 +58,7 @@ impl BoundFormula {
     /// # Errors
     ///
     /// As [`BoundFormula::evaluate`].
-    pub(crate) fn one_value(&self) -> Result<ArrayRef> {
+    pub(crate) fn constant_value(&self) -> Result<ArrayRef> {
         Evaluator::of_nulls().value(&self.root)
     }
 

@@ -68,7 +68,7 @@ pub(super) enum Node {
     Calculated(Arithmetic, Box<Node>, Box<Node>),
     Cast {
         value: Box<Node>,
-        wanted: DataType,
+        data_type: DataType,
         /// True if all values of the one type are values of the other.
         always_fits: bool,
     },
@@ -171,9 +171,9 @@ impl Node {
             Self::Calculated(..) | Self::Call(..) => true,
             Self::Cast { always_fits, .. } if !always_fits => true,
             other => {
-                let mut found = false;
-                other.each_part(&mut |part| found = found || part.can_fail());
-                found
+                let mut any = false;
+                other.each_part(&mut |part| any = any || part.can_fail());
+                any
             }
         }
     }
@@ -186,33 +186,33 @@ impl Node {
     }
 
     /// Calls `found` for each use of a column.
-    pub(super) fn each_column(&self, found: &mut dyn FnMut(&Arc<BoundColumn>)) {
+    pub(super) fn each_column(&self, visit: &mut dyn FnMut(&Arc<BoundColumn>)) {
         match self {
             Self::Column(column) | Self::Compare { column, .. } | Self::In { column, .. } => {
-                found(column)
+                visit(column)
             }
             Self::CompareColumns { left, right, .. } => {
-                found(left);
-                found(right);
+                visit(left);
+                visit(right);
             }
             Self::With {
                 value,
                 column: own,
                 root,
             } => {
-                value.each_column(found);
+                value.each_column(visit);
                 root.each_column(&mut |column| {
                     if column != own {
-                        found(column);
+                        visit(column);
                     }
                 });
             }
-            other => other.each_part(&mut |part| part.each_column(found)),
+            other => other.each_part(&mut |part| part.each_column(visit)),
         }
     }
 
     /// Calls `found` for each expression that this one is made of.
-    pub(super) fn each_part(&self, found: &mut dyn FnMut(&Self)) {
+    pub(super) fn each_part(&self, visit: &mut dyn FnMut(&Self)) {
         match self {
             Self::Constant(_)
             | Self::Column(_)
@@ -223,29 +223,29 @@ impl Node {
             | Self::Cast { value: part, .. }
             | Self::IsNull(part)
             | Self::IsTrue(part)
-            | Self::Not(part) => found(part),
+            | Self::Not(part) => visit(part),
             Self::And(parts) | Self::Or(parts) | Self::Coalesce(parts) | Self::Call(_, parts) => {
-                parts.iter().for_each(found);
+                parts.iter().for_each(visit);
             }
-            Self::Compared(_, one, other)
-            | Self::Calculated(_, one, other)
+            Self::Compared(_, first, second)
+            | Self::Calculated(_, first, second)
             | Self::With {
-                value: one,
-                root: other,
+                value: first,
+                root: second,
                 ..
             } => {
-                found(one);
-                found(other);
+                visit(first);
+                visit(second);
             }
             Self::Case {
                 branches,
                 otherwise,
             } => {
                 for (condition, value) in branches {
-                    found(condition);
-                    found(value);
+                    visit(condition);
+                    visit(value);
                 }
-                found(otherwise);
+                visit(otherwise);
             }
         }
     }

@@ -99,7 +99,9 @@ impl Units<'_> {
     fn possible(&mut self, node: &Node) -> Result<Possible> {
         Ok(match node {
             Node::Constant(answer) => {
-                let answer = answer.as_boolean_opt().and_then(|one| one.iter().next()?);
+                let answer = answer
+                    .as_boolean_opt()
+                    .and_then(|answers| answers.iter().next()?);
                 Possible {
                     is_true: self.all_or_none(answer == Some(true)),
                     is_false: self.all_or_none(answer == Some(false)),
@@ -357,8 +359,8 @@ impl Units<'_> {
     }
 
     fn known(&mut self, column: &Arc<BoundColumn>) -> Result<&Bounds> {
-        let place = match self.known.iter().position(|(known, _)| known == column) {
-            Some(place) => place,
+        let position = match self.known.iter().position(|(known, _)| known == column) {
+            Some(position) => position,
             None => {
                 let mut bounds = self.bounds.bounds(column)?.unwrap_or_default();
                 if let (Some(max), Some(letters)) = (&bounds.max, column.char_length) {
@@ -382,15 +384,16 @@ impl Units<'_> {
                 self.known.len() - 1
             }
         };
-        match self.known.get(place) {
+        match self.known.get(position) {
             Some((_, bounds)) => Ok(bounds),
             None => Err(Error::invalid("filter.bounds", "bounds were lost")),
         }
     }
 
     fn range(&mut self, column: &Arc<BoundColumn>, form: Form) -> Result<Range> {
-        let same =
-            |(known, made, _): &&(Arc<BoundColumn>, Form, Range)| *made == form && known == column;
+        let same = |(known, cached_form, _): &&(Arc<BoundColumn>, Form, Range)| {
+            *cached_form == form && known == column
+        };
         if let Some((_, _, range)) = self.ranges.iter().find(same) {
             return Ok(range.clone());
         }

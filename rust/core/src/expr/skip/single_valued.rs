@@ -72,11 +72,11 @@ impl Units<'_> {
             return Ok(None);
         };
         let of_column = || -> Result<_, ArrowError> {
-            let (one, nulls) = cmp::eq(min, max)?.into_parts();
-            let one = nulls.map_or_else(|| one.clone(), |nulls| &one & nulls.inner());
+            let (equal, nulls) = cmp::eq(min, max)?.into_parts();
+            let equal = nulls.map_or_else(|| equal.clone(), |nulls| &equal & nulls.inner());
             let missing = BooleanArray::new(!&some, None);
             let value = nullif(min, &missing)?;
-            Ok((&(&one & &!&none) | missing.values(), value))
+            Ok((&(&equal & &!&none) | missing.values(), value))
         };
         Ok(of_column().ok())
     }

@@ -106,9 +106,9 @@ impl Printer {
             [part] => part.as_ident().map(|name| name.value.to_lowercase()),
             _ => None,
         };
-        let shown = || clipped(&function.name.to_string());
+        let excerpt = || clipped(&function.name.to_string());
         let Some(name) = name.filter(|name| functions::is_pure(name)) else {
-            return Err(Refused(format!("calls the function {}", shown())));
+            return Err(Refused(format!("calls the function {}", excerpt())));
         };
         let is_plain = !function.uses_odbc_syntax
             && function.parameters == FunctionArguments::None
@@ -129,7 +129,7 @@ impl Printer {
             _ => {
                 return Err(Refused(format!(
                     "calls {} with more than arguments",
-                    shown()
+                    excerpt()
                 )));
             }
         };
@@ -139,7 +139,7 @@ impl Printer {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => arguments.push(argument),
                 other => {
                     let argument = clipped(&other.to_string());
-                    return Err(Refused(format!("calls {} with {argument}", shown())));
+                    return Err(Refused(format!("calls {} with {argument}", excerpt())));
                 }
             }
         }
@@ -183,7 +183,9 @@ impl Printer {
             OneOrManyWithParens::One(only) => std::slice::from_ref(only),
             OneOrManyWithParens::Many(many) => many.as_slice(),
         };
-        let is_typed = parameters.iter().any(|one| one.data_type.is_some());
+        let is_typed = parameters
+            .iter()
+            .any(|parameter| parameter.data_type.is_some());
         if lambda.syntax != LambdaSyntax::Arrow || is_typed || parameters.is_empty() {
             return Err(Refused(format!("has {}", clipped(&lambda.to_string()))));
         }

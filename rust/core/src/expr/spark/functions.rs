@@ -381,6 +381,6 @@ pub(super) fn takes_unit(name: &str) -> bool {
 /// A unit of time as Spark's syntax has it.
 pub(super) fn unit(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_uppercase();
-    let place = UNITS.binary_search(&name.as_str()).ok()?;
-    UNITS.get(place).copied()
+    let index = UNITS.binary_search(&name.as_str()).ok()?;
+    UNITS.get(index).copied()
 }

@@ -202,22 +202,22 @@ impl Printer {
         })
     }
 
-    pub(super) fn cast(&mut self, kind: &CastKind, inner: &Expr, wanted: &DataType) -> Printed {
+    pub(super) fn cast(&mut self, kind: &CastKind, inner: &Expr, data_type: &DataType) -> Printed {
         let name = match kind {
             CastKind::Cast | CastKind::DoubleColon => "CAST(",
             CastKind::TryCast => "TRY_CAST(",
             CastKind::SafeCast => return refused("has SAFE_CAST"),
         };
-        let Some(wanted_sql) = type_name(wanted) else {
+        let Some(type_sql) = type_name(data_type) else {
             return Err(Refused(format!(
                 "has the type {}",
-                clipped(&wanted.to_string())
+                clipped(&data_type.to_string())
             )));
         };
         self.text(name);
         self.value(inner)?;
         self.text(" AS ");
-        self.text(&wanted_sql);
+        self.text(&type_sql);
         self.text(")");
         Ok(())
     }

@@ -16,8 +16,8 @@ pub(super) fn field_name(field: &DateTimeField) -> std::result::Result<String, R
     Err(Refused(format!("has the field {}", clipped(&name))))
 }
 
-pub(super) fn moment_type(wanted: &DataType) -> Option<&'static str> {
-    Some(match wanted {
+pub(super) fn moment_type(data_type: &DataType) -> Option<&'static str> {
+    Some(match data_type {
         DataType::Date => "DATE",
         DataType::Timestamp(None, TimezoneInfo::None) => "TIMESTAMP",
         DataType::TimestampNtz(None) => "TIMESTAMP_NTZ",
@@ -26,7 +26,7 @@ pub(super) fn moment_type(wanted: &DataType) -> Option<&'static str> {
     })
 }
 
-pub(super) fn type_name(wanted: &DataType) -> Option<String> {
+pub(super) fn type_name(data_type: &DataType) -> Option<String> {
     let exact = |name: &str, info: &ExactNumberInfo| match info {
         ExactNumberInfo::None => name.to_owned(),
         ExactNumberInfo::Precision(precision) => format!("{name}({precision})"),
@@ -40,7 +40,7 @@ pub(super) fn type_name(wanted: &DataType) -> Option<String> {
         }
         _ => None,
     };
-    let name = match wanted {
+    let name = match data_type {
         DataType::Boolean => "BOOLEAN",
         DataType::TinyInt(None) => "TINYINT",
         DataType::SmallInt(None) => "SMALLINT",

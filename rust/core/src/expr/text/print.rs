@@ -228,13 +228,13 @@ impl Display for Quoted<'_> {
         let mut rest = self.0;
         while let Some((plain, special)) = rest
             .find(['\'', '\\', '$'])
-            .and_then(|place| rest.split_at_checked(place))
+            .and_then(|position| rest.split_at_checked(position))
         {
-            let (one, after) = special.split_at_checked(1).unwrap_or((special, ""));
-            match one {
+            let (letter, after) = special.split_at_checked(1).unwrap_or((special, ""));
+            match letter {
                 "$" if after.starts_with('{') => write!(f, "{plain}\\u0024")?,
                 "$" => write!(f, "{plain}$")?,
-                _ => write!(f, "{plain}\\{one}")?,
+                _ => write!(f, "{plain}\\{letter}")?,
             }
             rest = after;
         }

@@ -57,7 +57,7 @@ pub(in crate::expr) fn is_number(value: &ValueWithSpan, digits: &str) -> bool {
 
 /// `None` where a text does not end: what comes before it was written. Calls `found` with the quote and the
 /// value of each text that is not raw.
-fn rewritten(sql: &str, written: &mut String, found: &mut dyn FnMut(char, &str)) -> Option<()> {
+fn rewritten(sql: &str, written: &mut String, visit: &mut dyn FnMut(char, &str)) -> Option<()> {
     let mut letters = sql.chars().peekable();
     // where a text ended after which only blanks have come: the next text goes on with it
     let mut ended = None;
@@ -68,13 +68,13 @@ fn rewritten(sql: &str, written: &mut String, found: &mut dyn FnMut(char, &str))
         match letter {
             '\'' | '"' if !in_word(before) => {
                 let text = literal(&mut letters, letter, false)?;
-                found(letter, &text);
+                visit(letter, &text);
                 append(written, &mut ended, &text);
             }
             // bytes, `X'00'`, and typed texts without a blank are no part of another
             '\'' | '"' => {
                 let text = literal(&mut letters, letter, false)?;
-                found(letter, &text);
+                visit(letter, &text);
                 append(written, &mut None, &text);
                 ended = None;
             }

@@ -92,11 +92,11 @@ fn membership(path: Path, value: Literal, op: &str, within: bool) -> Result<Expr
     let before = list.len();
     list.retain(|value| *value != Literal::Null);
     let null = (list.len() < before).then(|| is_null(path.clone()));
-    let found = Expr::In(path, list);
+    let members = Expr::In(path, list);
     Ok(match (within, null) {
-        (true, null) => Expr::any([found].into_iter().chain(null).collect()),
+        (true, null) => Expr::any([members].into_iter().chain(null).collect()),
         (false, null) => {
-            let parts = [found].into_iter().chain(null).map(Expr::negated);
+            let parts = [members].into_iter().chain(null).map(Expr::negated);
             Expr::all(parts.collect())
         }
     })

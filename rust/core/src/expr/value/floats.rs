@@ -21,15 +21,15 @@ pub(in crate::expr) const fn key(value: f64) -> i64 {
 /// The same bits for equal numbers.
 pub(crate) const fn bits(value: f64) -> u64 {
     // Adding zero makes -0.0 of a sum 0.0, and changes no other number.
-    one_nan(value + 0.0).to_bits()
+    canonical_nan(value + 0.0).to_bits()
 }
 
 /// The number, with the same bits for all `NaN`. The two zeros stay apart.
-pub(super) const fn one_nan(value: f64) -> f64 {
+pub(super) const fn canonical_nan(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value }
 }
 
-const fn one_nan_single(value: f32) -> f32 {
+const fn canonical_nan_f32(value: f32) -> f32 {
     if value.is_nan() { f32::NAN } else { value }
 }
 
@@ -66,14 +66,14 @@ fn has_floats(data_type: &DataType) -> bool {
 pub(in crate::expr) fn comparable(values: &ArrayRef) -> ArrayRef {
     each(
         values,
-        |one| one_nan_single(one + 0.0),
-        |one| one_nan(one + 0.0),
+        |value| canonical_nan_f32(value + 0.0),
+        |value| canonical_nan(value + 0.0),
     )
 }
 
 /// A column of numbers with the same bits for all `NaN`: kernels compare them by sign and bits.
-pub(in crate::expr) fn all_one_nan(values: &ArrayRef) -> ArrayRef {
-    each(values, one_nan_single, one_nan)
+pub(in crate::expr) fn with_canonical_nan(values: &ArrayRef) -> ArrayRef {
+    each(values, canonical_nan_f32, canonical_nan)
 }
 
 fn each(values: &ArrayRef, single: fn(f32) -> f32, double: fn(f64) -> f64) -> ArrayRef {

@@ -15,7 +15,7 @@ use arrow_cast::cast;
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::error::{Error, Result};
-use crate::expr::value::floats::one_nan;
+use crate::expr::value::floats::canonical_nan;
 use crate::spec::json::clipped;
 use crate::spec::values::{self, Excess};
 
@@ -160,9 +160,9 @@ impl Literal {
         Decimal::parse(text.trim())
             .map(Self::Decimal)
             .ok_or_else(|| {
-                let shown = clipped(text);
+                let excerpt = clipped(text);
                 let message = format!(
-                    "{shown} is not a decimal number of at most 38 digits: write fewer digits, or a \
+                    "{excerpt} is not a decimal number of at most 38 digits: write fewer digits, or a \
                  floating-point number"
                 );
                 Error::invalid("filter.literal", message)
@@ -256,7 +256,7 @@ impl PartialEq for Literal {
             | (Self::LocalTimestamp(left), Self::LocalTimestamp(right)) => left == right,
             (Self::Decimal(left), Self::Decimal(right)) => left == right,
             (Self::Double(left), Self::Double(right)) => {
-                one_nan(*left).to_bits() == one_nan(*right).to_bits()
+                canonical_nan(*left).to_bits() == canonical_nan(*right).to_bits()
             }
             (Self::String(left), Self::String(right)) => left == right,
             (Self::Binary(left), Self::Binary(right)) => left == right,

@@ -16,7 +16,7 @@ use bytes::Bytes;
 
 use super::catalog::{Catalog, Content, LogTail, Permission, Ratification, StagedCommit};
 use super::path::{self, LOG_DIRECTORY, LogFileKind, STAGED_DIRECTORY};
-use crate::codec::commit::{ActionDecoder, Wanted};
+use crate::codec::commit::{ActionDecoder, ActionSelection};
 use crate::error::{Error, Result};
 use crate::storage::pool::aside;
 use crate::storage::{FileMeta, Storage};
@@ -41,7 +41,7 @@ pub struct ManagedLog {
 /// The catalog's last answer, and what the listings since then have shown.
 #[derive(Clone, Debug, Default)]
 struct CatalogState {
-    asked: bool,
+    is_current: bool,
     commits: BTreeMap<u64, FileMeta>,
     /// By path: commits that the catalog has itself, and the last one that was made here, until it is
     /// published.
@@ -139,7 +139,11 @@ impl ManagedLog {
     /// The last answer; the first one if there was none.
     fn last(&self) -> Result<Arc<CatalogState>> {
         let known = Arc::clone(&self.locked());
-        if known.asked { Ok(known) } else { self.ask() }
+        if known.is_current {
+            Ok(known)
+        } else {
+            self.ask()
+        }
     }
 
     /// Asks the catalog. An answer that is older than the one before is passed over: what was ratified
@@ -167,7 +171,7 @@ impl ManagedLog {
     fn checked(&self, tail: LogTail) -> Result<CatalogState> {
         let wrong = |message: String| Error::corrupt("catalog.tail", message);
         let mut known = CatalogState {
-            asked: true,
+            is_current: true,
             max_version: tail.max_version,
             table_id: tail.table_id,
             allowed: tail.allowed,
@@ -225,7 +229,7 @@ impl ManagedLog {
             } => {
                 let staged = format!("{STAGED_DIRECTORY}/{name}");
                 let path = match path::staged_version(&staged) {
-                    Some(found) if found == version => staged,
+                    Some(name_version) if name_version == version => staged,
                     _ if name == format!("{version:020}.json") => path::commit_path(version),
                     _ => {
                         let message = format!(
@@ -305,11 +309,11 @@ impl ManagedLog {
     /// Stages the bytes of a version and asks the catalog for it.
     fn commit(&self, version: u64, bytes: &[u8], durable: bool) -> Result<bool> {
         let mut staged = staged(version, bytes)?;
-        let place = format!("{STAGED_DIRECTORY}/{}", staged.file_name);
+        let staged_path = format!("{STAGED_DIRECTORY}/{}", staged.file_name);
         // there already: this very commit, when the answer to an earlier try was lost
         match durable {
-            true => self.files.put_if_absent(&place, bytes)?,
-            false => self.files.put_if_absent_unsynced(&place, bytes)?,
+            true => self.files.put_if_absent(&staged_path, bytes)?,
+            false => self.files.put_if_absent_unsynced(&staged_path, bytes)?,
         };
         for _ in 0..MOST_REQUESTS {
             staged.published = self.last()?.published;
@@ -317,7 +321,7 @@ impl ManagedLog {
                 Ratification::Taken => return Ok(false),
                 Ratification::Ratified => {
                     let file = FileMeta {
-                        path: place,
+                        path: staged_path,
                         size: staged.size,
                         modification_time: staged.modification_time,
                         tag: 0,
@@ -339,43 +343,43 @@ impl ManagedLog {
     }
 
     /// Returns the other location of a commit: published beside staged, staged beside published.
-    fn other_place(&self, wanted: &str) -> Option<String> {
-        if let Some(version) = path::staged_version(wanted) {
+    fn other_path(&self, log_path: &str) -> Option<String> {
+        if let Some(version) = path::staged_version(log_path) {
             return Some(path::commit_path(version));
         }
-        let version = committed_version(wanted)?;
+        let version = committed_version(log_path)?;
         let known = Arc::clone(&self.locked());
         known.commits.get(&version).map(|file| file.path.clone())
     }
 
     /// Does `work` on a commit where it is, or where else it is.
-    fn at_either<T>(&self, wanted: &str, work: impl Fn(&str) -> Result<T>) -> Result<T> {
-        let error = match work(wanted) {
+    fn at_either<T>(&self, log_path: &str, work: impl Fn(&str) -> Result<T>) -> Result<T> {
+        let error = match work(log_path) {
             Err(error) if error.code() == "storage.not_found" => error,
             done => return done,
         };
-        let Some(other) = self.other_place(wanted) else {
+        let Some(other) = self.other_path(log_path) else {
             return Err(error);
         };
         match work(&other) {
             Err(error) if error.code() == "storage.not_found" => {
                 let message = "the catalog has ratified this commit, and neither its file nor a published copy is \
                                there: restore it from a backup";
-                Err(Error::corrupt("catalog.commit_missing", message).at_path(wanted))
+                Err(Error::corrupt("catalog.commit_missing", message).at_path(log_path))
             }
             done => done,
         }
     }
 
-    fn head_of(&self, wanted: &str) -> Result<FileMeta> {
-        self.at_either(wanted, |path| self.files.head(path))
+    fn head_of(&self, log_path: &str) -> Result<FileMeta> {
+        self.at_either(log_path, |path| self.files.head(path))
     }
 
-    fn read(&self, wanted: &str) -> Result<Bytes> {
-        if let Some(bytes) = self.inline(wanted) {
+    fn read(&self, log_path: &str) -> Result<Bytes> {
+        if let Some(bytes) = self.inline(log_path) {
             return Ok(bytes);
         }
-        self.at_either(wanted, |path| match self.inline(path) {
+        self.at_either(log_path, |path| match self.inline(path) {
             Some(bytes) => Ok(bytes),
             None => self.files.read(path),
         })
@@ -429,10 +433,10 @@ fn committed_version(path: &str) -> Option<u64> {
 
 /// Builds the request to ratify a commit.
 fn staged(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
-    let mut decoder = ActionDecoder::new(Wanted {
+    let mut decoder = ActionDecoder::new(ActionSelection {
         control: true,
         commit_infos: true,
-        ..Wanted::default()
+        ..ActionSelection::default()
     });
     decoder.decode(bytes)?;
     let actions = decoder.finish()?;
@@ -445,10 +449,10 @@ fn staged(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
         let message = "a commit to a table that a catalog manages needs txnId and inCommitTimestamp in its commitInfo";
         return Err(Error::invalid("catalog.commit_info", message).at_version(version));
     };
-    let place = path::staged_path(version, id);
+    let relative_path = path::staged_path(version, id);
     Ok(StagedCommit {
         version,
-        file_name: base_name(&place).to_owned(),
+        file_name: base_name(&relative_path).to_owned(),
         size: bytes.len() as u64,
         modification_time: timestamp,
         timestamp,
@@ -457,7 +461,7 @@ fn staged(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
         domains: actions
             .domains
             .into_iter()
-            .map(|(_, found)| found)
+            .map(|(_, domain)| domain)
             .collect(),
         published: None,
     })

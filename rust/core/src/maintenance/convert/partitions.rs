@@ -26,31 +26,31 @@ pub fn partition_values(path: &str, schema: &StructType) -> Result<Texts> {
             "pass the partition columns in partition_schema, in the order of the directories";
         Err(Error::invalid("convert.partition", format!("{message}: {advice}")).at_path(path))
     };
-    let found = directories(path);
+    let parsed = directories(path);
     let list = |names: &[&str]| match names {
         [] => "no partition columns".to_owned(),
         names => format!("the partition columns {}", clipped(&names.join(", "))),
     };
-    let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
-    let wanted: Vec<&str> = schema
+    let names: Vec<&str> = parsed.iter().map(|(name, _)| name.as_str()).collect();
+    let expected: Vec<&str> = schema
         .fields()
         .iter()
-        .map(|one| one.name.as_str())
+        .map(|field| field.name.as_str())
         .collect();
-    let same = names.len() == wanted.len()
+    let same = names.len() == expected.len()
         && names
             .iter()
-            .zip(&wanted)
-            .all(|(one, other)| same_name(one, other));
+            .zip(&expected)
+            .all(|(actual, expected)| same_name(actual, expected));
     if !same {
         return refused(format!(
             "the directories of this file have {}, and the partition schema has {}",
             list(&names),
-            list(&wanted)
+            list(&expected)
         ));
     }
     let mut values = Texts::new();
-    for (field, (_, text)) in schema.fields().iter().zip(&found) {
+    for (field, (_, text)) in schema.fields().iter().zip(&parsed) {
         let value = match text {
             None => None,
             Some(text) => match value(text, &field.data_type) {
@@ -72,20 +72,20 @@ pub fn partition_values(path: &str, schema: &StructType) -> Result<Texts> {
 
 /// Column and value of each directory, outermost first; null has no value.
 fn directories(path: &str) -> Vec<(String, Option<String>)> {
-    let mut found = Vec::new();
+    let mut parsed = Vec::new();
     for part in path.rsplit('/').skip(1) {
         match part.split_once('=') {
             Some((name, value)) => {
                 let value = (value != HIVE_NULL).then(|| unescaped(value));
-                found.push((unescaped(name), value));
+                parsed.push((unescaped(name), value));
             }
             // what lies above partitions is no partition
-            None if !found.is_empty() => break,
+            None if !parsed.is_empty() => break,
             None => {}
         }
     }
-    found.reverse();
-    found
+    parsed.reverse();
+    parsed
 }
 
 fn unescaped(text: &str) -> String {
@@ -126,10 +126,10 @@ mod tests {
 
     #[test]
     fn names_of_directories_are_unescaped() {
-        let found = partition_values("p=a b%25c%2Fd%3De/q=01/x.parquet", &two()).unwrap();
+        let values = partition_values("p=a b%25c%2Fd%3De/q=01/x.parquet", &two()).unwrap();
         let expected = [("p", "a b%c/d=e"), ("q", "1")];
         let expected = expected.map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
-        assert_eq!(found, Texts::from(expected));
+        assert_eq!(values, Texts::from(expected));
         let null = partition_values("sub/P=__HIVE_DEFAULT_PARTITION__/Q=2/x", &two()).unwrap();
         assert_eq!(null.get("p"), Some(&None));
     }

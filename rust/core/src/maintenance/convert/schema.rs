@@ -51,44 +51,48 @@ impl MergedSchema {
     }
 }
 
-fn merged(one: &StructType, other: &StructType, above: &str) -> Result<StructType> {
-    let mut fields = Vec::with_capacity(one.fields().len());
-    for field in one.fields() {
+fn merged(left: &StructType, right: &StructType, above: &str) -> Result<StructType> {
+    let mut fields = Vec::with_capacity(left.fields().len());
+    for field in left.fields() {
         let mut field = field.clone();
-        if let Some(more) = other.field(&field.name) {
+        if let Some(more) = right.field(&field.name) {
             let name = format!("{above}{}", field.name);
             field.data_type = merged_type(&field.data_type, &more.data_type, &name)?;
         }
         fields.push(field);
     }
-    for field in other.fields() {
-        if one.field(&field.name).is_none() {
+    for field in right.fields() {
+        if left.field(&field.name).is_none() {
             fields.push(field.clone());
         }
     }
     StructType::new(fields)
 }
 
-fn merged_type(one: &DataType, other: &DataType, name: &str) -> Result<DataType> {
+fn merged_type(left: &DataType, right: &DataType, name: &str) -> Result<DataType> {
     use PrimitiveType::{Byte, Integer, Short, Void};
-    Ok(match (one, other) {
-        (DataType::Struct(one), DataType::Struct(other)) => {
-            DataType::Struct(Box::new(merged(one, other, &format!("{name}."))?))
+    Ok(match (left, right) {
+        (DataType::Struct(left), DataType::Struct(right)) => {
+            DataType::Struct(Box::new(merged(left, right, &format!("{name}."))?))
         }
-        (DataType::Array(one), DataType::Array(other)) => DataType::Array(Box::new(ArrayType {
+        (DataType::Array(left), DataType::Array(right)) => DataType::Array(Box::new(ArrayType {
             element_type: merged_type(
-                &one.element_type,
-                &other.element_type,
+                &left.element_type,
+                &right.element_type,
                 &format!("{name}.element"),
             )?,
             contains_null: true,
         })),
-        (DataType::Map(one), DataType::Map(other)) => DataType::Map(Box::new(MapType {
-            key_type: merged_type(&one.key_type, &other.key_type, &format!("{name}.key"))?,
-            value_type: merged_type(&one.value_type, &other.value_type, &format!("{name}.value"))?,
+        (DataType::Map(left), DataType::Map(right)) => DataType::Map(Box::new(MapType {
+            key_type: merged_type(&left.key_type, &right.key_type, &format!("{name}.key"))?,
+            value_type: merged_type(
+                &left.value_type,
+                &right.value_type,
+                &format!("{name}.value"),
+            )?,
             value_contains_null: true,
         })),
-        _ if one == other => one.clone(),
+        _ if left == right => left.clone(),
         (DataType::Primitive(Void), known) | (known, DataType::Primitive(Void)) => known.clone(),
         // files hold all three as 32 bits
         (
@@ -105,8 +109,8 @@ fn merged_type(one: &DataType, other: &DataType, name: &str) -> Result<DataType>
                 "the column {} has the type {} in this file, and {} in others: files of one table have one \
                  type for each column; write it anew with the same type",
                 clipped(name),
-                other.arrow_type(),
-                one.arrow_type()
+                right.arrow_type(),
+                left.arrow_type()
             );
             return Err(Error::invalid("convert.schema", message));
         }

@@ -28,7 +28,11 @@ const MOST_PARTITIONS: usize = 128;
 pub fn is_auto_compacted(metadata: &Metadata) -> bool {
     let is = |key: &str, values: &[&str]| {
         let value = metadata.property(key).map(str::trim);
-        value.is_some_and(|value| values.iter().any(|one| one.eq_ignore_ascii_case(value)))
+        value.is_some_and(|value| {
+            values
+                .iter()
+                .any(|true_value| true_value.eq_ignore_ascii_case(value))
+        })
     };
     is("delta.autoOptimize", &["true"])
         || is(

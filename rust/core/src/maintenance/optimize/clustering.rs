@@ -123,17 +123,17 @@ mod tests {
     #[test]
     fn small_cubes_and_new_files_are_clustered_together() {
         let own = r#"["a"]"#;
-        let (one, other) = (file("1", Some("x"), own, 5), file("2", Some("x"), own, 5));
-        assert!(paths(vec![one.clone(), other.clone()]).is_empty());
+        let (first, second) = (file("1", Some("x"), own, 5), file("2", Some("x"), own, 5));
+        assert!(paths(vec![first.clone(), second.clone()]).is_empty());
         let new = file("3", None, "", 5);
         assert_eq!(
-            paths(vec![one.clone(), other, new.clone()]),
+            paths(vec![first.clone(), second, new.clone()]),
             [["3", "1", "2"]]
         );
         let large = file("4", Some("y"), own, 100 << 30);
         assert_eq!(paths(vec![large.clone(), new.clone()]), [["3"]]);
         assert!(paths(vec![large]).is_empty());
         let others = file("5", Some("z"), r#"["b"]"#, 5);
-        assert_eq!(paths(vec![others, new, one]), [["3", "1"]]);
+        assert_eq!(paths(vec![others, new, first]), [["3", "1"]]);
     }
 }

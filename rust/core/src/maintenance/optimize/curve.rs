@@ -3,13 +3,13 @@
 
 /// The place on the Z-order curve of a cell; `bits` of each coordinate count.
 pub(super) fn z_order(cell: &[u32], bits: u32) -> u64 {
-    let mut place = 0;
+    let mut position = 0;
     for bit in (0..bits).rev() {
         for coordinate in cell {
-            place = (place << 1) | u64::from((coordinate >> bit) & 1);
+            position = (position << 1) | u64::from((coordinate >> bit) & 1);
         }
     }
-    place
+    position
 }
 
 /// The place on the Hilbert curve of a cell, which is used up; by J. Skilling, "Programming the Hilbert
@@ -25,21 +25,21 @@ pub(super) fn hilbert(cell: &mut [u32], bits: u32) -> u64 {
         if *first & bit != 0 {
             *first ^= lower;
         }
-        for one in rest.iter_mut() {
-            if *one & bit != 0 {
+        for coordinate in rest.iter_mut() {
+            if *coordinate & bit != 0 {
                 *first ^= lower;
             } else {
-                let exchanged = (*first ^ *one) & lower;
+                let exchanged = (*first ^ *coordinate) & lower;
                 *first ^= exchanged;
-                *one ^= exchanged;
+                *coordinate ^= exchanged;
             }
         }
         bit >>= 1;
     }
     let mut last = *first;
-    for one in rest.iter_mut() {
-        *one ^= last;
-        last = *one;
+    for coordinate in rest.iter_mut() {
+        *coordinate ^= last;
+        last = *coordinate;
     }
     let mut turned = 0;
     let mut bit = top;
@@ -49,8 +49,8 @@ pub(super) fn hilbert(cell: &mut [u32], bits: u32) -> u64 {
         }
         bit >>= 1;
     }
-    for one in cell.iter_mut() {
-        *one ^= turned;
+    for coordinate in cell.iter_mut() {
+        *coordinate ^= turned;
     }
     z_order(cell, bits)
 }
@@ -78,8 +78,11 @@ mod tests {
                 let cell: Vec<u32> = (0..axes)
                     .map(|axis| number / side.pow(axis) % side)
                     .collect();
-                let place = hilbert(&mut cell.clone(), bits);
-                assert!(places[place as usize].replace(cell).is_none(), "{place}");
+                let position = hilbert(&mut cell.clone(), bits);
+                assert!(
+                    places[position as usize].replace(cell).is_none(),
+                    "{position}"
+                );
             }
             let steps: Vec<Vec<u32>> = places.into_iter().flatten().collect();
             assert_eq!(steps.len(), cells as usize);

@@ -12,7 +12,7 @@ pub fn metrics(bins: &[Bin], adds: &[AddFile]) -> BTreeMap<String, String> {
     let vectors = removed().filter(|file| file.deletion_vector.is_some());
     let mut sizes: Vec<u64> = adds.iter().map(size).collect();
     sizes.sort_unstable();
-    let at = |place: usize| sizes.get(place).copied().unwrap_or(0);
+    let at = |index: usize| sizes.get(index).copied().unwrap_or(0);
     let count = sizes.len();
     let numbers = [
         ("numRemovedFiles", removed().count() as u64),

@@ -111,13 +111,13 @@ impl Sampled {
     }
 
     /// The part that a place belongs to.
-    pub(super) fn part(&self, place: u64) -> usize {
-        self.cuts.partition_point(|cut| *cut <= place)
+    pub(super) fn part(&self, position: u64) -> usize {
+        self.cuts.partition_point(|cut| *cut <= position)
     }
 
     /// The place of a row without its random bits.
-    pub(super) fn settled(place: u64) -> u64 {
-        place >> NOISE
+    pub(super) fn settled(position: u64) -> u64 {
+        position >> NOISE
     }
 
     /// The only column by which rows are put in order, if there is one.
@@ -155,19 +155,19 @@ impl Sampled {
         for (axis, (values, column)) in self.values.iter().zip(columns).enumerate() {
             let mut places = cells.iter_mut().skip(axis).step_by(columns.len());
             ranks(values, column, &mut |rank| {
-                if let Some(place) = places.next() {
+                if let Some(slot) = places.next() {
                     let rank = rank.map_or(0, |(_, most)| most + 1);
-                    *place = u32::try_from(rank).unwrap_or(u32::MAX);
+                    *slot = u32::try_from(rank).unwrap_or(u32::MAX);
                 }
             })?;
         }
-        let place = |cell: &mut [u32]| match self.curve {
+        let position_of = |cell: &mut [u32]| match self.curve {
             Curve::ZOrder => z_order(cell, bits),
             Curve::Hilbert => hilbert(cell, bits),
         };
         let places = cells.chunks_exact_mut(columns.len().max(1));
         Ok(places
-            .map(|cell| (place(cell) << NOISE) | random(&mut noise))
+            .map(|cell| (position_of(cell) << NOISE) | random(&mut noise))
             .collect())
     }
 }
@@ -177,7 +177,7 @@ impl Sampled {
 pub(super) fn even_cuts(places: &[u64], parts: usize, from: u64) -> Vec<u64> {
     (1..parts)
         .map(|part| places.get(part * places.len() / parts).copied())
-        .map(|place| place.unwrap_or(from))
+        .map(|cut| cut.unwrap_or(from))
         .collect()
 }
 
@@ -192,16 +192,16 @@ fn divide(places: &[u64], files: usize, parts: usize, cuts: &mut Vec<u64>) {
     }
     let left = files / 2;
     let at = |halves: usize| {
-        let place = halves * places.len() / (files * 2);
+        let middle = halves * places.len() / (files * 2);
         places
-            .get(place.min(places.len().saturating_sub(1)))
+            .get(middle.min(places.len().saturating_sub(1)))
             .copied()
     };
     let cut = match (at(left * 2 - 1), at(left * 2 + 1)) {
         (Some(least), Some(most)) => roundest(least, most),
         _ => 0,
     };
-    let (before, after) = places.split_at(places.partition_point(|place| *place < cut));
+    let (before, after) = places.split_at(places.partition_point(|position| *position < cut));
     divide(before, left, parts, cuts);
     cuts.push(cut);
     divide(after, files - left, parts, cuts);
@@ -279,7 +279,7 @@ fn ranks(
                 && (*least == *most || compare(*least, row) == Ordering::Equal)
                 && (*most == all || compare(*most, row) == Ordering::Greater)
         });
-        let found = same.unwrap_or_else(|| {
+        let rank_of_value = same.unwrap_or_else(|| {
             let least = search(row, 0, all, Ordering::Equal);
             let most = if least < all && compare(least, row) == Ordering::Equal {
                 search(row, least + 1, all, Ordering::Greater)
@@ -288,8 +288,8 @@ fn ranks(
             };
             (least, most)
         });
-        before = Some(found);
-        give(Some(found));
+        before = Some(rank_of_value);
+        give(Some(rank_of_value));
     }
     Ok(())
 }
@@ -303,15 +303,15 @@ pub(super) fn column(rows: &RecordBatch, path: &[String]) -> Result<ArrayRef> {
         )
     };
     let (first, rest) = path.split_first().ok_or_else(lost)?;
-    let mut found = Arc::clone(rows.column_by_name(first).ok_or_else(lost)?);
+    let mut values = Arc::clone(rows.column_by_name(first).ok_or_else(lost)?);
     for name in rest {
-        let parts = found.as_struct_opt().ok_or_else(lost)?;
+        let parts = values.as_struct_opt().ok_or_else(lost)?;
         let part = parts.column_by_name(name).ok_or_else(lost)?;
         let nulls = NullBuffer::union(parts.nulls(), part.nulls());
         let data = part.to_data().into_builder().nulls(nulls);
-        found = make_array(data.build().map_err(unordered)?);
+        values = make_array(data.build().map_err(unordered)?);
     }
-    Ok(found)
+    Ok(values)
 }
 
 fn unordered(cause: ArrowError) -> Error {
@@ -356,25 +356,25 @@ mod tests {
     }
 
     #[test]
-    fn one_column_is_put_in_its_own_order_with_nulls_first() {
+    fn a_single_column_is_put_in_its_own_order_with_nulls_first() {
         let values: Vec<Option<i64>> = vec![Some(3), None, Some(-1), Some(3), Some(7), Some(5)];
         let column: ArrayRef = Arc::new(Int64Array::from(values.clone()));
         let sample: ArrayRef = Arc::new(Int64Array::from(vec![Some(3), None, Some(-1), Some(5)]));
         let places = order(vec![sample], 2).places(&[column], 6, 1).unwrap();
         let mut numbered: Vec<(u64, Option<i64>)> = places.into_iter().zip(values).collect();
         numbered.sort_unstable();
-        let found: Vec<Option<i64>> = numbered.into_iter().map(|(_, value)| value).collect();
-        assert_eq!(found, [None, Some(-1), Some(3), Some(3), Some(5), Some(7)]);
+        let sorted: Vec<Option<i64>> = numbered.into_iter().map(|(_, value)| value).collect();
+        assert_eq!(sorted, [None, Some(-1), Some(3), Some(3), Some(5), Some(7)]);
     }
 
     #[test]
-    fn one_value_that_is_everywhere_still_fits_into_files() {
+    fn a_value_that_is_everywhere_still_fits_into_files() {
         let sample: ArrayRef = Arc::new(Int64Array::from(vec![7; 1000]));
         let order = order(vec![Arc::clone(&sample)], 4);
         assert_eq!(order.files(), 4);
         let mut rows = [0; 4];
-        for place in order.places(&[sample], 1000, 5).unwrap() {
-            rows[order.part(place)] += 1;
+        for position in order.places(&[sample], 1000, 5).unwrap() {
+            rows[order.part(position)] += 1;
         }
         assert!(
             rows.iter().all(|count| (150..350).contains(count)),
@@ -383,18 +383,18 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_near_on_both_axes_go_to_one_file() {
-        let one: Vec<i64> = (0..4096).map(|row| row % 64).collect();
-        let other: Vec<String> = (0..4096).map(|row| format!("{:02}", row / 64)).collect();
+    fn rows_that_are_near_on_both_axes_go_to_the_same_file() {
+        let first: Vec<i64> = (0..4096).map(|row| row % 64).collect();
+        let second: Vec<String> = (0..4096).map(|row| format!("{:02}", row / 64)).collect();
         let sample: Vec<ArrayRef> = vec![
-            Arc::new(Int64Array::from(one.clone())),
-            Arc::new(StringArray::from(other.clone())),
+            Arc::new(Int64Array::from(first.clone())),
+            Arc::new(StringArray::from(second.clone())),
         ];
         let order = order(sample.clone(), 16);
         let places = order.places(&sample, 4096, 3).unwrap();
         let mut bounds = vec![(i64::MAX, i64::MIN, "~".to_owned(), String::new()); 16];
-        for ((place, number), text) in places.into_iter().zip(one).zip(other) {
-            let file = &mut bounds[order.part(place)];
+        for ((position, number), text) in places.into_iter().zip(first).zip(second) {
+            let file = &mut bounds[order.part(position)];
             *file = (
                 file.0.min(number),
                 file.1.max(number),

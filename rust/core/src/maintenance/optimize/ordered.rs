@@ -119,8 +119,8 @@ impl Ordered<'_> {
         for some in batches(self.storage, spilled, part) {
             for rows in some? {
                 let places = places(&rows)?;
-                while let Some(place) = places.get(next) {
-                    sample.push(*place);
+                while let Some(position) = places.get(next) {
+                    sample.push(*position);
                     next += every;
                 }
                 next -= places.len();
@@ -148,7 +148,7 @@ impl Ordered<'_> {
         path: String,
     ) -> Result<Spilled> {
         let divide = |rows: RecordBatch| -> Result<Divided> {
-            let piece = |place: &u64| cuts.partition_point(|cut| cut <= place);
+            let piece = |position: &u64| cuts.partition_point(|cut| cut <= position);
             let pieces = places(&rows)?.iter().map(piece).collect();
             Ok((rows, pieces))
         };
@@ -203,7 +203,9 @@ fn in_order(order: &Sampled, batches: &[RecordBatch]) -> Result<Vec<Row>> {
     let Some(path) = order.only_column() else {
         let mut rows: Vec<(u64, Row)> = Vec::new();
         for (number, batch) in numbered() {
-            let settled = places(batch)?.iter().map(|place| Sampled::settled(*place));
+            let settled = places(batch)?
+                .iter()
+                .map(|position| Sampled::settled(*position));
             rows.extend(settled.zip(rows_of(number, batch)));
         }
         rows.sort_unstable();

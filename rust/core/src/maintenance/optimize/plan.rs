@@ -96,8 +96,8 @@ impl Plan {
         let names = |columns: &[Vec<String>]| -> Vec<String> {
             columns.iter().map(|path| column_path_text(path)).collect()
         };
-        let by_curve = |wanted: Curve| match &order {
-            Some((columns, curve)) if *curve == wanted => names(columns),
+        let by_curve = |requested: Curve| match &order {
+            Some((columns, curve)) if *curve == requested => names(columns),
             _ => Vec::new(),
         };
         let cluster_by = by_curve(Curve::Hilbert);
@@ -247,6 +247,6 @@ impl Packing<'_> {
 
 /// The size of files that a table asks for, or the default, in bytes.
 pub fn target_file_size(metadata: &Metadata) -> u64 {
-    let asked = metadata.property("delta.targetFileSize");
-    asked.and_then(parse_file_size).unwrap_or(TARGET)
+    let property = metadata.property("delta.targetFileSize");
+    property.and_then(parse_file_size).unwrap_or(TARGET)
 }

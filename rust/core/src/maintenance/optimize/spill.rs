@@ -85,7 +85,10 @@ pub fn spill_piece(
             let rows = rows?;
             let places = order.places_of(&rows, seed)?;
             seed = seed.wrapping_add(1);
-            let parts = places.iter().map(|place| order.part(*place)).collect();
+            let parts = places
+                .iter()
+                .map(|position| order.part(*position))
+                .collect();
             Ok((with_places(&rows, places)?, parts))
         });
     spill(placed, order.parts(), storage, path)
@@ -113,8 +116,8 @@ pub(super) fn spill(
             storage.put_if_absent_unsynced(&path, &first)?;
         }
         Some(second) => {
-            let mut made = vec![second, first];
-            storage.put_pieces(&path, &mut || match made.pop() {
+            let mut unwritten = vec![second, first];
+            storage.put_pieces(&path, &mut || match unwritten.pop() {
                 Some(run) => Ok(Some(run)),
                 None => runs.next(),
             })?;

@@ -11,7 +11,7 @@ use arrow_array::types::Int64Type;
 use serde_json::{Value, json};
 
 use super::{Visible, directories_above, named_by};
-use crate::codec::commit::{FileActions, Wanted};
+use crate::codec::commit::{ActionSelection, FileActions};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::segment::monotonised;
@@ -81,13 +81,13 @@ pub(super) fn candidates(
         FileField::DeletionTimestamp,
         FileField::DeletionVector,
     ];
-    let wanted = Wanted {
+    let selection = ActionSelection {
         removes: Some(fields),
         cdcs: Some(vec![FileField::Path]),
-        ..Wanted::default()
+        ..ActionSelection::default()
     };
     let mut named = BTreeSet::new();
-    for batch in decode_tail(&source.storage, &commits, &wanted)? {
+    for batch in decode_tail(&source.storage, &commits, &selection)? {
         if let Some(removes) = batch.removes {
             expired(source, &removes, cutoff, &mut named)?;
         }
@@ -160,7 +160,7 @@ fn expired(
 fn take(
     source: &Source,
     actions: &FileActions,
-    wanted: impl Fn(usize) -> bool,
+    is_selected: impl Fn(usize) -> bool,
     vectors: bool,
     named: &mut BTreeSet<String>,
 ) -> Result<()> {
@@ -168,7 +168,11 @@ fn take(
     let Some(names) = names.and_then(|names| names.as_string_opt::<i32>()) else {
         return Ok(());
     };
-    for (row, name) in names.iter().enumerate().filter(|(row, _)| wanted(*row)) {
+    for (row, name) in names
+        .iter()
+        .enumerate()
+        .filter(|(row, _)| is_selected(*row))
+    {
         if vectors {
             let mut paths = HashSet::new();
             named_by(source, &actions.rows.slice(row, 1), &mut paths)?;

@@ -233,20 +233,20 @@ pub fn old_directories(source: &Source, visible: &Visible, cutoff: i64) -> Resul
 pub fn divided(
     source: &Source,
     visible: &Visible,
-    wanted: usize,
+    parts: usize,
     cutoff: i64,
 ) -> Result<(Vec<String>, Vec<FileMeta>)> {
     let mut directories = vec![String::new()];
     let mut above = Vec::new();
-    while directories.len() < wanted {
+    while directories.len() < parts {
         let mut deeper = Vec::new();
         for directory in &directories {
             let mut within = source.storage.directories_in(directory)?;
             within.retain(|directory| visible.is(directory));
             deeper.extend(within);
         }
-        let is_one = directories.len() == 1;
-        if deeper.is_empty() || (deeper.len() <= directories.len() && !is_one) {
+        let is_single = directories.len() == 1;
+        if deeper.is_empty() || (deeper.len() <= directories.len() && !is_single) {
             break; // more of it would be listed here, and no more side by side
         }
         for directory in &directories {
@@ -405,8 +405,8 @@ pub fn named_by(source: &Source, rows: &RecordBatch, paths: &mut HashSet<String>
 /// The storage path of a file that the log names, if it lies inside the table.
 pub(crate) fn inside(source: &Source, path: &str) -> Result<Option<String>> {
     match source.resolver.resolve("", path) {
-        Ok(found) if found.starts_with('/') => Ok(None),
-        Ok(found) => Ok(Some(found.into_owned())),
+        Ok(resolved) if resolved.starts_with('/') => Ok(None),
+        Ok(resolved) => Ok(Some(resolved.into_owned())),
         Err(error) => match error.code() {
             "path.escapes_root" | "path.foreign" | "path.other_store" | "path.in_log" => Ok(None),
             _ => Err(error.at_path(path)),

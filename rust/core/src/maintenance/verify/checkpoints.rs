@@ -10,7 +10,7 @@ use arrow_array::{Array, RecordBatch};
 use super::findings::{Findings, Severity};
 use super::state::{Live, State, expiring, same_metadata};
 use crate::codec::checkpoint::FileAction;
-use crate::codec::commit::Wanted;
+use crate::codec::commit::ActionSelection;
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ pub(super) fn read(
     named: &mut HashSet<String>,
     findings: &mut Findings,
 ) -> Result<ReadCheckpoint> {
-    let place = (Some(instance.path()), Some(instance.version));
+    let location = (Some(instance.path()), Some(instance.version));
     let checkpoint = Checkpoint::open(source, instance).map_err(sidecar_missing)?;
     let mut state = State {
         log: LogState::of_checkpoint(checkpoint.control()),
@@ -98,7 +98,12 @@ pub(super) fn read(
             "{} rows of the checkpoint are about files that it has in other rows, {first} first",
             twice.len()
         );
-        findings.add(Severity::Error, "checkpoint.duplicate_row", place, message);
+        findings.add(
+            Severity::Error,
+            "checkpoint.duplicate_row",
+            location,
+            message,
+        );
     }
     for (there, what) in [
         (state.log.protocol.is_some(), "protocol"),
@@ -106,7 +111,7 @@ pub(super) fn read(
     ] {
         if !there {
             let message = format!("the checkpoint has no {what} action");
-            findings.add(Severity::Error, "checkpoint.mismatch", place, message);
+            findings.add(Severity::Error, "checkpoint.mismatch", location, message);
         }
     }
     Ok(ReadCheckpoint { state, removes })
@@ -119,10 +124,10 @@ fn sidecar_missing(error: Error) -> Error {
             if error.code() == "storage.not_found" && path.starts_with(SIDECAR_DIRECTORY) =>
         {
             let message = "the checkpoint names this sidecar, and it is not there";
-            let found = Error::corrupt("checkpoint.sidecar_missing", message).at_path(path);
+            let missing = Error::corrupt("checkpoint.sidecar_missing", message).at_path(path);
             match error.version() {
-                Some(version) => found.at_version(version),
-                None => found,
+                Some(version) => missing.at_version(version),
+                None => missing,
             }
         }
         _ => error,
@@ -142,11 +147,11 @@ fn deleted(rows: &RecordBatch) -> Vec<Option<u64>> {
     };
     let counts = vectors.column_by_name("cardinality");
     let counts = counts.and_then(|counts| counts.as_primitive_opt::<Int64Type>());
-    let one = |row: usize| {
+    let cardinality = |row: usize| {
         let counts = counts.filter(|counts| vectors.is_valid(row) && counts.is_valid(row))?;
         u64::try_from(counts.value(row)).ok()
     };
-    (0..rows.num_rows()).map(one).collect()
+    (0..rows.num_rows()).map(cardinality).collect()
 }
 
 /// A checkpoint against the commits up to its version.
@@ -156,23 +161,19 @@ pub(super) fn compare(
     instance: &CheckpointInstance,
     findings: &mut Findings,
 ) {
-    let place = (Some(instance.path()), Some(instance.version));
+    let location = (Some(instance.path()), Some(instance.version));
     let mut wrong = |message: String| {
-        findings.add(Severity::Error, "checkpoint.mismatch", place, message);
+        findings.add(Severity::Error, "checkpoint.mismatch", location, message);
     };
     let there = &read.state;
-    let missing = state.live.iter().filter(|(path, live)| {
-        there
-            .live
-            .get(path)
-            .is_none_or(|found| found.key != live.key)
-    });
-    let beyond = there.live.iter().filter(|(path, live)| {
-        state
-            .live
-            .get(path)
-            .is_none_or(|found| found.key != live.key)
-    });
+    let missing = state
+        .live
+        .iter()
+        .filter(|(path, live)| there.live.get(path).is_none_or(|file| file.key != live.key));
+    let beyond = there
+        .live
+        .iter()
+        .filter(|(path, live)| state.live.get(path).is_none_or(|file| file.key != live.key));
     let (missing, beyond) = (missing.count(), beyond.count());
     if missing + beyond > 0 {
         wrong(format!(
@@ -183,7 +184,7 @@ pub(super) fn compare(
         there
             .live
             .get(path)
-            .is_some_and(|found| found.size != live.size)
+            .is_some_and(|file| file.size != live.size)
     });
     let sizes = sizes.count();
     if sizes > 0 {
@@ -201,13 +202,13 @@ pub(super) fn compare(
             "{dead} files that are live by the commits are removed in it"
         ));
     }
-    if let (Some(one), Some(other)) = (&there.log.protocol, &state.log.protocol)
-        && !one.is_equivalent(other)
+    if let (Some(in_checkpoint), Some(in_state)) = (&there.log.protocol, &state.log.protocol)
+        && !in_checkpoint.is_equivalent(in_state)
     {
         wrong("the protocol is not that of the commits".to_owned());
     }
-    if let (Some(one), Some(other)) = (&there.log.metadata, &state.log.metadata)
-        && !same_metadata(one, other)
+    if let (Some(in_checkpoint), Some(in_state)) = (&there.log.metadata, &state.log.metadata)
+        && !same_metadata(in_checkpoint, in_state)
     {
         wrong("the metadata is not that of the commits".to_owned());
     }
@@ -253,18 +254,18 @@ pub(super) fn compacted(
     let Ok(plain) = reconciled(source, &commits) else {
         return Ok(()); // the commit that cannot be read is named already
     };
-    for (one, other, what) in [
+    for (left, right, what) in [
         (&plain.0, &compacted.0, "files to add"),
         (&plain.1, &compacted.1, "files to remove"),
     ] {
-        let missing = one.difference(other).count();
-        let beyond = other.difference(one).count();
+        let missing = left.difference(right).count();
+        let beyond = right.difference(left).count();
         if missing + beyond > 0 {
-            let place = (Some(file.file.path.as_str()), Some(file.end));
+            let location = (Some(file.file.path.as_str()), Some(file.end));
             let message = format!(
                 "of the {what} that its commits give the compacted file lacks {missing}, and it has {beyond} others"
             );
-            findings.add(Severity::Error, "compacted.mismatch", place, message);
+            findings.add(Severity::Error, "compacted.mismatch", location, message);
         }
     }
     Ok(())
@@ -273,14 +274,14 @@ pub(super) fn compacted(
 /// Keys of the live adds, and of the tombstones.
 fn reconciled(source: &Source, files: &[TailFile]) -> Result<(KeySet, KeySet)> {
     let fields = vec![FileField::Path, FileField::DeletionVector];
-    let wanted = Wanted {
+    let selection = ActionSelection {
         adds: Some(fields.clone()),
         removes: Some(fields),
-        ..Wanted::default()
+        ..ActionSelection::default()
     };
     let mut reconciler = Reconciler::new(source.keys.clone());
     let (mut adds, mut removes) = (KeySet::default(), KeySet::default());
-    let batches = decode_tail(&source.storage, files, &wanted)?;
+    let batches = decode_tail(&source.storage, files, &selection)?;
     for batch in batches.iter().rev() {
         let live = reconciler.older(batch)?;
         adds.extend(live.add_keys);
@@ -304,9 +305,9 @@ pub(super) fn orphans(
     for file in files {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         if !named.contains(&file.path) && !name.starts_with('.') {
-            let place = (Some(file.path.as_str()), None);
+            let location = (Some(file.path.as_str()), None);
             let message = "no checkpoint names this sidecar";
-            findings.add(Severity::Info, "sidecar.orphan", place, message);
+            findings.add(Severity::Info, "sidecar.orphan", location, message);
         }
     }
     Ok(())

@@ -24,8 +24,8 @@ pub(super) fn apply(
     timestamp: &mut Option<i64>,
     findings: &mut Findings,
 ) -> Result<()> {
-    let place = (Some(file.file.path.as_str()), Some(file.version));
-    let mut wrong = |code, message: String| findings.add(Severity::Error, code, place, message);
+    let location = (Some(file.file.path.as_str()), Some(file.version));
+    let mut wrong = |code, message: String| findings.add(Severity::Error, code, location, message);
     once(commit, &mut wrong);
     state.log.newer(&commit.actions);
     if file.version == 0 {
@@ -41,12 +41,12 @@ pub(super) fn apply(
     let defines = !commit.actions.protocols.is_empty() || !commit.actions.metadatas.is_empty();
     if let (Some(protocol), Some(metadata)) = (&state.log.protocol, &state.log.metadata) {
         if defines {
-            definition(protocol, metadata, place, findings)?;
+            definition(protocol, metadata, location, findings)?;
         }
-        files(commit, metadata, protocol, place, findings)?;
-        times(commit, metadata, protocol, timestamp, place, findings)?;
+        files(commit, metadata, protocol, location, findings)?;
+        times(commit, metadata, protocol, timestamp, location, findings)?;
     }
-    replay(source, commit, state, place, findings);
+    replay(source, commit, state, location, findings);
     Ok(())
 }
 
@@ -93,19 +93,24 @@ fn once(commit: &WholeCommit, wrong: &mut impl FnMut(&'static str, String)) {
 fn definition(
     protocol: &Protocol,
     metadata: &Metadata,
-    place: (Option<&str>, Option<u64>),
+    location: (Option<&str>, Option<u64>),
     findings: &mut Findings,
 ) -> Result<()> {
     if let Err(error) = protocol.check_well_formed() {
-        findings.add(Severity::Error, error.code(), place, error.message());
+        findings.add(Severity::Error, error.code(), location, error.message());
     }
     if protocol.has_idle_lists() {
         let message = "the protocol action has an empty list of features beside a version that knows no such lists";
-        findings.add(Severity::Warning, "protocol.empty_lists", place, message);
+        findings.add(Severity::Warning, "protocol.empty_lists", location, message);
     }
     for obstacle in protocol.why_not_readable() {
         let message = format!("this build cannot read the version: {obstacle}");
-        findings.add(Severity::Info, "protocol.reader_features", place, message);
+        findings.add(
+            Severity::Info,
+            "protocol.reader_features",
+            location,
+            message,
+        );
     }
     for feature in TABLE_FEATURES {
         let listed = |list: &Option<Vec<String>>| {
@@ -123,19 +128,19 @@ fn definition(
                     "the feature {} requires {needed}, which is not listed",
                     feature.name
                 );
-                findings.add(Severity::Error, "protocol.dependency", place, message);
+                findings.add(Severity::Error, "protocol.dependency", location, message);
             }
         }
     }
     let schema = StructType::parse(&metadata.schema_string);
-    let schema = schema.map_err(|error| error.at_path(place.0.unwrap_or_default()));
+    let schema = schema.map_err(|error| error.at_path(location.0.unwrap_or_default()));
     let schema = findings.unless_interrupted(schema)?;
     let Some(schema) = schema else { return Ok(()) };
     for fault in mapping::faults(&schema, metadata, protocol)? {
-        findings.add(Severity::Error, "schema.column_mapping", place, fault);
+        findings.add(Severity::Error, "schema.column_mapping", location, fault);
     }
     if let Err(error) = metadata.check_partition_columns(&schema) {
-        findings.add(Severity::Error, error.code(), place, error.message());
+        findings.add(Severity::Error, error.code(), location, error.message());
     }
     let called = Protocol::automatically_enabled_features(metadata, None);
     for feature in findings.unless_interrupted(called)?.unwrap_or_default() {
@@ -147,7 +152,7 @@ fn definition(
             findings.add(
                 Severity::Error,
                 "transaction.feature_missing",
-                place,
+                location,
                 message,
             );
         }
@@ -160,7 +165,7 @@ fn files(
     commit: &WholeCommit,
     metadata: &Metadata,
     protocol: &Protocol,
-    place: (Option<&str>, Option<u64>),
+    location: (Option<&str>, Option<u64>),
     findings: &mut Findings,
 ) -> Result<()> {
     let Ok(schema) = StructType::parse(&metadata.schema_string) else {
@@ -187,7 +192,7 @@ fn files(
             } else {
                 Severity::Error
             };
-            findings.add(severity, "commit.partition_values", place, message);
+            findings.add(severity, "commit.partition_values", location, message);
         }
         if file.deletion_vector.is_none() {
             continue;
@@ -197,11 +202,11 @@ fn files(
                 "{} has a deletion vector, the table has not the feature",
                 file.path
             );
-            findings.add(Severity::Error, "commit.vector", place, message);
+            findings.add(Severity::Error, "commit.vector", location, message);
         }
         if file.num_records().is_none() {
             let message = format!("{} has a deletion vector, but no number of rows", file.path);
-            findings.add(Severity::Error, "commit.vector", place, message);
+            findings.add(Severity::Error, "commit.vector", location, message);
         }
     }
     Ok(())
@@ -212,15 +217,15 @@ fn times(
     metadata: &Metadata,
     protocol: &Protocol,
     before: &mut Option<i64>,
-    place: (Option<&str>, Option<u64>),
+    location: (Option<&str>, Option<u64>),
     findings: &mut Findings,
 ) -> Result<()> {
     let (properties, _) = TableProperties::new(metadata, protocol)?;
     let since = properties.in_commit_timestamp_enablement.as_ref();
-    let due =
-        properties.in_commit_timestamps && since.is_none_or(|since| place.1 >= Some(since.version));
-    let found = commit.in_commit_timestamp();
-    let fault = match (due, found, *before) {
+    let due = properties.in_commit_timestamps
+        && since.is_none_or(|since| location.1 >= Some(since.version));
+    let timestamp_of_commit = commit.in_commit_timestamp();
+    let fault = match (due, timestamp_of_commit, *before) {
         (true, None, _) => {
             Some("in-commit timestamps are enabled, and the commit has none".to_owned())
         }
@@ -242,11 +247,11 @@ fn times(
         findings.add(
             Severity::Error,
             "commit.in_commit_timestamp",
-            place,
+            location,
             message,
         );
     }
-    *before = found.filter(|_| due);
+    *before = timestamp_of_commit.filter(|_| due);
     Ok(())
 }
 
@@ -255,7 +260,7 @@ fn replay(
     source: &Source,
     commit: &WholeCommit,
     state: &mut State,
-    place: (Option<&str>, Option<u64>),
+    location: (Option<&str>, Option<u64>),
     findings: &mut Findings,
 ) {
     const TWICE: &str = "commit.duplicate_action";
@@ -266,7 +271,7 @@ fn replay(
         let key = keys.of_file(&file.path, file.deletion_vector.as_ref());
         if removed.insert(path, key).is_some() {
             let message = format!("{} is removed twice", file.path);
-            findings.add(Severity::Error, TWICE, place, message);
+            findings.add(Severity::Error, TWICE, location, message);
         }
         if state.live.get(&path).is_some_and(|live| live.key == key) {
             state.live.remove(&path);
@@ -289,7 +294,7 @@ fn replay(
             None
         };
         if let Some(message) = fault {
-            findings.add(Severity::Error, TWICE, place, message);
+            findings.add(Severity::Error, TWICE, location, message);
         }
         let vector = file.deletion_vector.as_ref();
         let live = Live {

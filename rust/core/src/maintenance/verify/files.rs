@@ -109,23 +109,23 @@ fn present(
     let (paths, sizes): (&StringArray, &Int64Array) = (rows.typed("path")?, rows.typed("size")?);
     for (path, size) in paths.iter().zip(sizes) {
         let Some(path) = path else { continue };
-        let place = (Some(path), Some(version));
+        let location = (Some(path), Some(version));
         let Some(size) = size else {
             let message = "the log does not say how long this data file is";
-            findings.add(Severity::Error, "file.size", place, message);
+            findings.add(Severity::Error, "file.size", location, message);
             continue;
         };
         let resolved = match source.resolver.resolve("", path) {
             Ok(resolved) => resolved,
             Err(error) => {
-                findings.add(Severity::Error, error.code(), place, error.message());
+                findings.add(Severity::Error, error.code(), location, error.message());
                 continue;
             }
         };
         link(source, &resolved, findings);
         let listed = there.get(resolved.as_ref()).map(|(size, _)| *size);
         // a listing does not show what lies outside, or behind a link
-        let found = match listed {
+        let actual_size = match listed {
             Some(size) => Some(size),
             None => match source.storage.head(&resolved) {
                 Ok(file) => Some(file.size),
@@ -133,18 +133,20 @@ fn present(
                 Err(error) => return Err(error),
             },
         };
-        match found {
+        match actual_size {
             None => findings.add(
                 Severity::Error,
                 "file.missing",
-                place,
+                location,
                 "the log says that this data file is live, and it is not there",
             ),
-            Some(found) if i64::try_from(found) != Ok(size) => findings.add(
+            Some(actual_size) if i64::try_from(actual_size) != Ok(size) => findings.add(
                 Severity::Error,
                 "file.size",
-                place,
-                format!("the log says that this data file has {size} bytes, and it has {found}"),
+                location,
+                format!(
+                    "the log says that this data file has {size} bytes, and it has {actual_size}"
+                ),
             ),
             Some(_) => {}
         }
@@ -176,17 +178,17 @@ fn vectors(
     }
     let (records, paths): (&Int64Array, &StringArray) =
         (rows.typed("numRecords")?, rows.typed("path")?);
-    let (mut asked, mut at) = (Vec::new(), Vec::new());
+    let (mut loaded_descriptors, mut at) = (Vec::new(), Vec::new());
     for row in 0..rows.num_rows() {
         let descriptor = descriptors
             .get(row)
             .map_err(|error| error.at_path(paths.value(row)).at_version(version));
         if let Some(descriptor) = findings.unless_interrupted(descriptor)?.flatten() {
-            asked.push(descriptor);
+            loaded_descriptors.push(descriptor);
             at.push(row);
         }
     }
-    let loaded = deletion_vectors::load(&source.storage, &source.resolver, &asked);
+    let loaded = deletion_vectors::load(&source.storage, &source.resolver, &loaded_descriptors);
     for (vector, row) in loaded.into_iter().zip(at) {
         let checked = vector.and_then(|vector| {
             let rows = records.is_valid(row).then(|| records.value(row));
@@ -200,13 +202,13 @@ fn vectors(
             if error.kind() == crate::error::ErrorKind::Interrupted {
                 return Err(error);
             }
-            let place = (Some(path.as_str()), Some(version));
+            let location = (Some(path.as_str()), Some(version));
             let message = format!(
                 "the deletion vector of {}: {}",
                 paths.value(row),
                 error.message()
             );
-            findings.add(Severity::Error, error.code(), place, message);
+            findings.add(Severity::Error, error.code(), location, message);
         }
     }
     Ok(())

@@ -55,7 +55,7 @@ pub struct PartFindings {
 
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    found: Vec<Finding>,
+    list: Vec<Finding>,
     counts: BTreeMap<&'static str, u64>,
     pub(super) omitted: u64,
 }
@@ -65,18 +65,18 @@ impl Findings {
         &mut self,
         severity: Severity,
         code: &'static str,
-        place: (Option<&str>, Option<u64>),
+        location: (Option<&str>, Option<u64>),
         message: impl Into<String>,
     ) {
         self.push(Finding {
             severity,
             code,
-            path: place.0.map(str::to_owned),
-            version: place.1,
+            path: location.0.map(str::to_owned),
+            version: location.1,
             line: None,
             offset: None,
             message: message.into(),
-            remedy: remedy(code, place.0.unwrap_or_default()),
+            remedy: remedy(code, location.0.unwrap_or_default()),
         });
     }
 
@@ -92,25 +92,25 @@ impl Findings {
                 == (finding.code, &finding.path, &finding.message)
                 && (other.line, other.offset) == (finding.line, finding.offset)
         };
-        if !self.found.iter().rev().take(64).any(same) {
-            self.found.push(finding);
+        if !self.list.iter().rev().take(64).any(same) {
+            self.list.push(finding);
         }
     }
 
     /// Files with a finding.
     pub(super) fn wrong_files(&self) -> HashSet<String> {
         let wrong = |finding: &&Finding| finding.severity == Severity::Error;
-        let wrong = self.found.iter().filter(wrong);
+        let wrong = self.list.iter().filter(wrong);
         wrong.filter_map(|finding| finding.path.clone()).collect()
     }
 
     /// Adds a fault that a reader passes over.
     pub(super) fn warning(&mut self, warning: &LogWarning) {
-        let place = (warning.path.as_deref(), warning.version);
+        let location = (warning.path.as_deref(), warning.version);
         self.add(
             Severity::Warning,
             warning.code,
-            place,
+            location,
             warning.message.clone(),
         );
     }
@@ -155,11 +155,11 @@ impl Findings {
     }
 
     pub(super) fn finish(mut self) -> Vec<Finding> {
-        self.found.sort_by(|one, other| {
+        self.list.sort_by(|left, right| {
             let rank = |finding: &Finding| (finding.severity, finding.version);
-            rank(one).cmp(&rank(other))
+            rank(left).cmp(&rank(right))
         });
-        self.found
+        self.list
     }
 }
 

@@ -49,7 +49,11 @@ impl<'a> History<'a> {
 
     pub(super) fn replay(&mut self, findings: &mut Findings) -> Result<()> {
         let commits = self.listing.commits.iter().map(|commit| commit.version);
-        let checkpoints = self.listing.checkpoints.iter().map(|found| found.version);
+        let checkpoints = self
+            .listing
+            .checkpoints
+            .iter()
+            .map(|checkpoint| checkpoint.version);
         let mut versions: Vec<u64> = commits.chain(checkpoints).collect();
         versions.sort_unstable();
         versions.dedup();
@@ -94,23 +98,23 @@ impl<'a> History<'a> {
         let within = |version: u64| (first..=last).contains(&version);
         let files = listing.commits.iter().chain(&listing.checksums);
         let files = files.filter(|file| within(file.version));
-        let mut wanted: Vec<_> = files.map(|file| (file.file.path.clone(), None)).collect();
+        let mut paths: Vec<_> = files.map(|file| (file.file.path.clone(), None)).collect();
         let checkpoints = listing.checkpoints.iter();
         let checkpoints = checkpoints.filter(|checkpoint| within(checkpoint.version));
-        wanted.extend(checkpoints.flat_map(heads));
-        memory.prefetch(&wanted);
+        paths.extend(checkpoints.flat_map(heads));
+        memory.prefetch(&paths);
     }
 
     /// Commits that are missing between others, or after the oldest checkpoint that needs them.
     fn gaps(&self, findings: &mut Findings) {
         for pair in self.listing.commits.windows(2) {
-            let [one, other] = pair else { continue };
-            for missing in (one.version + 1)..other.version {
+            let [earlier, later] = pair else { continue };
+            for missing in (earlier.version + 1)..later.version {
                 let path = commit_path(missing);
-                let place = (Some(path.as_str()), Some(missing));
+                let location = (Some(path.as_str()), Some(missing));
                 let message = "this commit is missing, while later ones are there";
-                findings.add(Severity::Error, "log.gap", place, message);
-                if missing - one.version > 100 {
+                findings.add(Severity::Error, "log.gap", location, message);
+                if missing - earlier.version > 100 {
                     break; // a stray commit of a far-off version
                 }
             }
@@ -120,8 +124,8 @@ impl<'a> History<'a> {
     fn version(&mut self, version: u64, findings: &mut Findings) -> Result<()> {
         // listings are in the order of their versions
         let at = |list: &'a [VersionedFile]| {
-            let found = list.binary_search_by_key(&version, |file| file.version);
-            found.ok().and_then(|found| list.get(found))
+            let index = list.binary_search_by_key(&version, |file| file.version);
+            index.ok().and_then(|index| list.get(index))
         };
         if let Some(commit) = at(&self.listing.commits) {
             self.commit(commit, findings)?;
@@ -143,9 +147,9 @@ impl<'a> History<'a> {
     fn commit(&mut self, commit: &VersionedFile, findings: &mut Findings) -> Result<()> {
         self.num_commits += 1;
         if commit.file.size == 0 {
-            let place = (Some(commit.file.path.as_str()), Some(commit.version));
+            let location = (Some(commit.file.path.as_str()), Some(commit.version));
             let message = "the commit has no bytes: a write was cut off, and what it did is lost";
-            findings.add(Severity::Error, "commit.empty", place, message);
+            findings.add(Severity::Error, "commit.empty", location, message);
             self.state = None;
             return Ok(());
         }
@@ -188,14 +192,14 @@ impl<'a> History<'a> {
     }
 
     fn checksum(&mut self, file: &VersionedFile, findings: &mut Findings) -> Result<()> {
-        let place = (Some(file.file.path.as_str()), Some(file.version));
+        let location = (Some(file.file.path.as_str()), Some(file.version));
         let storage = &self.source.storage;
         let read = storage.read_at_most(&file.file.path, MOST_CHECKSUM_BYTES);
         let checksum = match read.and_then(|bytes| VersionChecksum::parse(&bytes)) {
             Ok(checksum) => checksum,
             Err(error) => {
                 let message = format!("the version checksum cannot be read: {}", error.message());
-                findings.add(Severity::Warning, "checksum.unreadable", place, message);
+                findings.add(Severity::Warning, "checksum.unreadable", location, message);
                 return Ok(());
             }
         };
@@ -203,14 +207,14 @@ impl<'a> History<'a> {
             return Ok(());
         };
         self.num_checksums += 1;
-        let found = differences(self.source, &checksum, state).map_err(|error| {
+        let result = differences(self.source, &checksum, state).map_err(|error| {
             error
                 .at_path(file.file.path.clone())
                 .at_version(file.version)
         });
-        for difference in findings.unless_interrupted(found)?.unwrap_or_default() {
+        for difference in findings.unless_interrupted(result)?.unwrap_or_default() {
             let message = format!("the commits and the checksum disagree on {difference}");
-            findings.add(Severity::Error, "checksum.mismatch", place, message);
+            findings.add(Severity::Error, "checksum.mismatch", location, message);
         }
         Ok(())
     }
@@ -244,7 +248,7 @@ impl<'a> History<'a> {
 
 /// On what a checksum and the commits disagree.
 fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Result<Vec<String>> {
-    let mut found = Vec::new();
+    let mut faults = Vec::new();
     if let Some(all) = &checksum.all_files {
         let rows = all.rows()?;
         let keys = source.keys.of_batch(&rows)?;
@@ -252,13 +256,13 @@ fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Re
         let live: std::collections::HashSet<_> = live.collect();
         let others = keys.iter().filter(|key| !live.contains(*key)).count();
         if others > 0 {
-            found.push(format!(
+            faults.push(format!(
                 "the list of files: {others} of the checksum are not live by the commits"
             ));
         }
     }
     let (vectors, deleted) = state.vectors();
-    for (said, is, what) in [
+    for (expected, actual, what) in [
         (checksum.num_files, state.num_files(), "the number of files"),
         (
             checksum.table_size_bytes,
@@ -281,37 +285,37 @@ fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Re
             "the list of files",
         ),
     ] {
-        if let Some(said) = said.filter(|said| *said != is) {
-            found.push(format!(
-                "{what}: the checksum says {said}, the commits give {is}"
+        if let Some(expected) = expected.filter(|expected| *expected != actual) {
+            faults.push(format!(
+                "{what}: the checksum says {expected}, the commits give {actual}"
             ));
         }
     }
-    if let (Some(said), Some(is)) = (&checksum.protocol, &state.log.protocol)
-        && !said.is_equivalent(is)
+    if let (Some(expected), Some(actual)) = (&checksum.protocol, &state.log.protocol)
+        && !expected.is_equivalent(actual)
     {
-        found.push("the protocol".to_owned());
+        faults.push("the protocol".to_owned());
     }
-    if let (Some(said), Some(is)) = (&checksum.metadata, &state.log.metadata)
-        && !same_metadata(said, is)
+    if let (Some(expected), Some(actual)) = (&checksum.metadata, &state.log.metadata)
+        && !same_metadata(expected, actual)
     {
-        found.push("the metadata".to_owned());
+        faults.push("the metadata".to_owned());
     }
-    if let Some(said) = &checksum.domain_metadata {
-        let live = said.iter().filter(|domain| !domain.removed);
+    if let Some(expected) = &checksum.domain_metadata {
+        let live = expected.iter().filter(|domain| !domain.removed);
         let mut live: Vec<_> = live.collect();
-        live.sort_by(|one, other| one.domain.cmp(&other.domain));
+        live.sort_by(|left, right| left.domain.cmp(&right.domain));
         if !live.into_iter().eq(state.log.domains.values()) {
-            found.push("the domains".to_owned());
+            faults.push("the domains".to_owned());
         }
     }
-    if let Some(said) = &checksum.set_transactions {
-        let known = said
+    if let Some(expected) = &checksum.set_transactions {
+        let known = expected
             .iter()
             .all(|txn| state.log.transactions.get(&txn.app_id) == Some(txn));
-        if !known || (said.len() != state.log.transactions.len() && !expiring(state)) {
-            found.push("the transactions".to_owned());
+        if !known || (expected.len() != state.log.transactions.len() && !expiring(state)) {
+            faults.push("the transactions".to_owned());
         }
     }
-    Ok(found)
+    Ok(faults)
 }

@@ -16,37 +16,37 @@ pub(super) fn faults(
     protocol: &Protocol,
 ) -> Result<Vec<String>> {
     let (properties, _) = TableProperties::new(metadata, protocol)?;
-    let mut found = Vec::new();
+    let mut messages = Vec::new();
     if properties.column_mapping_mode == ColumnMappingMode::None {
-        return Ok(found);
+        return Ok(messages);
     }
     let mut numbers = HashSet::new();
-    for one in schema.all_structs() {
+    for part in schema.all_structs() {
         let mut names = HashSet::new();
-        for field in one.fields() {
-            one_column(field, &mut names, &mut numbers, &mut found);
+        for field in part.fields() {
+            check_column(field, &mut names, &mut numbers, &mut messages);
         }
     }
-    Ok(found)
+    Ok(messages)
 }
 
-fn one_column<'a>(
+fn check_column<'a>(
     field: &'a StructField,
     names: &mut HashSet<&'a str>,
     numbers: &mut HashSet<i64>,
-    found: &mut Vec<String>,
+    faults: &mut Vec<String>,
 ) {
     let name = &field.name;
     match field.physical_name() {
-        None => found.push(format!("the column {name:?} has no physical name")),
-        Some(physical) if !names.insert(physical) => found.push(format!(
+        None => faults.push(format!("the column {name:?} has no physical name")),
+        Some(physical) if !names.insert(physical) => faults.push(format!(
             "the column {name:?} has the physical name {physical:?} of another one beside it"
         )),
         Some(_) => {}
     }
     match field.column_id() {
-        None => found.push(format!("the column {name:?} has no number")),
-        Some(number) if !numbers.insert(number) => found.push(format!(
+        None => faults.push(format!("the column {name:?} has no number")),
+        Some(number) if !numbers.insert(number) => faults.push(format!(
             "the column {name:?} has the number {number} of another one"
         )),
         Some(_) => {}

@@ -39,8 +39,8 @@ fn tell(skipped: Vec<SkippedFile>, version: u64, findings: &mut Findings) {
     let known = findings.wrong_files();
     for file in skipped {
         if !known.contains(&file.path) {
-            let place = (Some(file.path.as_str()), Some(version));
-            findings.add(Severity::Error, file.code, place, file.message);
+            let location = (Some(file.path.as_str()), Some(version));
+            findings.add(Severity::Error, file.code, location, file.message);
         }
     }
 }

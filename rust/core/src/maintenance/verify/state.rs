@@ -48,14 +48,14 @@ impl State {
 
 /// Returns `true` if two descriptions of a table say the same; texts of one schema may differ in
 /// their spaces.
-pub(super) fn same_metadata(one: &Metadata, other: &Metadata) -> bool {
+pub(super) fn same_metadata(left: &Metadata, right: &Metadata) -> bool {
     let schema = |metadata: &Metadata| StructType::parse(&metadata.schema_string).ok();
     let bare = |metadata: &Metadata| Metadata {
         schema_string: String::new(),
         ..metadata.clone()
     };
-    one == other
-        || (bare(one) == bare(other) && schema(one).is_some() && schema(one) == schema(other))
+    left == right
+        || (bare(left) == bare(right) && schema(left).is_some() && schema(left) == schema(right))
 }
 
 /// Returns `true` if transactions expire, so that some may be left out; also where the properties
@@ -64,6 +64,7 @@ pub(super) fn expiring(state: &State) -> bool {
     let (Some(metadata), Some(protocol)) = (&state.log.metadata, &state.log.protocol) else {
         return false;
     };
-    TableProperties::new(metadata, protocol)
-        .map_or(true, |(found, _)| found.set_transaction_retention.is_some())
+    TableProperties::new(metadata, protocol).map_or(true, |(properties, _)| {
+        properties.set_transaction_retention.is_some()
+    })
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Checkpoint, Control, head, manifest_control, open_file, read_manifest, sidecar_paths};
 use crate::codec::checkpoint::FileAction;
-use crate::codec::commit::{ActionDecoder, Wanted};
+use crate::codec::commit::{ActionDecoder, ActionSelection};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
@@ -122,14 +122,14 @@ impl Checkpoint {
 
 /// Returns `true` if a JSON manifest has file actions of its own.
 fn has_files(bytes: &[u8]) -> Result<bool> {
-    let mut decoder = ActionDecoder::new(Wanted {
+    let mut decoder = ActionDecoder::new(ActionSelection {
         adds: Some(vec![FileField::Path]),
         removes: Some(vec![FileField::Path]),
-        ..Wanted::default()
+        ..ActionSelection::default()
     });
     decoder.decode(bytes)?;
-    let found = decoder.finish()?;
-    let mut kinds = found.adds.iter().chain(found.removes.iter());
+    let actions = decoder.finish()?;
+    let mut kinds = actions.adds.iter().chain(actions.removes.iter());
     Ok(kinds.any(|files| !files.sequence.is_empty()))
 }
 

@@ -9,14 +9,14 @@ use arrow_schema::{DataType, Fields, SchemaRef};
 use super::tail::ReplayTail;
 use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::misfit;
-use crate::codec::commit::Wanted;
+use crate::codec::commit::ActionSelection;
 use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS, schema_of};
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::log::TailFile;
 use crate::replay::{
     Checkpoint, CheckpointPart, FileActionKey, FileFilter, Grain, KeyedRows, Reconciler, Selection,
-    Source, decode_one_by_one,
+    Source, decode_in_turn,
 };
 use crate::snapshot::files::unexpired;
 use crate::snapshot::recover::missing_sidecar;
@@ -51,9 +51,9 @@ impl PieceRows {
             filter,
             threads,
         };
-        let found = selected(source, tail, version, parts, &selection)?;
+        let units = selected(source, tail, version, parts, &selection)?;
         let shaped = Arc::clone(&schema);
-        let batches = found.map(move |next| {
+        let batches = units.map(move |next| {
             let KeyedRows { rows, keys } = next?;
             let rows = settled(rows)?;
             if !selection.with_keys {
@@ -86,10 +86,10 @@ impl PieceRows {
             filter: None,
             threads,
         };
-        let found = selected(source, tail, version, parts, &selection)?;
+        let units = selected(source, tail, version, parts, &selection)?;
         Ok(Self {
             schema: schema_of(&REMOVE_FIELDS),
-            batches: Box::new(found.map(move |next| unexpired(&next?.rows, since))),
+            batches: Box::new(units.map(move |next| unexpired(&next?.rows, since))),
         })
     }
 
@@ -103,33 +103,33 @@ impl PieceRows {
         let run = i64::try_from(run).unwrap_or(i64::MAX);
         let source = tail.source(source);
         let schema = tail.schema()?;
-        let wanted = Live {
+        let request = Live {
             columns: tail.columns()?,
             filter,
         };
-        let decoded = Wanted {
-            adds: Some(keyed(&wanted.decoded(), &ADD_FIELDS)),
+        let decoded = ActionSelection {
+            adds: Some(keyed(&request.decoded(), &ADD_FIELDS)),
             removes: Some(keyed(&[], &REMOVE_FIELDS)),
-            ..Wanted::default()
+            ..ActionSelection::default()
         };
-        let batches = decode_one_by_one(&*source.storage, commits, &decoded).map_err(vanished)?;
+        let batches = decode_in_turn(&*source.storage, commits, &decoded).map_err(vanished)?;
         let mut reconciler = Reconciler::new(source.keys.clone());
-        let mut found = Vec::new();
+        let mut parts = Vec::new();
         for batch in batches.iter().rev() {
             let live = reconciler.older(batch)?;
             if let Some(rows) = live.adds {
-                let files = added(&wanted, &rows)?;
-                found.push(with_keys(&schema, &live.add_keys, run, files)?);
+                let files = added(&request, &rows)?;
+                parts.push(with_keys(&schema, &live.add_keys, run, files)?);
             }
             if let Some(rows) = live.removes {
                 let keys = source.keys.of_batch(&rows)?;
                 let none = file_type(&schema).map(|none| new_null_array(none, keys.len()));
-                found.push(with_keys(&schema, &keys, run, none?)?);
+                parts.push(with_keys(&schema, &keys, run, none?)?);
             }
         }
         Ok(Self {
             schema,
-            batches: Box::new(found.into_iter().map(Ok)),
+            batches: Box::new(parts.into_iter().map(Ok)),
         })
     }
 
@@ -166,13 +166,13 @@ fn selected(
 }
 
 /// The added files as a column; null where the filter leaves one out, for its key counts all the same.
-fn added(wanted: &Live, rows: &RecordBatch) -> Result<ArrayRef> {
-    let passed = match &wanted.filter {
+fn added(request: &Live, rows: &RecordBatch) -> Result<ArrayRef> {
+    let passed = match &request.filter {
         Some(filter) => Some(filter.may_match(&filter.columns().of(rows)?)?),
         None => None,
     };
-    let shown = settled(wanted.columns.of(rows)?)?;
-    files(&shown, passed.map(NullBuffer::new))
+    let columns = settled(request.columns.of(rows)?)?;
+    files(&columns, passed.map(NullBuffer::new))
 }
 
 fn files(rows: &RecordBatch, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
@@ -208,12 +208,12 @@ fn vanished(error: Error) -> Error {
     }
     let message = "this file of the log was there when the replay was planned, and is gone: the log was cleaned in \
                    the meantime; plan again";
-    let mut found = Error::corrupt("replay.vanished", message);
+    let mut vanished_error = Error::corrupt("replay.vanished", message);
     if let Some(path) = error.path() {
-        found = found.at_path(path.to_owned());
+        vanished_error = vanished_error.at_path(path.to_owned());
     }
     if let Some(version) = error.version() {
-        found = found.at_version(version);
+        vanished_error = vanished_error.at_version(version);
     }
-    found
+    vanished_error
 }

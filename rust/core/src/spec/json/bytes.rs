@@ -18,12 +18,12 @@ pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
         // above a byte that was found, so the lowest raised bit is always right.
         let quote = word ^ (ONES * 0x22);
         let slash = word ^ (ONES * 0x5C);
-        let found = (quote.wrapping_sub(ONES) & !quote)
+        let matches = (quote.wrapping_sub(ONES) & !quote)
             | (slash.wrapping_sub(ONES) & !slash)
             | (word.wrapping_sub(ONES * 0x20) & !word);
-        let found = found & HIGH;
-        if found != 0 {
-            return length + (found.trailing_zeros() / 8) as usize;
+        let matches = matches & HIGH;
+        if matches != 0 {
+            return length + (matches.trailing_zeros() / 8) as usize;
         }
         length += 8;
     }
@@ -44,8 +44,8 @@ pub(super) fn end_of_container(bytes: &[u8]) -> Option<usize> {
         let chunk = match rest.first_chunk::<64>() {
             Some(chunk) => chunk,
             None => {
-                for (place, byte) in padded.iter_mut().zip(rest) {
-                    *place = *byte;
+                for (target, byte) in padded.iter_mut().zip(rest) {
+                    *target = *byte;
                 }
                 &padded
             }
@@ -139,9 +139,9 @@ impl Masks {
 
 /// Marks the bytes of a word that equal `byte`, in the eight lowest bits.
 #[inline]
-fn equal(word: u64, wanted: u8) -> u64 {
+fn equal(word: u64, byte: u8) -> u64 {
     const LOW: u64 = ONES * 0x7F;
-    let difference = word ^ (ONES * u64::from(wanted));
+    let difference = word ^ (ONES * u64::from(byte));
     // Per byte: the high bit stays down only where no bit of the difference is up.
     let zeros = !(((difference & LOW) + LOW) | difference | LOW);
     // The eight high bits, brought together in the highest byte.

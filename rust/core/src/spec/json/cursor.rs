@@ -52,8 +52,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn take(&mut self, wanted: u8, what: &'static str) -> Result<()> {
-        if self.take_byte(wanted) {
+    fn take(&mut self, byte: u8, what: &'static str) -> Result<()> {
+        if self.take_byte(byte) {
             return Ok(());
         }
         self.error(what)
@@ -61,22 +61,22 @@ impl<'a> Cursor<'a> {
 
     /// Takes the next byte that is not white space, if it is `wanted`.
     #[inline]
-    pub(crate) fn take_byte(&mut self, wanted: u8) -> bool {
-        let found = self.peek() == Some(wanted);
-        if found {
+    pub(crate) fn take_byte(&mut self, byte: u8) -> bool {
+        let matches = self.peek() == Some(byte);
+        if matches {
             self.at += 1;
         }
-        found
+        matches
     }
 
     /// Takes `wanted` if it stands here, to the byte.
     #[inline]
-    pub(crate) fn take_exact(&mut self, wanted: &[u8]) -> bool {
-        let found = self.rest().starts_with(wanted);
-        if found {
-            self.at += wanted.len();
+    pub(crate) fn take_exact(&mut self, prefix: &[u8]) -> bool {
+        let matches = self.rest().starts_with(prefix);
+        if matches {
+            self.at += prefix.len();
         }
-        found
+        matches
     }
 
     fn rest(&self) -> &'a [u8] {
@@ -116,7 +116,7 @@ impl<'a> Cursor<'a> {
     /// before the first key; the caller keeps it.
     pub fn next_key(&mut self, first: &mut bool) -> Result<Option<RawString<'a>>> {
         let more = match self.peek() {
-            Some(found) if *first && found != b'}' => {
+            Some(byte) if *first && byte != b'}' => {
                 *first = false;
                 true
             }
@@ -137,7 +137,7 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(crate) fn more(&mut self, close: u8) -> Result<bool> {
         match self.peek() {
-            Some(found) if found == close => {
+            Some(byte) if byte == close => {
                 self.at += 1;
                 Ok(false)
             }
@@ -304,7 +304,7 @@ impl<'a> Cursor<'a> {
                     return Ok(self.text.get(start..self.at).unwrap_or_default());
                 };
                 match self.peek() {
-                    Some(found) if found == close => {
+                    Some(byte) if byte == close => {
                         self.at += 1;
                         closers.pop();
                     }

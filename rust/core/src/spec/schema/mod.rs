@@ -135,8 +135,8 @@ pub struct MapType {
 }
 
 /// Returns `true` if two names are the same column's: upper and lower case are ignored.
-pub(crate) fn same_name(one: &str, other: &str) -> bool {
-    one.to_lowercase() == other.to_lowercase()
+pub(crate) fn same_name(name: &str, other: &str) -> bool {
+    name.to_lowercase() == other.to_lowercase()
 }
 
 /// The first name that is there already, upper and lower case ignored.

@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
                 };
             }
             self.depth = self.depth.saturating_sub(1);
-            self.place(finished)?;
+            self.attach(finished)?;
         }
     }
 
@@ -215,7 +215,7 @@ impl<'a> Parser<'a> {
         match self.event()? {
             Event::String(name) => {
                 let data_type = self.named(&name)?;
-                self.place(data_type)
+                self.attach(data_type)
             }
             Event::BeginObject => {
                 if self.depth >= MAX_TYPE_DEPTH {
@@ -232,7 +232,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Hands a finished type to the part that waits for it.
-    fn place(&mut self, data_type: DataType) -> Result<()> {
+    fn attach(&mut self, data_type: DataType) -> Result<()> {
         let slot = match self.open.last() {
             Some(OpenItem::Field(_)) => Some(Slot::OfField),
             Some(OpenItem::Type(part)) => part.next,
@@ -301,9 +301,9 @@ impl<'a> Parser<'a> {
         PrimitiveType::from_name(name)
             .map(DataType::Primitive)
             .ok_or_else(|| {
-                let place = self.reader.offset();
+                let offset = self.reader.offset();
                 let message = format!(
-                    "schemaString has the type {}, which is unknown, at byte {place} of its text",
+                    "schemaString has the type {}, which is unknown, at byte {offset} of its text",
                     clipped(name)
                 );
                 Error::corrupt("schema.type", message)

@@ -4,7 +4,7 @@ use arrow_schema::{Fields, Schema};
 
 use super::clauses::{MergeDefinition, Then, When};
 use crate::error::Result;
-use crate::spec::arrow::place;
+use crate::spec::arrow::field_index;
 use crate::spec::column_path::{column_path_text, leads_into, named_path};
 use crate::spec::schema::{DataType, StructType, same_name};
 
@@ -98,12 +98,12 @@ pub(super) fn all_columns(
     source_name: &str,
     partly: bool,
 ) -> Vec<(String, String)> {
-    let made = |key: &String| {
+    let is_generated = |key: &String| {
         ["delta.generationExpression", "delta.identity.start"].contains(&key.as_str())
     };
     let fields = table.fields().iter().filter(|field| {
-        let optional = partly || field.metadata.keys().any(made);
-        !optional || place(source, &field.name).is_some()
+        let optional = partly || field.metadata.keys().any(is_generated);
+        !optional || field_index(source, &field.name).is_some()
     });
     let assigned = fields.map(|field| {
         (

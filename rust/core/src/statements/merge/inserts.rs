@@ -11,7 +11,7 @@ use super::scope::{Scope, empty_batch, empty_rows};
 use super::source::{SourceRows, batch};
 use crate::error::Result;
 use crate::expr::{BoundFormula, Formula};
-use crate::spec::arrow::place;
+use crate::spec::arrow::field_index;
 use crate::storage::interrupt;
 
 /// A clause that inserts, bound to the columns of the source.
@@ -49,7 +49,7 @@ impl InsertClause {
             None => {
                 let [table, source] = [0, 1].map(|side| scope.side_fields(side));
                 let known = source.iter().enumerate();
-                let known = known.filter(|(_, field)| place(&table, field.name()).is_some());
+                let known = known.filter(|(_, field)| field_index(&table, field.name()).is_some());
                 let (places, fields): (_, Vec<_>) =
                     known.map(|(at, field)| (at, Arc::clone(field))).unzip();
                 (Columns::OfSource(places), Fields::from(fields))

@@ -108,7 +108,7 @@ impl Join {
         scope: &Scope,
         rows: &RecordBatch,
         source: &SourceRows,
-        found: &mut dyn FnMut(u32, u32) -> Result<()>,
+        visit: &mut dyn FnMut(u32, u32) -> Result<()>,
     ) -> Result<()> {
         let mut pairs = (Vec::new(), Vec::new());
         let nothing = empty_rows(&source.empty(), rows.num_rows())?;
@@ -120,7 +120,7 @@ impl Join {
                 return Ok(());
             }
             interrupt::check()?;
-            self.keep(rows, source, std::mem::take(&mut pairs), found)
+            self.keep(rows, source, std::mem::take(&mut pairs), visit)
         };
         if let Some(by_key) = &self.by_key {
             let columns = evaluated(&self.target_keys, &seen)?;
@@ -133,7 +133,7 @@ impl Join {
                 (0..source.num_rows()).try_for_each(|other| pair(row, other))?;
             }
         }
-        self.keep(rows, source, pairs, found)
+        self.keep(rows, source, pairs, visit)
     }
 
     /// Keeps the pairs with equal keys for which the rest is true.
@@ -142,11 +142,11 @@ impl Join {
         rows: &RecordBatch,
         source: &SourceRows,
         (ours, theirs): (Vec<u32>, Vec<u32>),
-        found: &mut dyn FnMut(u32, u32) -> Result<()>,
+        visit: &mut dyn FnMut(u32, u32) -> Result<()>,
     ) -> Result<()> {
         let Some(rest) = self.rest.as_ref().filter(|_| !ours.is_empty()) else {
             let mut pairs = ours.into_iter().zip(theirs);
-            return pairs.try_for_each(|(row, other)| found(row, other));
+            return pairs.try_for_each(|(row, other)| visit(row, other));
         };
         let (ours, theirs) = (UInt32Array::from(ours), UInt32Array::from(theirs));
         let [target_columns, source_columns] = &rest.columns;
@@ -158,7 +158,7 @@ impl Join {
         let pairs = ours.values().iter().zip(theirs.values());
         for ((row, other), answer) in pairs.zip(answers.iter()) {
             if answer == Some(true) {
-                found(*row, *other)?;
+                visit(*row, *other)?;
             }
         }
         Ok(())

@@ -29,11 +29,11 @@ impl Keys {
         null_safe: Vec<bool>,
         types: impl Iterator<Item = &'a DataType> + Clone,
     ) -> Result<Self> {
-        if let Some(nested) = types.clone().find(|one| one.is_nested()) {
+        if let Some(nested) = types.clone().find(|data_type| data_type.is_nested()) {
             let message = format!("columns of the type {nested} cannot be keys of a merge");
             return Err(wrong(&message));
         }
-        let fields = types.map(|one| SortField::new(one.clone()));
+        let fields = types.map(|data_type| SortField::new(data_type.clone()));
         let converter = RowConverter::new(fields.collect()).map_err(misfit)?;
         Ok(Self {
             null_safe,
@@ -116,14 +116,14 @@ impl KeyedRows {
             .convert_columns(&all_normalised(columns)?)
             .map_err(misfit)?;
         let comparable = comparable(&self.null_safe, columns);
-        let is_null = |row| comparable.as_ref().is_some_and(|one| one.is_null(row));
-        let found = others.iter().enumerate().map(|(row, key)| {
+        let is_null = |row| comparable.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let matches = others.iter().enumerate().map(|(row, key)| {
             let same = |other: &u32| self.keys.row(*other as usize) == key;
             let hash = xxh3_64_with_seed(key.as_ref(), self.seed);
-            let found = self.first.find(hash, same);
-            found.filter(|_| !is_null(row)).copied()
+            let candidate = self.first.find(hash, same);
+            candidate.filter(|_| !is_null(row)).copied()
         });
-        Ok(found.collect())
+        Ok(matches.collect())
     }
 
     /// The rows with the key of a row, from this one on.
@@ -140,8 +140,8 @@ impl KeyedRows {
 /// Null where a value of the key is a null that equals nothing.
 fn comparable(null_safe: &[bool], columns: &[ArrayRef]) -> Option<NullBuffer> {
     let strict = null_safe.iter().zip(columns).filter(|(safe, _)| !**safe);
-    strict.fold(None, |found, (_, column)| {
-        NullBuffer::union(found.as_ref(), column.logical_nulls().as_ref())
+    strict.fold(None, |nulls, (_, column)| {
+        NullBuffer::union(nulls.as_ref(), column.logical_nulls().as_ref())
     })
 }
 

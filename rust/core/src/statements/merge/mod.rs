@@ -28,7 +28,7 @@ pub use evolution::{Joining, joining};
 pub use inserts::{InsertClause, UnmatchedRows};
 use join::Join;
 pub use key_range::KeyRange;
-use scope::{Scope, Shown, empty_rows};
+use scope::{Scope, VisibleSide, empty_rows};
 pub use source::SourceRows;
 pub use unused::without_unused;
 
@@ -41,7 +41,7 @@ use crate::spec::{Metadata, Protocol};
 use crate::write::Intake;
 use crate::write::STEP_BYTES;
 use crate::write::columns::{misfit, nullable};
-use crate::write::shown;
+use crate::write::row_display;
 
 /// Rows that are merged.
 #[derive(Debug)]
@@ -82,11 +82,11 @@ impl Merge {
         let schema = StructType::parse(&metadata.schema_string)?;
         let own = nullable(&schema);
         let (target_name, source_name) = (&definition.target_name, &definition.source_name);
-        let scope = |shown| {
+        let scope = |columns| {
             let target = (target_name.as_str(), own.fields());
-            Scope::new(target, (source_name, source.schema().fields()), shown)
+            Scope::new(target, (source_name, source.schema().fields()), columns)
         };
-        let both = scope(Shown::Both);
+        let both = scope(VisibleSide::Both);
         let mut merge = Self {
             used: vec![false; source.num_rows() as usize],
             join: Join::new(&definition.on, &both, &source)?,
@@ -96,8 +96,8 @@ impl Merge {
             looked_at: BTreeSet::new(),
             nulls: RecordBatch::new_empty(own.clone()),
             own: own.clone(),
-            target_scope: scope(Shown::Target),
-            source_scope: scope(Shown::Source),
+            target_scope: scope(VisibleSide::Target),
+            source_scope: scope(VisibleSide::Source),
             scope: both,
             source,
         };
@@ -150,7 +150,7 @@ impl Merge {
         }
         for (number, clause) in definition.clauses.iter().enumerate() {
             let later = definition.clauses.get(number + 1..).unwrap_or_default();
-            if clause.condition.is_none() && later.iter().any(|one| one.when == clause.when) {
+            if clause.condition.is_none() && later.iter().any(|other| other.when == clause.when) {
                 let message = "only the last of the clauses of a kind may have no condition";
                 return Err(wrong(message));
             }
@@ -293,9 +293,9 @@ impl Merge {
             "several rows of the source match the row {} of the table, such as {} and {}: which of them counts \
              is not known, whatever conditions clauses have; make the source's keys unique, or say it in `on`; \
              nothing was written",
-            shown(read, row),
-            shown(&theirs, 0),
-            shown(&theirs, 1)
+            row_display(read, row),
+            row_display(&theirs, 0),
+            row_display(&theirs, 1)
         );
         Error::invalid("rows.ambiguous", message)
     }

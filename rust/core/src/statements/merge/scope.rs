@@ -9,11 +9,11 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use super::misfit;
 use crate::error::Result;
 use crate::expr::{BoundFormula, Side};
-use crate::spec::arrow::place;
+use crate::spec::arrow::field_index;
 
 /// Whose columns go by their bare names.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Shown {
+pub(super) enum VisibleSide {
     /// Columns that only one side has.
     Both,
     Target,
@@ -30,7 +30,11 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    pub(super) fn new(target: (&str, &Fields), source: (&str, &Fields), shown: Shown) -> Self {
+    pub(super) fn new(
+        target: (&str, &Fields),
+        source: (&str, &Fields),
+        columns: VisibleSide,
+    ) -> Self {
         let sides = [target, source];
         let side = |(name, fields): &(&str, &Fields)| -> FieldRef {
             Arc::new(Field::new(*name, DataType::Struct((*fields).clone()), true))
@@ -40,10 +44,10 @@ impl Scope {
         for (number, (_, fields)) in sides.iter().enumerate() {
             let other = if number == 0 { source } else { target };
             let taken = |name: &str| {
-                let same = |one: &str| one.eq_ignore_ascii_case(name);
-                let by_other = match (shown, number) {
-                    (Shown::Both, _) => other.1.iter().any(|field| same(field.name())),
-                    (Shown::Target, 0) | (Shown::Source, 1) => false,
+                let same = |candidate: &str| candidate.eq_ignore_ascii_case(name);
+                let by_other = match (columns, number) {
+                    (VisibleSide::Both, _) => other.1.iter().any(|field| same(field.name())),
+                    (VisibleSide::Target, 0) | (VisibleSide::Source, 1) => false,
                     _ => true,
                 };
                 by_other || same(target.0) || same(source.0)
@@ -72,7 +76,7 @@ impl Scope {
 
     /// Whose columns a name leads to, and whether it is that of the side itself.
     pub(super) fn side_of(&self, name: &str) -> Option<(Side, bool)> {
-        let at = place(&self.fields, name)?;
+        let at = field_index(&self.fields, name)?;
         let (side, whole) = match at.checked_sub(self.names.len()) {
             None => (at, true),
             Some(bare) => (self.bare.get(bare)?.0, false),
@@ -97,7 +101,7 @@ impl Scope {
                 return;
             };
             match path.get(usize::from(whole)) {
-                Some(name) => seen.extend(place(&target, name)),
+                Some(name) => seen.extend(field_index(&target, name)),
                 None => seen.extend(0..target.len()),
             }
         });
@@ -123,7 +127,7 @@ impl Scope {
         let scope = Self::new(
             (target_name, &of(&target, &ours)),
             (source_name, &of(&source, &theirs)),
-            Shown::Both,
+            VisibleSide::Both,
         );
         (scope, [ours, theirs])
     }
@@ -136,13 +140,13 @@ impl Scope {
                 continue;
             };
             let parts = parts.clone();
-            let made = StructArray::try_new_with_length(
+            let row_values = StructArray::try_new_with_length(
                 parts,
                 side.columns().to_vec(),
                 None,
                 side.num_rows(),
             );
-            columns.push(Arc::new(made.map_err(misfit)?));
+            columns.push(Arc::new(row_values.map_err(misfit)?));
         }
         for (side, at) in &self.bare {
             let column = sides.get(*side).and_then(|side| side.columns().get(*at));

@@ -50,10 +50,10 @@ impl SourceRows {
     /// The errors of the stream, and of values that do not fit; `rows.merge` for too many rows.
     /// Storage.
     pub fn read(rows: Box<dyn RecordBatchReader + Send>, most_bytes: usize) -> Result<Self> {
-        let given = StructType::from_arrow(&rows.schema())?;
-        let mut source = Collected::new(nullable(&given), most_bytes);
+        let schema = StructType::from_arrow(&rows.schema())?;
+        let mut source = Collected::new(nullable(&schema), most_bytes);
         each_step(rows, &mut |step| {
-            let columns = step.columns().iter().zip(given.fields());
+            let columns = step.columns().iter().zip(schema.fields());
             let columns = columns
                 .map(|(values, field)| coerce(values, &field.data_type, &field.name))
                 .collect::<Result<_>>()?;
@@ -125,7 +125,11 @@ impl SourceRows {
         if let [only] = self.batches.as_slice() {
             return take_record_batch(only, rows).map_err(misfit);
         }
-        let places: Vec<_> = rows.values().iter().map(|row| self.place(*row)).collect();
+        let places: Vec<_> = rows
+            .values()
+            .iter()
+            .map(|row| self.location_of(*row))
+            .collect();
         let columns = (0..self.schema.fields().len()).map(|column| {
             let batches = self.batches.iter();
             let parts: Vec<_> = batches.map(|batch| &**batch.column(column)).collect();
@@ -135,7 +139,7 @@ impl SourceRows {
     }
 
     /// A row's batch and its place there.
-    fn place(&self, row: u32) -> (usize, usize) {
+    fn location_of(&self, row: u32) -> (usize, usize) {
         let number = self.starts.partition_point(|start| *start <= row) - 1;
         let start = self.starts.get(number).copied().unwrap_or_default();
         (number, (row - start) as usize)

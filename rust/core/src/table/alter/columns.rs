@@ -24,7 +24,7 @@ pub(super) fn added(old: &Metadata, mut columns: Vec<NewColumn>) -> Result<Alter
         column.parent = path_of(old, std::mem::take(&mut column.parent))?;
     }
     let new = add_columns(old, &columns)?;
-    let mut said = Vec::with_capacity(columns.len());
+    let mut descriptions = Vec::with_capacity(columns.len());
     for NewColumn {
         parent,
         field,
@@ -33,13 +33,13 @@ pub(super) fn added(old: &Metadata, mut columns: Vec<NewColumn>) -> Result<Alter
     {
         let path = [parent, vec![field.name.clone()]].concat();
         let (path, _) = column_at(&new, &path)?;
-        let mut one = json!({"column": described_new(&path, field)});
-        if let (Some(one), Some(position)) = (one.as_object_mut(), position) {
-            one.insert("position".to_owned(), placed(&new, &path, &position)?);
+        let mut described = json!({"column": described_new(&path, field)});
+        if let (Some(described), Some(position)) = (described.as_object_mut(), position) {
+            described.insert("position".to_owned(), placed(&new, &path, &position)?);
         }
-        said.push(one);
+        descriptions.push(described);
     }
-    let parameters = vec![("columns", text(json!(said)))];
+    let parameters = vec![("columns", text(json!(descriptions)))];
     Ok(Altered::new("ADD COLUMNS", parameters, new))
 }
 
@@ -82,7 +82,7 @@ pub(super) fn changed(
 ) -> Result<Altered> {
     let mut new = old.clone();
     let mut paths: Vec<Vec<String>> = Vec::with_capacity(changes.len());
-    let mut said = Vec::with_capacity(changes.len());
+    let mut descriptions = Vec::with_capacity(changes.len());
     for (path, changes) in changes {
         let (path, before) = column_at(old, &path_of(old, path)?)?;
         refuse_twice(&paths, &path)?;
@@ -101,17 +101,17 @@ pub(super) fn changed(
             Some(changes) => field.metadata.insert(CHANGES.to_owned(), changes.clone()),
             None => field.metadata.remove(CHANGES),
         };
-        said.push((described(&path, &field), position));
+        descriptions.push((described(&path, &field), position));
         paths.push(path);
     }
-    let (operation, parameters) = match said.as_mut_slice() {
+    let (operation, parameters) = match descriptions.as_mut_slice() {
         [(column, position)] => {
             let mut parameters = vec![("column", text(json!(column)))];
             parameters.extend(position.take().map(|position| ("position", position)));
             ("CHANGE COLUMN", parameters)
         }
         _ => {
-            let columns = said.into_iter().map(|(mut column, position)| {
+            let columns = descriptions.into_iter().map(|(mut column, position)| {
                 column.extend(position.map(|position| ("position".to_owned(), position)));
                 column
             });

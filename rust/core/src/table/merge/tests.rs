@@ -11,7 +11,7 @@ use crate::spec::Protocol;
 use crate::statements::RowPlanner;
 use crate::table::{At, CreateMode, TableDefinition, TableOptions};
 use crate::transaction::TransactionOptions;
-use crate::write::shown;
+use crate::write::row_display;
 
 /// A key and a value.
 type Row = (Option<i64>, i64);
@@ -142,7 +142,7 @@ fn merged(
     let mut found = Vec::new();
     for rows in scan.rows().unwrap() {
         let rows = rows.unwrap();
-        found.extend((0..rows.num_rows()).map(|row| shown(&rows, row)));
+        found.extend((0..rows.num_rows()).map(|row| row_display(&rows, row)));
     }
     found.sort_unstable();
     Ok((found, done.metrics))

@@ -25,8 +25,8 @@ pub(super) fn left(
 ) -> Result<Option<Vec<Left>>> {
     // the vectors of one file at a time
     removed.sort_unstable_by_key(|run| (run.piece, run.row));
-    let mut found: Vec<Left> = Vec::with_capacity(removed.len());
-    for runs in removed.chunk_by(|one, other| one.piece == other.piece) {
+    let mut left_rows: Vec<Left> = Vec::with_capacity(removed.len());
+    for runs in removed.chunk_by(|previous, next| previous.piece == next.piece) {
         let at = runs.first().map_or(0, |run| run.piece as usize);
         let (Some(Presence::Before(steps)), Some(piece)) = (presences.get(at), pieces.get(at))
         else {
@@ -37,7 +37,7 @@ pub(super) fn left(
             (!step.moved).then_some(step.version)
         };
         if steps.len() == 1 {
-            found.extend(runs.iter().map(|run| (*run, version(0))));
+            left_rows.extend(runs.iter().map(|run| (*run, version(0))));
             continue;
         }
         let vectors = steps.iter().filter_map(|step| step.vector.clone());
@@ -54,14 +54,14 @@ pub(super) fn left(
                 let first = step(rest.row);
                 let same = (1..rest.rows).take_while(|at| step(rest.row + u64::from(*at)) == first);
                 let to = from.saturating_add(1 + i64::try_from(same.count()).unwrap_or(0));
-                found.push((run.cut(from, to), version(first)));
-                if found.len() > most {
+                left_rows.push((run.cut(from, to), version(first)));
+                if left_rows.len() > most {
                     return Ok(None);
                 }
                 from = to;
             }
         }
     }
-    found.sort_unstable_by_key(|(run, _)| run.id);
-    Ok(Some(found))
+    left_rows.sort_unstable_by_key(|(run, _)| run.id);
+    Ok(Some(left_rows))
 }

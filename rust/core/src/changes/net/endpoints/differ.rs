@@ -42,7 +42,7 @@ pub(super) fn differ(
     pairs: &[[Spot; 2]],
     seed: u64,
 ) -> Result<Vec<bool>> {
-    let mut found = vec![false; pairs.len()];
+    let mut differs = vec![false; pairs.len()];
     pool()?.install(|| {
         for at in 0..own {
             let columns = batches.iter().map(|batch| batch.columns().get(at));
@@ -51,11 +51,11 @@ pub(super) fn differ(
             Compared {
                 columns,
                 pairs,
-                found: &mut found,
+                differs: &mut differs,
             }
             .by_column(seed)?;
         }
-        Ok(found)
+        Ok(differs)
     })
 }
 
@@ -63,7 +63,7 @@ pub(super) fn differ(
 struct Compared<'a> {
     columns: Vec<&'a ArrayRef>,
     pairs: &'a [[Spot; 2]],
-    found: &'a mut [bool],
+    differs: &'a mut [bool],
 }
 
 impl<'a> Compared<'a> {
@@ -142,12 +142,12 @@ impl<'a> Compared<'a> {
 
     /// Nulls are equal; what differs already is not looked at.
     fn each<V: PartialEq>(self, value: impl Fn(&Spot) -> Option<V> + Sync) {
-        let found = self.found.par_chunks_mut(CHUNK);
-        found
+        let flags = self.differs.par_chunks_mut(CHUNK);
+        flags
             .zip(self.pairs.par_chunks(CHUNK))
-            .for_each(|(found, pairs)| {
-                for (differs, [one, other]) in found.iter_mut().zip(pairs) {
-                    *differs = *differs || value(one) != value(other);
+            .for_each(|(flags, pairs)| {
+                for (differs, [left, right]) in flags.iter_mut().zip(pairs) {
+                    *differs = *differs || value(left) != value(right);
                 }
             });
     }
@@ -242,12 +242,12 @@ mod tests {
                 .to_vec();
             let pairs: Vec<[Spot; 2]> = spots
                 .iter()
-                .flat_map(|one| spots.iter().map(|other| [*one, *other]))
+                .flat_map(|left| spots.iter().map(|right| [*left, *right]))
                 .collect();
             let numbers = hash_rows([&column], 5, 7).unwrap();
             let expected: Vec<bool> = numbers
                 .iter()
-                .flat_map(|one| numbers.iter().map(move |other| one != other))
+                .flat_map(|left| numbers.iter().map(move |right| left != right))
                 .collect();
             assert_eq!(differ(&batches, 1, &pairs, 7).unwrap(), expected, "{name}");
             assert!(expected.contains(&true) && !expected[1], "{name}");
@@ -255,17 +255,17 @@ mod tests {
     }
 
     #[test]
-    fn one_column_is_enough_to_differ() {
+    fn a_single_column_is_enough_to_differ() {
         let same: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 1]));
         let other: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 2]));
         let batch = RecordBatch::try_from_iter([("a", Arc::clone(&other)), ("b", same)]).unwrap();
         let at = |row| Spot { batch: 0, row };
         let pairs = [[at(0), at(1)], [at(0), at(2)], [at(2), at(2)]];
-        let found = differ(&[&batch], 2, &pairs, 7).unwrap();
-        assert_eq!(found, [false, true, false]);
+        let differing = differ(&[&batch], 2, &pairs, 7).unwrap();
+        assert_eq!(differing, [false, true, false]);
         // columns that are after are none of theirs
         let beside = RecordBatch::try_from_iter([("b", batch.column(1).clone()), ("a", other)]);
-        let found = differ(&[&beside.unwrap()], 1, &pairs, 7).unwrap();
-        assert_eq!(found, [false; 3]);
+        let differing = differ(&[&beside.unwrap()], 1, &pairs, 7).unwrap();
+        assert_eq!(differing, [false; 3]);
     }
 }

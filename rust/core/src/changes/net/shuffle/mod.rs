@@ -183,10 +183,10 @@ fn schema_of(columns: &[(&str, DataType)]) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-fn check_columns(schema: &Schema, wanted: &[(&str, DataType)]) -> Result<()> {
+fn check_columns(schema: &Schema, expected: &[(&str, DataType)]) -> Result<()> {
     let fields = schema.fields().iter();
     let own = fields.map(|field| (field.name().as_str(), field.data_type()));
-    if own.eq(wanted.iter().map(|(name, data_type)| (*name, data_type))) {
+    if own.eq(expected.iter().map(|(name, data_type)| (*name, data_type))) {
         return Ok(());
     }
     Err(cannot_continue(

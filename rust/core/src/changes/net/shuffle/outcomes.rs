@@ -97,7 +97,7 @@ impl OutcomeBatches {
         events.sort_unstable_by_key(|event| {
             (event.commit, event.came(), event.seen.piece, event.seen.row)
         });
-        for events in events.chunk_by(|one, other| one.commit == other.commit) {
+        for events in events.chunk_by(|left, right| left.commit == right.commit) {
             let Some(commit) = events.first().map(|event| event.commit) else {
                 continue;
             };
@@ -122,7 +122,7 @@ impl OutcomeBatches {
         if plan.kind == Net::MinDelta {
             self.drop_unchanged(&mut outcomes, &events);
         }
-        self.shown(&outcomes)
+        self.reported(&outcomes)
     }
 
     /// Forgets rows that hold at the end what they held before.
@@ -134,15 +134,15 @@ impl OutcomeBatches {
             // a row that is in its place again is what it was
             _ => |_| 0,
         };
-        let place = |event: &RowEvent| (event.seen.piece, event.seen.row);
+        let position = |event: &RowEvent| (event.seen.piece, event.seen.row);
         let values: HashMap<(u32, u64), u128> = events
             .iter()
-            .map(|event| (place(event), value(event)))
+            .map(|event| (position(event), value(event)))
             .collect();
         outcomes.drop_equal(|before, now| values.get(&before) == values.get(&now));
     }
 
-    fn shown(&self, outcomes: &Outcomes) -> Result<RecordBatch> {
+    fn reported(&self, outcomes: &Outcomes) -> Result<RecordBatch> {
         let (mut pieces, mut rows) = (Vec::new(), Vec::new());
         let (mut changes, mut commits) = (Vec::new(), Vec::new());
         outcomes.codes(self.shuffle.plan.kind, |(piece, row), change, commit| {

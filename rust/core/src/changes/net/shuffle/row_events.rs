@@ -29,8 +29,8 @@ impl RowEvents {
         source: &Source,
         (first, end): (u32, u32),
     ) -> Result<Self> {
-        let wanted = end.saturating_sub(first) as usize;
-        let pieces = shuffle.pieces().skip(first as usize).take(wanted);
+        let count = end.saturating_sub(first) as usize;
+        let pieces = shuffle.pieces().skip(first as usize).take(count);
         let (commits, pieces) = pieces.map(|(at, piece)| (at, piece.clone())).unzip();
         let (way, kind) = (shuffle.plan.way, shuffle.plan.kind);
         // a pair of equal images is no change, which row ids do not tell

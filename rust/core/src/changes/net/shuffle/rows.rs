@@ -89,7 +89,7 @@ impl ShownRows {
         let mut pieces = Vec::with_capacity(places.len());
         let mut all = self.shuffle.pieces().enumerate();
         let mut after = 0_usize;
-        for (number, place) in &mut places {
+        for (number, index) in &mut places {
             let skipped = (*number as usize).saturating_sub(after);
             let Some((at, (_, piece))) = all.nth(skipped) else {
                 return Err(cannot_continue(
@@ -97,18 +97,18 @@ impl ShownRows {
                 ));
             };
             after = at + 1;
-            *place = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
+            *index = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
             pieces.push(piece.clone());
         }
         let mut labels = LabelledPieces::new(pieces);
         for outcome in outcomes {
             let commit = self.shuffle.plan.commits.get(outcome.commit as usize);
-            let (Some(place), Some((stamp, _))) = (places.get(&outcome.piece), commit) else {
+            let (Some(index), Some((stamp, _))) = (places.get(&outcome.piece), commit) else {
                 return Err(cannot_continue(
                     "an outcome is of a commit that is not in the range",
                 ));
             };
-            labels.push(*place, outcome.row, outcome.change, *stamp);
+            labels.push(*index, outcome.row, outcome.change, *stamp);
         }
         labels.finish()
     }

@@ -29,90 +29,90 @@ const MICROS: TimeUnit = TimeUnit::Microsecond;
 /// # Errors
 ///
 /// Invalid argument: `formula.value` for a value that does not fit, `formula.type`.
-pub(crate) fn cast_value(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
-    let given = values.data_type();
-    if given == wanted {
+pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    let source = values.data_type();
+    if source == target {
         return Ok(Arc::clone(values));
     }
-    if *given == DataType::Null {
-        return Ok(new_null_array(wanted, values.len()));
+    if *source == DataType::Null {
+        return Ok(new_null_array(target, values.len()));
     }
-    match (given, wanted) {
+    match (source, target) {
         // a zone is but a label
         (DataType::Timestamp(unit, Some(zone)), _) if zone.as_ref() != "+00:00" => {
             let bare = DataType::Timestamp(*unit, Some("+00:00".into()));
             let bare = plain(values, &bare)?;
-            match wanted {
-                DataType::Timestamp(..) => relabelled(&bare, wanted),
-                _ => cast_value(&bare, wanted),
+            match target {
+                DataType::Timestamp(..) => relabelled(&bare, target),
+                _ => cast_value(&bare, target),
             }
         }
-        (DataType::Timestamp(..), DataType::Timestamp(..)) => relabelled(values, wanted),
+        (DataType::Timestamp(..), DataType::Timestamp(..)) => relabelled(values, target),
         (DataType::Date32, DataType::Timestamp(..)) => {
             let bare = plain(values, &DataType::Timestamp(MICROS, None))?;
-            relabelled(&bare, wanted)
+            relabelled(&bare, target)
         }
-        (DataType::Utf8, _) => read(values, wanted),
+        (DataType::Utf8, _) => read(values, target),
         (DataType::Float32, DataType::Utf8) => {
             let numbers = values.as_primitive::<Float32Type>().iter();
-            let texts = numbers.map(|one| one.map(float_text::single));
+            let texts = numbers.map(|number| number.map(float_text::single));
             Ok(Arc::new(texts.collect::<StringArray>()))
         }
         (DataType::Float64, DataType::Utf8) => {
             let numbers = values.as_primitive::<Float64Type>().iter();
-            let texts = numbers.map(|one| one.map(float_text::double));
+            let texts = numbers.map(|number| number.map(float_text::double));
             Ok(Arc::new(texts.collect::<StringArray>()))
         }
         (DataType::Timestamp(..), DataType::Utf8) => {
             let micros = plain(values, &DataType::Timestamp(MICROS, None))?;
             let micros = micros.as_primitive::<TimestampMicrosecondType>();
-            let texts = micros.iter().map(|one| one.and_then(written));
+            let texts = micros.iter().map(|number| number.and_then(written));
             Ok(Arc::new(texts.collect::<StringArray>()))
         }
         (DataType::Boolean, DataType::Timestamp(..) | DataType::Date32)
         | (DataType::Timestamp(..) | DataType::Date32, DataType::Boolean) => {
-            Err(mistyped(&format!("{given} cannot be cast to {wanted}")))
+            Err(mistyped(&format!("{source} cannot be cast to {target}")))
         }
-        _ => plain(values, wanted),
+        _ => plain(values, target),
     }
 }
 
 /// Texts as what they say.
-fn read(texts: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
-    Ok(match wanted {
+fn read(texts: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    Ok(match target {
         DataType::Timestamp(_, zone) => {
             let moment = |text: &str| casts::timestamp(text, zone.is_some());
-            let micros: TimestampMicrosecondArray = each_read(texts, wanted, moment)?;
-            relabelled(&(Arc::new(micros) as ArrayRef), wanted)?
+            let micros: TimestampMicrosecondArray = each_read(texts, target, moment)?;
+            relabelled(&(Arc::new(micros) as ArrayRef), target)?
         }
-        DataType::Date32 => Arc::new(each_read::<_, Date32Array>(texts, wanted, casts::date)?),
-        DataType::Boolean => Arc::new(each_read::<_, BooleanArray>(texts, wanted, casts::boolean)?),
-        DataType::Int64 => Arc::new(each_read::<_, Int64Array>(texts, wanted, casts::integer)?),
-        DataType::Int8 => Arc::new(each_read::<_, Int8Array>(texts, wanted, fitting)?),
-        DataType::Int16 => Arc::new(each_read::<_, Int16Array>(texts, wanted, fitting)?),
-        DataType::Int32 => Arc::new(each_read::<_, Int32Array>(texts, wanted, fitting)?),
-        DataType::Float32 => Arc::new(each_read::<_, Float32Array>(texts, wanted, casts::float)?),
-        DataType::Float64 => Arc::new(each_read::<_, Float64Array>(texts, wanted, casts::float)?),
+        DataType::Date32 => Arc::new(each_read::<_, Date32Array>(texts, target, casts::date)?),
+        DataType::Boolean => Arc::new(each_read::<_, BooleanArray>(texts, target, casts::boolean)?),
+        DataType::Int64 => Arc::new(each_read::<_, Int64Array>(texts, target, casts::integer)?),
+        DataType::Int8 => Arc::new(each_read::<_, Int8Array>(texts, target, fitting)?),
+        DataType::Int16 => Arc::new(each_read::<_, Int16Array>(texts, target, fitting)?),
+        DataType::Int32 => Arc::new(each_read::<_, Int32Array>(texts, target, fitting)?),
+        DataType::Float32 => Arc::new(each_read::<_, Float32Array>(texts, target, casts::float)?),
+        DataType::Float64 => Arc::new(each_read::<_, Float64Array>(texts, target, casts::float)?),
         DataType::Decimal128(precision, scale) => {
-            let digits = u8::try_from(*scale).map_err(|_| unsupported(&wanted.to_string()))?;
+            let digits = u8::try_from(*scale).map_err(|_| unsupported(&target.to_string()))?;
             let unscaled =
                 |text: &str| casts::decimal(text, *precision, digits).map(Decimal::unscaled);
-            let made: Decimal128Array = each_read(texts, wanted, unscaled)?;
-            let made = made.with_precision_and_scale(*precision, *scale);
-            Arc::new(made.map_err(failed)?)
+            let decimals: Decimal128Array = each_read(texts, target, unscaled)?;
+            let decimals = decimals.with_precision_and_scale(*precision, *scale);
+            Arc::new(decimals.map_err(failed)?)
         }
-        _ => plain(texts, wanted)?,
+        _ => plain(texts, target)?,
     })
 }
 
 fn each_read<T, A: FromIterator<Option<T>>>(
     values: &ArrayRef,
-    wanted: &DataType,
+    target: &DataType,
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<A> {
     let texts = values.as_string_opt::<i32>();
     let texts = texts.ok_or_else(|| mistyped("texts are expected here"))?;
-    let value = |text: &str| read(text).ok_or_else(|| malformed(text, wanted));
+    let value = |text: &str| read(text).ok_or_else(|| malformed(text, target));
     texts
         .iter()
         .map(|text| text.map(value).transpose())
@@ -123,8 +123,8 @@ fn fitting<T: TryFrom<i64>>(text: &str) -> Option<T> {
     T::try_from(casts::integer(text)?).ok()
 }
 
-fn malformed(text: &str, wanted: &DataType) -> Error {
-    let name = sql_name(wanted);
+fn malformed(text: &str, target: &DataType) -> Error {
+    let name = sql_name(target);
     let message = format!("the text {} cannot be cast to {name}", clipped(text));
     Error::invalid("formula.value", message)
 }
@@ -142,14 +142,14 @@ fn written(micros: i64) -> Option<String> {
     })
 }
 
-fn relabelled(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
+fn relabelled(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     let zone = match values.data_type() {
         DataType::Timestamp(_, zone) => zone.clone(),
         _ => None,
     };
-    let DataType::Timestamp(TimeUnit::Microsecond, wanted_zone) = wanted else {
+    let DataType::Timestamp(TimeUnit::Microsecond, target_zone) = target else {
         return Err(mistyped(&format!(
-            "times are kept in microseconds, not as {wanted}"
+            "times are kept in microseconds, not as {target}"
         )));
     };
     let micros = match values.as_primitive_opt::<TimestampNanosecondType>() {
@@ -159,14 +159,14 @@ fn relabelled(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
             .as_primitive::<TimestampMicrosecondType>()
             .clone(),
     };
-    Ok(Arc::new(micros.with_timezone_opt(wanted_zone.clone())))
+    Ok(Arc::new(micros.with_timezone_opt(target_zone.clone())))
 }
 
-fn plain(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
-    if values.data_type() == wanted {
+fn plain(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    if values.data_type() == target {
         return Ok(Arc::clone(values));
     }
-    strict_cast(values, wanted).map_err(failed)
+    strict_cast(values, target).map_err(failed)
 }
 
 /// The name in SQL of a type of values.

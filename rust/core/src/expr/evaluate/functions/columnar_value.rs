@@ -44,12 +44,12 @@ impl Computed {
         })
     }
 
-    pub(super) fn cast(&self, wanted: &DataType) -> Result<Self> {
-        self.map(|values| cast_value(values, wanted))
+    pub(super) fn cast(&self, target: &DataType) -> Result<Self> {
+        self.map(|values| cast_value(values, target))
     }
 
     /// The place of the value for a row.
-    pub(super) fn place(&self, row: usize) -> usize {
+    pub(super) fn index_of(&self, row: usize) -> usize {
         match self {
             Self::Rows(_) => row,
             Self::One(_) => 0,

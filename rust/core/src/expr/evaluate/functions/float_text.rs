@@ -5,7 +5,7 @@
 ///
 /// The digits are the fewest that tell the number from its neighbours, but at least two. Java before 19
 /// writes more for a few numbers: `1.9999999999999998E23` for `2.0E23`.
-fn shown(number: f64, scientific: &str) -> String {
+fn display(number: f64, scientific: &str) -> String {
     let sign = if number.is_sign_negative() { "-" } else { "" };
     if number.is_nan() {
         return "NaN".to_owned();
@@ -43,14 +43,14 @@ fn shown(number: f64, scientific: &str) -> String {
 pub(super) fn double(number: f64) -> String {
     let (two, short) = (format!("{number:.1e}"), format!("{number:e}"));
     let is_two = !short.contains('.') && two.parse() == Ok(number);
-    shown(number, if is_two { &two } else { &short })
+    display(number, if is_two { &two } else { &short })
 }
 
 /// As Spark shows a `FLOAT`.
 pub(super) fn single(number: f32) -> String {
     let (two, short) = (format!("{number:.1e}"), format!("{number:e}"));
     let is_two = !short.contains('.') && two.parse() == Ok(number);
-    shown(number.into(), if is_two { &two } else { &short })
+    display(number.into(), if is_two { &two } else { &short })
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub(in crate::expr) use timestamps::{Span, out_of_range, shifted, timestamp};
 
 /// A function of one value that holds further arguments of the expression: a pattern, a span of
 /// time.
-type Made = dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync;
+type Closure = dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync;
 
 /// A function of the values of a row.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ pub(in crate::expr) enum Function {
     One(fn(&ArrayRef) -> Result<ArrayRef>),
     Two(fn(&ArrayRef, &ArrayRef) -> Result<ArrayRef>),
     Many(fn(&[ArrayRef]) -> Result<ArrayRef>),
-    Made(Arc<Made>),
+    Closure(Arc<Closure>),
 }
 
 impl fmt::Debug for Function {
@@ -49,10 +49,10 @@ impl fmt::Debug for Function {
 }
 
 impl Function {
-    pub(in crate::expr) fn made(
-        made: impl Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync + 'static,
+    pub(in crate::expr) fn from_closure(
+        function: impl Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync + 'static,
     ) -> Self {
-        Self::Made(Arc::new(made))
+        Self::Closure(Arc::new(function))
     }
 
     /// The function of a name in small letters; `None` where none takes so many arguments.
@@ -60,32 +60,36 @@ impl Function {
         use Function::{Many, One, Two};
         Some(match (name, arguments) {
             ("-", 1) => One(numbers::opposite),
-            ("year", 1) => One(|one| timestamps::part(one, DatePart::Year)),
-            ("month", 1) => One(|one| timestamps::part(one, DatePart::Month)),
-            ("day" | "dayofmonth", 1) => One(|one| timestamps::part(one, DatePart::Day)),
-            ("quarter", 1) => One(|one| timestamps::part(one, DatePart::Quarter)),
-            ("dayofyear", 1) => One(|one| timestamps::part(one, DatePart::DayOfYear)),
-            ("hour", 1) => One(|one| timestamps::part(one, DatePart::Hour)),
-            ("minute", 1) => One(|one| timestamps::part(one, DatePart::Minute)),
-            ("second", 1) => One(|one| timestamps::part(one, DatePart::Second)),
-            ("date_add" | "dateadd", 2) => Two(|one, days| timestamps::date_add(one, days, 1)),
-            ("date_sub", 2) => Two(|one, days| timestamps::date_add(one, days, -1)),
+            ("year", 1) => One(|value| timestamps::part(value, DatePart::Year)),
+            ("month", 1) => One(|value| timestamps::part(value, DatePart::Month)),
+            ("day" | "dayofmonth", 1) => One(|value| timestamps::part(value, DatePart::Day)),
+            ("quarter", 1) => One(|value| timestamps::part(value, DatePart::Quarter)),
+            ("dayofyear", 1) => One(|value| timestamps::part(value, DatePart::DayOfYear)),
+            ("hour", 1) => One(|value| timestamps::part(value, DatePart::Hour)),
+            ("minute", 1) => One(|value| timestamps::part(value, DatePart::Minute)),
+            ("second", 1) => One(|value| timestamps::part(value, DatePart::Second)),
+            ("date_add" | "dateadd", 2) => Two(|value, days| timestamps::date_add(value, days, 1)),
+            ("date_sub", 2) => Two(|value, days| timestamps::date_add(value, days, -1)),
             ("datediff" | "date_diff", 2) => Two(timestamps::datediff),
             ("add_months", 2) => Two(timestamps::add_months),
             ("last_day", 1) => One(timestamps::last_day),
             ("date_trunc", 2) => Two(timestamps::date_trunc),
             ("trunc", 2) => Two(timestamps::trunc),
             ("date_format", 2) => Two(timestamps::formatted),
-            ("upper" | "ucase", 1) => One(|one| strings::changed(one, |text| text.to_uppercase())),
-            ("lower" | "lcase", 1) => One(|one| strings::changed(one, |text| text.to_lowercase())),
+            ("upper" | "ucase", 1) => {
+                One(|value| strings::changed(value, |text| text.to_uppercase()))
+            }
+            ("lower" | "lcase", 1) => {
+                One(|value| strings::changed(value, |text| text.to_lowercase()))
+            }
             ("trim", 1) => {
-                One(|one| strings::changed(one, |text| text.trim_matches(' ').to_owned()))
+                One(|value| strings::changed(value, |text| text.trim_matches(' ').to_owned()))
             }
             ("ltrim", 1) => {
-                One(|one| strings::changed(one, |text| text.trim_start_matches(' ').to_owned()))
+                One(|value| strings::changed(value, |text| text.trim_start_matches(' ').to_owned()))
             }
             ("rtrim", 1) => {
-                One(|one| strings::changed(one, |text| text.trim_end_matches(' ').to_owned()))
+                One(|value| strings::changed(value, |text| text.trim_end_matches(' ').to_owned()))
             }
             ("length" | "char_length" | "character_length" | "len", 1) => One(strings::length),
             ("concat", 1..) => Many(strings::joined),
@@ -94,8 +98,8 @@ impl Function {
             ("greatest", 1..) => Many(|values| numbers::extreme(values, Op::Gt)),
             ("least", 1..) => Many(|values| numbers::extreme(values, Op::Lt)),
             ("abs", 1) => One(numbers::abs),
-            ("floor", 1) => One(|one| numbers::whole(one, f64::floor)),
-            ("ceil" | "ceiling", 1) => One(|one| numbers::whole(one, f64::ceil)),
+            ("floor", 1) => One(|value| numbers::whole(value, f64::floor)),
+            ("ceil" | "ceiling", 1) => One(|value| numbers::whole(value, f64::ceil)),
             _ => return None,
         })
     }
@@ -107,10 +111,10 @@ impl Function {
     /// Invalid argument: `formula.type`, `formula.unsupported`, `formula.value`.
     pub(in crate::expr) fn call(&self, arguments: &[ArrayRef]) -> Result<ArrayRef> {
         match (self, arguments) {
-            (Self::One(function), [one]) => function(one),
-            (Self::Two(function), [one, other]) => function(one, other),
+            (Self::One(function), [value]) => function(value),
+            (Self::Two(function), [first, second]) => function(first, second),
             (Self::Many(function), arguments) => function(arguments),
-            (Self::Made(function), [one]) => function(one),
+            (Self::Closure(function), [value]) => function(value),
             _ => Err(mistyped("a function takes another number of arguments")),
         }
     }

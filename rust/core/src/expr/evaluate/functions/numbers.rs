@@ -14,7 +14,7 @@ use super::operators::{chosen_of, compared, is_true};
 use super::{failed, mistyped, unsupported};
 use crate::error::Result;
 use crate::expr::value::comparison::Op;
-use crate::expr::value::floats::{all_one_nan, comparable};
+use crate::expr::value::floats::{comparable, with_canonical_nan};
 
 /// `-`
 ///
@@ -26,7 +26,7 @@ pub(super) fn opposite(values: &ArrayRef) -> Result<ArrayRef> {
         return Err(unsupported("the operator - here"));
     }
     let opposite = arrow_arith::numeric::neg(values).map_err(failed)?;
-    Ok(all_one_nan(&opposite))
+    Ok(with_canonical_nan(&opposite))
 }
 
 pub(super) fn abs(values: &ArrayRef) -> Result<ArrayRef> {
@@ -34,11 +34,11 @@ pub(super) fn abs(values: &ArrayRef) -> Result<ArrayRef> {
         return Err(mistyped("abs takes a number"));
     }
     let zero = Computed::One(Arc::new(Int32Array::from(vec![0])));
-    let given = Computed::Rows(Arc::clone(values));
-    let negative = compared(Op::Lt, &given, &zero)?;
+    let rows = Computed::Rows(Arc::clone(values));
+    let negative = compared(Op::Lt, &rows, &zero)?;
     let opposite = arrow_arith::numeric::neg(values).map_err(failed)?;
     // of zeros and of NaN there is one that is not negative
-    let chosen = chosen_of(&negative, &Computed::Rows(opposite), &given)?;
+    let chosen = chosen_of(&negative, &Computed::Rows(opposite), &rows)?;
     Ok(comparable(&chosen))
 }
 
@@ -50,21 +50,23 @@ pub(super) fn not_a_number(values: &ArrayRef) -> Result<ArrayRef> {
     }
     let numbers = cast_value(values, &DataType::Float64)?;
     let numbers = numbers.as_primitive::<Float64Type>().iter();
-    let found = numbers.map(|one| Some(one.is_some_and(f64::is_nan)));
-    Ok(Arc::new(found.collect::<BooleanArray>()))
+    let answers = numbers.map(|number| Some(number.is_some_and(f64::is_nan)));
+    Ok(Arc::new(answers.collect::<BooleanArray>()))
 }
 
 /// The greatest or the least of some values, by the comparison that the better one fulfils. Nulls do not count.
 pub(super) fn extreme(values: &[ArrayRef], op: Op) -> Result<ArrayRef> {
-    let mut values = values.iter().map(|one| Computed::Rows(Arc::clone(one)));
+    let mut values = values
+        .iter()
+        .map(|column| Computed::Rows(Arc::clone(column)));
     let mut best = values
         .next()
         .ok_or_else(|| mistyped("there are no values"))?;
-    for one in values {
-        let better = is_true(&compared(op, &one, &best)?);
+    for column in values {
+        let better = is_true(&compared(op, &column, &best)?);
         let missing = not(&best.known(better.len())).map_err(failed)?;
         let better = or(&better, &missing).map_err(failed)?;
-        best = Computed::Rows(chosen_of(&better, &one, &best)?);
+        best = Computed::Rows(chosen_of(&better, &column, &best)?);
     }
     Ok(Arc::clone(best.array()))
 }
@@ -76,7 +78,7 @@ pub(super) fn whole(values: &ArrayRef, round: fn(f64) -> f64) -> Result<ArrayRef
             let numbers = cast_value(values, &DataType::Float64)?;
             let rounded = numbers
                 .as_primitive::<Float64Type>()
-                .unary::<_, Int64Type>(|one| round(one) as i64);
+                .unary::<_, Int64Type>(|number| round(number) as i64);
             Ok(Arc::new(rounded))
         }
         kind if kind.is_integer() => cast_value(values, &DataType::Int64),

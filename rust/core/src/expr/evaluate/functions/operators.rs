@@ -13,7 +13,7 @@ use super::columnar_value::Computed;
 use super::{failed, mistyped, unsupported};
 use crate::error::Result;
 use crate::expr::value::comparison::Op;
-use crate::expr::value::floats::{all_one_nan, comparable};
+use crate::expr::value::floats::{comparable, with_canonical_nan};
 
 /// The type in which values of both types are compared, and put together.
 pub(crate) fn common_type(left: &DataType, right: &DataType) -> Option<DataType> {
@@ -21,7 +21,7 @@ pub(crate) fn common_type(left: &DataType, right: &DataType) -> Option<DataType>
     if left == right {
         return Some(left.clone());
     }
-    let time = |one: &T| matches!(one, T::Date32 | T::Timestamp(..));
+    let time = |data_type: &T| matches!(data_type, T::Date32 | T::Timestamp(..));
     Some(match (left, right) {
         (T::Null, other) | (other, T::Null) => other.clone(),
         // texts become the other's type, numbers the widest of their kind
@@ -44,15 +44,15 @@ pub(crate) fn common_type(left: &DataType, right: &DataType) -> Option<DataType>
         }
         // a FLOAT has not the digits of whole numbers
         (T::Float32, whole) | (whole, T::Float32) if whole.is_integer() => T::Float64,
-        (one, other) if one.is_numeric() && other.is_numeric() => {
-            if rank(one)? > rank(other)? {
-                one.clone()
+        (left, right) if left.is_numeric() && right.is_numeric() => {
+            if rank(left)? > rank(right)? {
+                left.clone()
             } else {
-                other.clone()
+                right.clone()
             }
         }
-        (one, other) if time(one) && time(other) => {
-            let zone = [one, other].into_iter().find_map(|one| match one {
+        (left, right) if time(left) && time(right) => {
+            let zone = [left, right].into_iter().find_map(|side| match side {
                 T::Timestamp(_, zone) => zone.clone(),
                 _ => None,
             });
@@ -89,10 +89,10 @@ fn rank(number: &DataType) -> Option<u8> {
 /// # Errors
 ///
 /// Invalid argument: `formula.type`.
-pub(in crate::expr) fn agreed_type(one: &DataType, other: &DataType) -> Result<DataType> {
-    common_type(one, other).ok_or_else(|| {
-        let (one, other) = (sql_name(one), sql_name(other));
-        mistyped(&format!("{one} and {other} have no type in common"))
+pub(in crate::expr) fn agreed_type(left: &DataType, right: &DataType) -> Result<DataType> {
+    common_type(left, right).ok_or_else(|| {
+        let (left, right) = (sql_name(left), sql_name(right));
+        mistyped(&format!("{left} and {right} have no type in common"))
     })
 }
 
@@ -115,7 +115,7 @@ pub(in crate::expr) fn compared(op: Op, left: &Computed, right: &Computed) -> Re
         DataType::Null => DataType::Boolean,
         both => both,
     };
-    let side = |one: &Computed| one.cast(&both)?.map(|values| Ok(comparable(values)));
+    let side = |side: &Computed| side.cast(&both)?.map(|values| Ok(comparable(values)));
     op.kernel()(&side(left)?, &side(right)?).map_err(failed)
 }
 
@@ -213,7 +213,7 @@ impl Arithmetic {
         if self.divides() && right.data_type().is_floating() && divides_by_zero(left, right)? {
             return Err(failed(ArrowError::DivideByZero));
         }
-        Ok(all_one_nan(&calculate(left, right).map_err(failed)?))
+        Ok(with_canonical_nan(&calculate(left, right).map_err(failed)?))
     }
 }
 
@@ -230,5 +230,6 @@ fn divides_by_zero(left: &Computed, right: &Computed) -> Result<bool> {
         Computed::Rows(values) => values.len(),
         Computed::One(_) => divisors.len(),
     };
-    Ok((0..rows).any(|row| is_zero(right.place(row)) && left.array().is_valid(left.place(row))))
+    Ok((0..rows)
+        .any(|row| is_zero(right.index_of(row)) && left.array().is_valid(left.index_of(row))))
 }

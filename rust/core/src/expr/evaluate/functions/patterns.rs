@@ -133,11 +133,11 @@ impl Writer<'_> {
                 self.written.push(')');
             }
             Ast::Alternation(either) => {
-                for (number, one) in either.asts.iter().enumerate() {
+                for (number, alternative) in either.asts.iter().enumerate() {
                     if number > 0 {
                         self.written.push('|');
                     }
-                    self.part(one, is_last)?;
+                    self.part(alternative, is_last)?;
                 }
             }
             Ast::Concat(parts) => {
@@ -195,9 +195,9 @@ impl Writer<'_> {
         for (from, to, other) in [('a', 'z', 'A'), ('A', 'Z', 'a')] {
             let (low, high) = (first.max(from), last.min(to));
             if low <= high {
-                let turned = |one: char| {
-                    let at = u32::from(one) - u32::from(from) + u32::from(other);
-                    char::from_u32(at).unwrap_or(one)
+                let turned = |letter: char| {
+                    let at = u32::from(letter) - u32::from(from) + u32::from(other);
+                    char::from_u32(at).unwrap_or(letter)
                 };
                 plain(turned(low), turned(high));
             }
@@ -239,7 +239,7 @@ mod tests {
     /// Expected: the answers of `java.util.regex.Pattern.compile(...).matcher(...).find()`.
     #[test]
     fn patterns_mean_what_they_mean_in_java() {
-        for (pattern, text, found) in [
+        for (pattern, text, expected) in [
             ("b", "abc", true),
             ("^b", "abc", false),
             ("c$", "abc", true),
@@ -275,7 +275,7 @@ mod tests {
             ("ü+", "müüd", true),
         ] {
             let regex = java_regex(pattern).unwrap();
-            assert_eq!(regex.is_match(text), found, "{pattern} in {text:?}");
+            assert_eq!(regex.is_match(text), expected, "{pattern} in {text:?}");
         }
     }
 

@@ -49,9 +49,12 @@ pub(super) fn length(values: &ArrayRef) -> Result<ArrayRef> {
 pub(super) fn joined(values: &[ArrayRef]) -> Result<ArrayRef> {
     let texts = values
         .iter()
-        .map(|one| cast_value(one, &DataType::Utf8))
+        .map(|argument| cast_value(argument, &DataType::Utf8))
         .collect::<Result<Vec<_>>>()?;
-    let columns: Vec<&StringArray> = texts.iter().map(|one| one.as_string::<i32>()).collect();
+    let columns: Vec<&StringArray> = texts
+        .iter()
+        .map(|argument| argument.as_string::<i32>())
+        .collect();
     let rows = columns.first().map_or(0, |first| first.len());
     let joined = (0..rows).map(|row| {
         let mut text = String::new();

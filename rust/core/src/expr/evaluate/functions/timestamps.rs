@@ -85,7 +85,7 @@ fn counted(
     values: &ArrayRef,
     counts: &ArrayRef,
     what: &str,
-    made: impl Fn(i32, i32) -> Result<i32>,
+    shifted_day: impl Fn(i32, i32) -> Result<i32>,
 ) -> Result<ArrayRef> {
     let counts = match counts.data_type() {
         DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Null => {
@@ -96,12 +96,12 @@ fn counted(
     let values = cast_value(values, &DataType::Date32)?;
     let days = values.as_primitive::<Date32Type>().iter();
     let both = days.zip(counts.as_primitive::<Int32Type>().iter());
-    let made = both.map(|(day, count)| {
+    let days = both.map(|(day, count)| {
         day.zip(count)
-            .map(|(day, count)| made(day, count))
+            .map(|(day, count)| shifted_day(day, count))
             .transpose()
     });
-    Ok(Arc::new(made.collect::<Result<Date32Array>>()?))
+    Ok(Arc::new(days.collect::<Result<Date32Array>>()?))
 }
 
 /// `datediff(end, start)`: days.
@@ -210,8 +210,8 @@ pub(super) fn part(values: &ArrayRef, part: DatePart) -> Result<ArrayRef> {
         DataType::Date32 | DataType::Timestamp(_, None) => Arc::clone(values),
         _ => cast_value(values, &DataType::Timestamp(TimeUnit::Microsecond, None))?,
     };
-    let found = date_part(&bare, part).map_err(failed)?;
-    cast_value(&found, &DataType::Int32)
+    let parts = date_part(&bare, part).map_err(failed)?;
+    cast_value(&parts, &DataType::Int32)
 }
 
 /// `date_format` with letters of Java's patterns that stand for numbers.
@@ -220,15 +220,15 @@ pub(super) fn formatted(values: &ArrayRef, shape: &ArrayRef) -> Result<ArrayRef>
     let shapes = cast_value(shape, &DataType::Utf8)?;
     let shapes = shapes.as_string::<i32>();
     let micros = micros.as_primitive::<TimestampMicrosecondType>();
-    let mut made = Vec::with_capacity(micros.len());
+    let mut strings = Vec::with_capacity(micros.len());
     for (moment, shape) in micros.iter().zip(shapes.iter()) {
         let shape = shape.map(pattern).transpose()?;
-        made.push(match (moment, shape) {
+        strings.push(match (moment, shape) {
             (Some(moment), Some(shape)) => Some(time(moment)?.format(&shape).to_string()),
             _ => None,
         });
     }
-    Ok(Arc::new(StringArray::from(made)))
+    Ok(Arc::new(StringArray::from(strings)))
 }
 
 fn pattern(java: &str) -> Result<String> {

@@ -113,8 +113,8 @@ impl<'a> Conditions<'a> {
             return Err(self.tokens.unexpected("a column or a value"));
         }
         let root = self.tokens.expression(from..end)?;
-        let place = self.tokens.place(from);
-        let read = match Simple::new(place).condition(&root)? {
+        let start = self.tokens.location_of(from);
+        let read = match Simple::new(start).condition(&root)? {
             Some(simple) => simple,
             None => self.computed(root, from..end)?,
         };
@@ -162,7 +162,7 @@ impl<'a> Conditions<'a> {
         let mut is_name = false;
         for number in self.tokens.at().. {
             let token = self.tokens.get(number);
-            let word = |wanted: &str| !is_name && is_word(token, wanted);
+            let word = |keyword: &str| !is_name && is_word(token, keyword);
             if *token == Token::LParen || word("CASE") {
                 open.push(word("CASE"));
             } else if *token == Token::RParen {
@@ -189,8 +189,8 @@ impl<'a> Conditions<'a> {
     fn computed(&mut self, root: sqlparser::ast::Expr, range: Range<usize>) -> Read<Expr> {
         const QUERIES: [&str; 2] = ["SELECT", "EXISTS"];
         const CLOCK: [&str; 4] = ["NOW", "CURDATE", "CURRENT_DATE", "CURRENT_TIMESTAMP"];
-        let place = self.tokens.place(range.start);
-        let refused = |what: &str| Err(Wrong::Unsupported(place, what.to_owned()));
+        let start = self.tokens.location_of(range.start);
+        let refused = |what: &str| Err(Wrong::Unsupported(start, what.to_owned()));
         match self.tokens.find_word(range.clone(), &QUERIES) {
             Some("SELECT") => return refused("subqueries"),
             Some(word) => return refused(word),

@@ -18,13 +18,13 @@ use crate::expr::value::literal::{Decimal, Literal};
 use crate::spec::values::has_zone;
 
 /// The result; `None` if only the values of rows decide.
-type Found<T> = Result<Option<T>, Wrong>;
+type Simplified<T> = Result<Option<T>, Wrong>;
 
 /// Takes the value out of `Some`, or there is nothing to be found.
 macro_rules! known {
-    ($found:expr) => {
-        match $found {
-            Some(found) => found,
+    ($value:expr) => {
+        match $value {
+            Some(value) => value,
             None => return Ok(None),
         }
     };
@@ -34,23 +34,23 @@ macro_rules! known {
 #[derive(Clone, Copy)]
 pub(super) struct Simple {
     /// Its start, for errors.
-    place: Location,
+    start: Location,
     /// Levels of conditions that are still looked into: each prints with parentheses around the next.
     levels: usize,
 }
 
 impl Simple {
-    pub(super) fn new(place: Location) -> Self {
-        Self { place, levels: 4 }
+    pub(super) fn new(start: Location) -> Self {
+        Self { start, levels: 4 }
     }
 
-    fn inner(&self, root: &ast::Expr) -> Found<Expr> {
+    fn inner(&self, root: &ast::Expr) -> Simplified<Expr> {
         let levels = known!(self.levels.checked_sub(1));
         Self { levels, ..*self }.condition(root)
     }
 
     /// A condition.
-    pub(super) fn condition(&self, root: &ast::Expr) -> Found<Expr> {
+    pub(super) fn condition(&self, root: &ast::Expr) -> Simplified<Expr> {
         use ast::Expr as Sql;
         let either =
             |negated: bool, read: Expr| Ok(Some(if negated { read.negated() } else { read }));
@@ -103,12 +103,17 @@ impl Simple {
         }
     }
 
-    fn boxed(&self, inner: &ast::Expr, outer: fn(Box<Expr>) -> Expr, negated: bool) -> Found<Expr> {
+    fn boxed(
+        &self,
+        inner: &ast::Expr,
+        outer: fn(Box<Expr>) -> Expr,
+        negated: bool,
+    ) -> Simplified<Expr> {
         let read = outer(Box::new(known!(self.inner(inner)?)));
         Ok(Some(if negated { read.negated() } else { read }))
     }
 
-    fn binary(&self, left: &ast::Expr, op: &BinaryOperator, right: &ast::Expr) -> Found<Expr> {
+    fn binary(&self, left: &ast::Expr, op: &BinaryOperator, right: &ast::Expr) -> Simplified<Expr> {
         if let BinaryOperator::And | BinaryOperator::Or = op {
             let left = known!(self.inner(left)?);
             let parts = vec![left, known!(self.inner(right)?)];
@@ -120,17 +125,17 @@ impl Simple {
         self.compared(left, op, right)
     }
 
-    fn compared(&self, left: &ast::Expr, op: Op, right: &ast::Expr) -> Found<Expr> {
+    fn compared(&self, left: &ast::Expr, op: Op, right: &ast::Expr) -> Simplified<Expr> {
         let left = known!(self.operand(left)?);
         let right = known!(self.operand(right)?);
         Ok(Some(Expr::Compare(left, op, right)))
     }
 
-    fn within(&self, expr: &ast::Expr, list: &[ast::Expr]) -> Found<Expr> {
+    fn within(&self, expr: &ast::Expr, list: &[ast::Expr]) -> Simplified<Expr> {
         let column = known!(self.column(expr)?);
         let (mut literals, mut parts) = (Vec::with_capacity(list.len()), Vec::new());
-        for one in list {
-            match known!(self.operand(one)?) {
+        for element in list {
+            match known!(self.operand(element)?) {
                 Operand::Literal(literal) => literals.push(literal),
                 other => parts.push(Expr::Compare(
                     Operand::Column(column.clone()),
@@ -150,7 +155,7 @@ impl Simple {
         expr: &ast::Expr,
         pattern: &ast::Expr,
         escape: Option<&ast::Expr>,
-    ) -> Found<Expr> {
+    ) -> Simplified<Expr> {
         let column = known!(self.column(expr)?);
         let pattern = match known!(self.literal(pattern)?) {
             Literal::String(pattern) => pattern,
@@ -164,10 +169,10 @@ impl Simple {
         };
         let Some(escape) = escape else {
             let what = "ESCAPE takes one letter in quotes";
-            return Err(Wrong::Syntax(self.place, what.to_owned()));
+            return Err(Wrong::Syntax(self.start, what.to_owned()));
         };
         if let Err(what) = Matcher::new(&pattern, escape) {
-            return Err(Wrong::Literal(self.place, what.to_owned()));
+            return Err(Wrong::Literal(self.start, what.to_owned()));
         }
         Ok(Some(Expr::Like {
             column,
@@ -176,22 +181,22 @@ impl Simple {
         }))
     }
 
-    fn function(&self, function: &ast::Function) -> Found<Expr> {
+    fn function(&self, function: &ast::Function) -> Simplified<Expr> {
         let FunctionArguments::List(list) = &function.args else {
             return Ok(None);
         };
         let arguments = list.args.iter().map(|argument| match argument {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(one)) => Some(one),
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Some(value),
             _ => None,
         });
         let arguments = known!(arguments.collect::<Option<Vec<_>>>());
         let name = function.name.to_string().to_ascii_lowercase();
         match (name.as_str(), arguments.as_slice()) {
-            ("isnull", [one]) => self.boxed(one, Expr::IsNull, false),
-            ("isnotnull", [one]) => self.boxed(one, Expr::IsNull, true),
-            ("isnan", [one]) => {
+            ("isnull", [value]) => self.boxed(value, Expr::IsNull, false),
+            ("isnotnull", [value]) => self.boxed(value, Expr::IsNull, true),
+            ("isnan", [value]) => {
                 let nan = Operand::Literal(Literal::Double(f64::NAN));
-                let is_nan = Expr::Compare(known!(self.operand(one)?), Op::Eq, nan);
+                let is_nan = Expr::Compare(known!(self.operand(value)?), Op::Eq, nan);
                 Ok(Some(Expr::Is(Box::new(is_nan), true)))
             }
             ("startswith" | "starts_with", [text, prefix]) => {
@@ -208,14 +213,14 @@ impl Simple {
             }
             ("isnull" | "isnotnull" | "isnan" | "startswith" | "starts_with", _) => {
                 let what = format!("{name} takes other arguments");
-                Err(Wrong::Syntax(self.place, what))
+                Err(Wrong::Syntax(self.start, what))
             }
             _ => Ok(None),
         }
     }
 
     /// A value that can be compared.
-    fn operand(&self, root: &ast::Expr) -> Found<Operand> {
+    fn operand(&self, root: &ast::Expr) -> Simplified<Operand> {
         let names = match root {
             ast::Expr::Nested(inner) => return self.operand(inner),
             ast::Expr::Identifier(name) => std::slice::from_ref(name),
@@ -225,7 +230,7 @@ impl Simple {
         self.path(names).map(|path| Some(Operand::Column(path)))
     }
 
-    fn column(&self, root: &ast::Expr) -> Found<Path> {
+    fn column(&self, root: &ast::Expr) -> Simplified<Path> {
         Ok(match self.operand(root)? {
             Some(Operand::Column(path)) => Some(path),
             _ => None,
@@ -251,7 +256,7 @@ impl Simple {
     }
 
     /// A value that is written in the text, perhaps with a sign, or as one of another type.
-    fn literal(&self, root: &ast::Expr) -> Found<Literal> {
+    fn literal(&self, root: &ast::Expr) -> Simplified<Literal> {
         match root {
             ast::Expr::Nested(inner) => self.literal(inner),
             ast::Expr::Value(value) => self.value(value, ""),
@@ -294,7 +299,7 @@ impl Simple {
         }
     }
 
-    fn value(&self, value: &ValueWithSpan, sign: &str) -> Found<Literal> {
+    fn value(&self, value: &ValueWithSpan, sign: &str) -> Simplified<Literal> {
         Ok(Some(match &value.value {
             Value::Null => Literal::Null,
             Value::Boolean(value) => Literal::Boolean(*value),
@@ -319,15 +324,15 @@ impl Simple {
         &self,
         value: &ValueWithSpan,
         sign: &str,
-        wanted: Option<&ast::DataType>,
-    ) -> Found<Literal> {
+        data_type: Option<&ast::DataType>,
+    ) -> Simplified<Literal> {
         let Value::Number(digits, long) = &value.value else {
             return Ok(None);
         };
         let text = format!("{sign}{digits}");
         let double = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite());
         // not by way of a decimal, which may have too few digits
-        let exact = match wanted.and_then(|wanted| named_type(&wanted.to_string())) {
+        let exact = match data_type.and_then(|data_type| named_type(&data_type.to_string())) {
             Some(DataType::Float64) => Some(double(&text)),
             Some(DataType::Float32) => {
                 let single = text.parse().ok().filter(|value: &f32| value.is_finite());
@@ -348,16 +353,16 @@ impl Simple {
             let what = "this number is too large or too exact for its type".to_owned();
             return Err(Wrong::Literal(value.span.start, what));
         };
-        match wanted {
-            Some(wanted) if exact.is_none() => self.cast(literal, wanted),
+        match data_type {
+            Some(data_type) if exact.is_none() => self.cast(literal, data_type),
             _ => Ok(Some(literal)),
         }
     }
 
     /// A literal as one of another type; `None` where that depends on the time zone, or is not known.
-    fn cast(&self, literal: Literal, wanted: &ast::DataType) -> Found<Literal> {
-        let name = wanted.to_string();
-        let wanted = known!(named_type(&name));
+    fn cast(&self, literal: Literal, type_name: &ast::DataType) -> Simplified<Literal> {
+        let name = type_name.to_string();
+        let target = known!(named_type(&name));
         let has_zone = match &literal {
             Literal::String(text) => has_zone(text),
             Literal::Timestamp(_) => true,
@@ -365,32 +370,32 @@ impl Simple {
         };
         let values: ArrayRef = match &literal {
             Literal::Null => return Ok(Some(Literal::Null)),
-            Literal::Decimal(value) if wanted == DataType::Float64 => {
+            Literal::Decimal(value) if target == DataType::Float64 => {
                 return Ok(Some(Literal::Double(value.to_f64())));
             }
             Literal::Integer(_)
             | Literal::Decimal(_)
             | Literal::Double(_)
             | Literal::Boolean(_)
-                if wanted.is_temporal() || wanted == DataType::Binary =>
+                if target.is_temporal() || target == DataType::Binary =>
             {
                 return Ok(None);
             }
-            Literal::Timestamp(_) if !matches!(wanted, DataType::Timestamp(_, Some(_))) => {
+            Literal::Timestamp(_) if !matches!(target, DataType::Timestamp(_, Some(_))) => {
                 return Ok(None);
             }
-            Literal::LocalTimestamp(_) if !wanted.is_temporal() => return Ok(None),
+            Literal::LocalTimestamp(_) if !target.is_temporal() => return Ok(None),
             literal => known!(literal.array()),
         };
-        let values = match cast_value(&values, &wanted) {
+        let values = match cast_value(&values, &target) {
             Ok(values) => values,
             Err(error) if error.code() == "formula.value" => {
                 let what = format!("{literal} is not a value of the type {name}");
-                return Err(Wrong::Literal(self.place, what));
+                return Err(Wrong::Literal(self.start, what));
             }
             Err(_) => return Ok(None),
         };
-        Ok(Literal::of(&values).map(|found| match found {
+        Ok(Literal::of(&values).map(|literal| match literal {
             Literal::Timestamp(micros) if !has_zone => Literal::LocalTimestamp(micros),
             other => other,
         }))

@@ -128,16 +128,16 @@ impl Wrong {
                 "filter.too_deep",
                 format!("the filter nests more than {what}: write it flatter"),
             ),
-            Self::Syntax(place, what) => (
+            Self::Syntax(start, what) => (
                 "filter.syntax",
-                format!("the filter does not parse: {what}{}", marked(text, place)),
+                format!("the filter does not parse: {what}{}", marked(text, start)),
             ),
-            Self::Literal(place, what) => {
-                ("filter.literal", format!("{what}{}", marked(text, place)))
+            Self::Literal(start, what) => {
+                ("filter.literal", format!("{what}{}", marked(text, start)))
             }
-            Self::Unsupported(place, what) => (
+            Self::Unsupported(start, what) => (
                 "filter.unsupported",
-                format!("filters do not support {what} here{}", marked(text, place)),
+                format!("filters do not support {what} here{}", marked(text, start)),
             ),
         };
         Error::invalid(code, message)
@@ -148,9 +148,9 @@ impl Wrong {
         let what = match self {
             Self::Other(error) => return error,
             Self::TooDeep(what) => format!("it nests more than {what}"),
-            Self::Syntax(place, what)
-            | Self::Literal(place, what)
-            | Self::Unsupported(place, what) => format!("{what}{}", marked(text, place)),
+            Self::Syntax(start, what)
+            | Self::Literal(start, what)
+            | Self::Unsupported(start, what) => format!("{what}{}", marked(text, start)),
         };
         Error::invalid(
             "formula.syntax",
@@ -223,13 +223,13 @@ impl<'a> Tokens<'a> {
 
     /// Takes this word if it comes next, in any case and without quotes.
     pub(super) fn take_word(&mut self, word: &str) -> bool {
-        let found = is_word(self.peek(), word);
-        self.at += usize::from(found);
-        found
+        let matches = is_word(self.peek(), word);
+        self.at += usize::from(matches);
+        matches
     }
 
     /// Returns the location of a token.
-    pub(super) fn place(&self, number: usize) -> Location {
+    pub(super) fn location_of(&self, number: usize) -> Location {
         match self.tokens.get(number) {
             Some(token) => token.span.start,
             None => end_of(self.text),
@@ -299,7 +299,7 @@ impl<'a> Tokens<'a> {
                 next.span.start,
                 format!(
                     "expected AND, OR or the end of the filter, found {}",
-                    shown(&token)
+                    display(&token)
                 ),
             )),
         }
@@ -307,38 +307,39 @@ impl<'a> Tokens<'a> {
 
     /// The complaint of `sqlparser` about the tokens before one of them.
     fn misread(&self, what: &str, end: usize) -> Wrong {
-        let (what, place) = match what.rsplit_once(" at Line: ") {
-            Some((what, place)) => (what, location(place)),
+        let (what, reported) = match what.rsplit_once(" at Line: ") {
+            Some((what, text)) => (what, location(text)),
             None => (what, None),
         };
         let what = match what.strip_prefix("Expected: ") {
-            Some(wanted) => {
-                let (wanted, found) = wanted.rsplit_once(", found: ").unwrap_or((wanted, ""));
-                let wanted = match wanted {
+            Some(expected) => {
+                let (expected, actual) =
+                    expected.rsplit_once(", found: ").unwrap_or((expected, ""));
+                let expected = match expected {
                     "an expression" => "a column or a value",
                     is if is.ends_with("after IS") => "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM",
                     other => other,
                 };
-                let found = match found {
-                    "EOF" => shown(self.get(end)),
-                    found => clipped(found),
+                let actual = match actual {
+                    "EOF" => display(self.get(end)),
+                    actual => clipped(actual),
                 };
-                format!("expected {wanted}, found {found}")
+                format!("expected {expected}, found {actual}")
             }
             None => what.chars().take(200).collect(),
         };
-        Wrong::Syntax(place.unwrap_or_else(|| self.place(end)), what)
+        Wrong::Syntax(reported.unwrap_or_else(|| self.location_of(end)), what)
     }
 
     /// The error for a token that cannot stand where it does.
-    pub(super) fn unexpected(&self, wanted: &str) -> Wrong {
-        let found = shown(self.peek());
-        let what = format!("expected {wanted}, found {found}");
-        Wrong::Syntax(self.place(self.at), what)
+    pub(super) fn unexpected(&self, expected: &str) -> Wrong {
+        let actual = display(self.peek());
+        let what = format!("expected {expected}, found {actual}");
+        Wrong::Syntax(self.location_of(self.at), what)
     }
 }
 
-fn shown(token: &Token) -> String {
+fn display(token: &Token) -> String {
     match token {
         Token::EOF => "the end".to_owned(),
         other => clipped(&other.to_string()),
@@ -354,22 +355,24 @@ fn location(text: &str) -> Option<Location> {
 /// Returns `true` if a token is this word, in any case and without quotes.
 pub(super) fn is_word(token: &Token, word: &str) -> bool {
     match token {
-        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
+        Token::Word(keyword) => {
+            keyword.quote_style.is_none() && keyword.value.eq_ignore_ascii_case(word)
+        }
         _ => false,
     }
 }
 
 /// Numbers that name their type, such as `1.5D` and `10BD`, as casts; `TIMESTAMP_LTZ '…'` by its other name.
 fn with_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let mut found: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut rewritten: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     for token in tokens {
         if matches!(token.token, Token::SingleQuotedString(_))
-            && let Some(before) = found.last_mut()
+            && let Some(before) = rewritten.last_mut()
             && is_word(&before.token, "TIMESTAMP_LTZ")
         {
             before.token = Token::make_word("TIMESTAMP", None);
         }
-        let named = match (&token.token, found.last()) {
+        let named = match (&token.token, rewritten.last()) {
             (Token::Word(word), Some(number)) if number.span.end == token.span.start => {
                 match &number.token {
                     Token::Number(digits, false) => suffix_type(digits, &word.value),
@@ -378,20 +381,20 @@ fn with_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             }
             _ => None,
         };
-        let (Some(name), Some(number)) = (&named, found.last().cloned()) else {
-            found.push(token);
+        let (Some(name), Some(number)) = (&named, rewritten.last().cloned()) else {
+            rewritten.push(token);
             continue;
         };
-        found.pop();
+        rewritten.pop();
         let span = token.span.union(&number.span);
         let word = |text: &str| Token::make_word(text, None);
         let mut cast = vec![word("CAST"), Token::LParen, number.token, word("AS")];
         cast.extend_from_slice(name);
         cast.push(Token::RParen);
         let cast = cast.into_iter();
-        found.extend(cast.map(|token| TokenWithSpan { token, span }));
+        rewritten.extend(cast.map(|token| TokenWithSpan { token, span }));
     }
-    found
+    rewritten
 }
 
 /// The type that a number has by the letters after it.
@@ -496,11 +499,11 @@ fn index(number: u64) -> usize {
 }
 
 /// The byte at which a place is.
-fn offset(text: &str, place: Location) -> usize {
+fn offset(text: &str, location: Location) -> usize {
     let lines = text.split_inclusive('\n');
-    let above: usize = lines.take(index(place.line)).map(str::len).sum();
+    let above: usize = lines.take(index(location.line)).map(str::len).sum();
     let line = text.get(above..).unwrap_or_default();
-    let letters = line.chars().take(index(place.column));
+    let letters = line.chars().take(index(location.column));
     above + letters.map(char::len_utf8).sum::<usize>()
 }
 
@@ -521,7 +524,7 @@ fn marked(text: &str, location: Location) -> String {
     let from = column.saturating_sub(BEFORE);
     // One letter for each, so that the caret stays below its place.
     let plain = |letter: char| if is_invisible(letter) { ' ' } else { letter };
-    let shown: String = line.chars().skip(from).take(SHOWN).map(plain).collect();
+    let display: String = line.chars().skip(from).take(SHOWN).map(plain).collect();
     let caret = " ".repeat(column - from);
-    format!("\n  {shown}\n  {caret}^")
+    format!("\n  {display}\n  {caret}^")
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use deltareplay_core::codec::commit::{ActionDecoder, Wanted};
+use deltareplay_core::codec::commit::{ActionDecoder, ActionSelection};
 use deltareplay_core::codec::file_actions::{ADD_FIELDS, CDC_FIELDS, REMOVE_FIELDS};
 use deltareplay_core::codec::last_checkpoint::LastCheckpoint;
 use deltareplay_core::codec::version_checksum::VersionChecksum;
@@ -36,7 +36,7 @@ pub const COMMITS: Target = Target {
 };
 
 fn run_commits(input: &[u8]) -> u64 {
-    let wanted = Wanted {
+    let wanted = ActionSelection {
         adds: Some(ADD_FIELDS.to_vec()),
         removes: Some(REMOVE_FIELDS.to_vec()),
         cdcs: Some(CDC_FIELDS.to_vec()),
@@ -52,9 +52,9 @@ fn run_commits(input: &[u8]) -> u64 {
         );
     }
     // what is left out changes nothing about what is there
-    let mut fewer = ActionDecoder::new(Wanted {
+    let mut fewer = ActionDecoder::new(ActionSelection {
         control: true,
-        ..Wanted::default()
+        ..ActionSelection::default()
     });
     let partly = fewer.decode(input).and_then(|()| fewer.finish());
     if let (Ok(all), Ok(part)) = (&decoded, &partly) {
