@@ -169,8 +169,8 @@ class DeltaMergeBuilder:
             getattr(run, method)(*arguments)
         return results.merged(self._spark, run.execute().metrics)
 
-    def _values(self, given: Any, argument: str) -> dict[str, Expression]:
-        return of_table(assignments(given, argument), self._called)
+    def _values(self, values: Any, argument: str) -> dict[str, Expression]:
+        return of_table(assignments(values, argument), self._called)
 
     @property
     def _called(self) -> str:

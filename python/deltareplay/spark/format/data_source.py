@@ -252,12 +252,12 @@ class DeltaReplayDataSource(DataSource):
 
     def __init__(self, options: dict[str, str]) -> None:
         from deltareplay.spark.format import option_values
-        from deltareplay.spark.format import options as given
+        from deltareplay.spark.format import options as format_options
 
         super().__init__(option_values.in_zone(options, self.zone))
-        self.reading = given.travelled(self.options, self.zone)
+        self.reading = format_options.travelled(self.options, self.zone)
         # all that follows is of one version, though it runs in several processes
-        self.version = given.pinned(self.reading)
+        self.version = format_options.pinned(self.reading)
 
     def schema(self) -> Any:
         """Return the columns of a read."""

@@ -79,17 +79,16 @@ def _rows(
     else:
         constants.append(Constant.of(change, "string", pa.array(changes, pa.string())))
     maps = [dict(value) for value in values]
-    for one in columns:
-        if one.is_partition:
-            texts = pa.array([each.get(one.physical) for each in maps], pa.string())
-            constants.append(Constant.of(one.physical, "string", texts))
+    for column in columns:
+        if column.is_partition:
+            strings = pa.array([each.get(column.physical) for each in maps], pa.string())
+            constants.append(Constant.of(column.physical, "string", strings))
     rows = relation(spark, located(spark, table, listed, root).with_constants(*constants), fields)
     selected = []
-    for one, column in zip(
-        columns, projection.columns(list(columns), _NOTHING_MORE, None), strict=True
-    ):
-        if one.is_partition:
-            value = sf.col(names.quoted(one.physical)).cast(spark_type(one.logical_type))
-            column = value.alias(one.name, metadata=one.metadata)
-        selected.append(column)
+    projected = projection.columns(list(columns), _NOTHING_MORE, None)
+    for column, expression in zip(columns, projected, strict=True):
+        if column.is_partition:
+            value = sf.col(names.quoted(column.physical)).cast(spark_type(column.logical_type))
+            expression = value.alias(column.name, metadata=column.metadata)
+        selected.append(expression)
     return rows.select(*selected, *(sf.col(field["name"]) for field in CHANGE_FIELDS))

@@ -59,23 +59,23 @@ def _unset_properties(table: Table, statement: alter_forms.UnsetProperties) -> N
 def _add_columns(table: Table, statement: alter_forms.AddColumns) -> None:
     schema = _schema(table)
     added = []
-    for one in statement.columns:
+    for new_column in statement.columns:
         column = definition.column(
-            one.path[-1],
-            one.data_type,
-            nullable=one.nullable,
+            new_column.path[-1],
+            new_column.data_type,
+            nullable=new_column.nullable,
             computed=None,
             identity=None,
-            comment=one.comment,
+            comment=new_column.comment,
         )
         if _NOT_NULL in json.dumps(column):
             raise InvalidArgumentError(
-                f"the column {names.quoted(column['name'])} has NOT NULL, and the rows that are "
-                "there have no value for it: leave NOT NULL out",
+                f"the column {names.quoted(column['name'])} is NOT NULL, and existing rows have no "
+                "value for it: leave NOT NULL out",
                 code="alter.column",
             )
-        position = None if one.position is None else _move(one.position)
-        added.append((_path(schema, one.path[:-1]), struct([column]), position))
+        position = None if new_column.position is None else _move(new_column.position)
+        added.append((_path(schema, new_column.path[:-1]), struct([column]), position))
     table._native.add_columns(added)
 
 

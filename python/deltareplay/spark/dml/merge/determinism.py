@@ -116,18 +116,18 @@ def _text(condition: Any, rows: DataFrame, moment: datetime.datetime) -> str | N
     spark = rows.sparkSession
     if capabilities.is_classic(spark):
         frame: Any = analyzed(lambda: rows.where(condition))
-        found = frame._jdf.queryExecution().analyzed().condition()
+        expression = frame._jdf.queryExecution().analyzed().condition()
         patterns: Any = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
-        asks = found.containsPattern(patterns.CURRENT_LIKE())
+        uses_time = expression.containsPattern(patterns.CURRENT_LIKE())
         udfs = patterns.PYTHON_UDF(), patterns.SCALA_UDF()
-        text = None if any(map(found.containsPattern, udfs)) else str(found.sql())
+        text = None if any(map(expression.containsPattern, udfs)) else str(expression.sql())
     else:
         text = connect_sql.sql(condition, spark)
         known = condition_text(condition) if text is None else text
-        asks = at(known, moment, spark) != known
-    if asks and text is None:
-        raise _unrepeatable(condition, "calls a UDF and asks for the current time")
-    return strings.printed(spark, text) if asks and text is not None else None
+        uses_time = at(known, moment, spark) != known
+    if uses_time and text is None:
+        raise _unrepeatable(condition, "calls a UDF and uses the current time")
+    return strings.printed(spark, text) if uses_time and text is not None else None
 
 
 def _check_deterministic(condition: Expression, rows: DataFrame) -> None:
