@@ -1,7 +1,7 @@
-"""Catalogs: what knows tables by name, and which commits count of tables that it manages.
+"""Catalogs, which know tables by name and manage the commits of their own tables.
 
 Any object with the methods of ``Catalog`` can be passed to ``Table(uri, catalog=...)``, and any
-with that of ``Locator`` to ``Table.from_name(name, catalog=...)``.
+object with the method of ``Locator`` to ``Table.from_name(name, catalog=...)``.
 
 >>> from deltareplay.catalogs import LogTail, RatifiedCommit
 >>> LogTail(max_version=7, commits=[RatifiedCommit(7, content=b"{}")]).max_version

@@ -1,4 +1,4 @@
-"""``Catalog``: what a table asks of the catalog that manages it."""
+"""``Catalog``: the interface of a catalog that manages the commits of a table."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from deltareplay.catalogs._staged_commit import Ratification, StagedCommit
 
 
 class Catalog(Protocol):
-    """What ``Table(uri, catalog=...)`` takes: the catalog of this one table.
+    """The catalog of a table, as an argument of ``Table(uri, catalog=...)``.
 
-    The methods may be called from any thread, and from several at once. An exception comes out of
-    the call that asked. A table can be pickled if its catalog can.
+    The methods may be called from any thread, and from several at once. An exception is raised by
+    the call that needed the catalog. A table can be pickled if its catalog can.
 
     Source: Delta protocol, "Catalog-managed tables".
     """
 
     def load(self) -> LogTail:
-        """Return which commits count.
+        """Return the latest version and the commits that may not be published yet.
 
         Called whenever the log is listed: when a version is opened or refreshed, and after a
         conflict.
@@ -27,24 +27,24 @@ class Catalog(Protocol):
         ...
 
     def commit(self, staged: StagedCommit) -> Ratification:
-        """Make a staged commit its version, if no other commit is.
+        """Ratify a staged commit as its version, unless another commit has that version.
 
-        Asked again for the same version and the same file, it says ``"ratified"`` again.
+        When repeated for the same version and the same file, the result is ``"ratified"`` again.
 
         Returns:
             ``"ratified"``; ``"taken"`` if another commit is this version; or ``"publish-first"`` if
             too many ratified commits wait for their publication.
 
         Raises:
-            OSError: It is not known whether the catalog took the commit: ``load`` is asked, and the
-                commit is tried again. Any other exception means that it did not.
+            OSError: It is not known whether the catalog took the commit: ``load`` is called, and
+                the commit is tried again. Any other exception means that it did not.
         """
         ...
 
     def published(self, version: int) -> None:
-        """Learn that all commits up to this version are published in ``_delta_log``."""
+        """Record that all commits up to this version are published in ``_delta_log``."""
         ...
 
     def credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
-        """Return what opens the table's storage; None if the table's own options do."""
+        """Return credentials for the table's storage; None to use the table's own options."""
         ...

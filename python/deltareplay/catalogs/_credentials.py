@@ -1,4 +1,4 @@
-"""``Credentials``: what opens a table's storage for a while."""
+"""``Credentials``: temporary credentials for a table's storage."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Credentials:
-    """What opens a table's storage for a while. Never printed.
+    """Temporary credentials for a table's storage. Never printed.
 
     Attributes:
-        storage_options: As for ``Table``, whose own options they override.
-        expires_at: Milliseconds since the epoch, UTC; None if they do not expire. New ones are
-            asked for a minute before.
+        storage_options: Storage options, which override those of ``Table``.
+        expires_at: Milliseconds since the epoch, UTC; None if they do not expire. They are renewed
+            a minute before.
 
     >>> Credentials({"aws_session_token": "secret"}, expires_at=1_800_000_000_000)
     Credentials(expires_at=1800000000000)

@@ -31,9 +31,9 @@ class GlueCatalog:
         region: The region of the catalog, and of its tables; by default the session's.
         catalog_id: The account whose catalog it is; by default the session's.
         endpoint_url: Another address of Glue, e.g. of a VPC endpoint.
-        profile: Which profile of AWS' configuration is used.
+        profile: The profile of AWS' configuration.
         session: A boto3 session of your own, instead of a profile. It cannot be pickled.
-        timeout: Seconds to wait for an answer.
+        timeout: Seconds to wait for a response.
 
     Raises:
         UnsupportedFeatureError: boto3 is not installed (``catalog.package``).
@@ -91,11 +91,11 @@ class GlueCatalog:
                 lower case.
 
         Raises:
-            TableNotFoundError: There is no such table (``catalog.no_table``), or it is no Delta
+            TableNotFoundError: There is no such table (``catalog.no_table``), or it is not a Delta
                 table (``catalog.not_delta``).
-            InvalidArgumentError: The name has another form (``catalog.name``); or AWS refuses the
+            InvalidArgumentError: The name is invalid (``catalog.name``); or AWS rejects the
                 credentials (``catalog.denied``) or the request (``catalog.refused``).
-            StorageError: Glue does not answer (``catalog.unreachable``).
+            StorageError: Glue does not respond (``catalog.unreachable``).
         """
         database, table = (part.lower() for part in parts_of(name, ("glue",), "database.table"))
         name = f"{database}.{table}"
@@ -117,14 +117,14 @@ class GlueCatalog:
         return Located(root, None, {**region, **credentials.storage_options})
 
     def _client_in(self, region: str | None) -> Any:
-        """A client of another region, at AWS' own address: that of the caller is of one region."""
+        """Return a client of another region, at the default address of that region."""
         if region in (None, self._client.meta.region_name):
             return self._client
         make = self._session.client
         return _asked(lambda: make("glue", region_name=region, config=self._config), "the catalog")
 
     def _credentials(self) -> Credentials:
-        """The session's credentials, as they are now."""
+        """Return the session's current credentials."""
         return _asked(lambda: credentials_of(self._session), "the credentials")
 
     def __eq__(self, other: object) -> bool:
@@ -164,7 +164,7 @@ def _entry(table: dict[str, Any], name: str) -> HiveEntry:
 
 
 def _asked(ask: Callable[[], T], name: str) -> T:
-    """Asks; what boto3 raises is an exception of ours, without what it was raised from."""
+    """Make a request; convert exceptions of boto3 to ours, without the original as context."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:

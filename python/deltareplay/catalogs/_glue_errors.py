@@ -1,4 +1,4 @@
-"""What boto3 raises when Glue is asked, as exceptions of ours. Only imported where boto3 is."""
+"""Conversion of boto3's exceptions. Only imported where boto3 is."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _ADDRESS = ("NoRegionError", "ProfileNotFound", "InvalidRegionError", "ValueErro
 
 
 def refused(error: Exception, name: str) -> DeltaReplayError:
-    """The exception for one of boto3.
+    """Convert an exception of boto3.
 
     Args:
-        error: A ``ClientError``, which is an answer of AWS, or a ``BotoCoreError``; or a
-            ``ValueError`` for an address that is none.
-        name: The table that it is about.
+        error: A ``ClientError``, which is a response of AWS, or a ``BotoCoreError``; or a
+            ``ValueError`` for an invalid address.
+        name: The name of the requested table.
     """
     response = getattr(error, "response", None)
     if response is None:

@@ -1,4 +1,4 @@
-"""``GlueStorage``: the credentials of a Glue table's storage, while they are renewed."""
+"""``GlueStorage``: the renewable credentials of a Glue table's storage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _USED_FOR = 5 * 60 * 1000
 
 
 class Vending(Protocol):
-    """What has the credentials of a session."""
+    """A catalog that has the credentials of a session."""
 
     def _credentials(self) -> Credentials: ...
 
@@ -53,10 +53,10 @@ class GlueStorage:
 
 
 def credentials_of(session: boto3.Session) -> Credentials:
-    """The credentials of a session; those that boto3 renews are to be asked for again soon.
+    """Return the credentials of a session; those that boto3 renews expire soon.
 
     Raises:
-        NoCredentialsError: There are none.
+        NoCredentialsError: The session has no credentials.
     """
     from botocore.credentials import RefreshableCredentials
     from botocore.exceptions import NoCredentialsError

@@ -1,4 +1,4 @@
-"""``HiveEntry``: what a Hive Metastore or Glue knows of a table, and what it means for Delta."""
+"""``HiveEntry``: the entry of a table in a Hive Metastore or Glue, as seen for Delta."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _MANIFESTS = "/_symlink_format_manifest"
 
 @dataclass(frozen=True)
 class HiveEntry:
-    """What a Hive Metastore or Glue knows of a table.
+    """The entry of a table in a Hive Metastore or Glue.
 
     Attributes:
         name: The table's name, for messages.
-        kind: E.g. ``EXTERNAL_TABLE`` or ``VIRTUAL_VIEW``.
+        kind: The type, e.g. ``EXTERNAL_TABLE`` or ``VIRTUAL_VIEW``.
         location: The location of its storage descriptor.
-        input_format: The Java class that Hive reads it with.
-        parameters: Its own properties.
-        serde_parameters: Those of its storage descriptor's serialization.
+        input_format: The Java class with which Hive reads it.
+        parameters: The properties of the table.
+        serde_parameters: The properties of its storage descriptor's serialization.
     """
 
     name: str
@@ -39,14 +39,14 @@ class HiveEntry:
     serde_parameters: Mapping[str, str] = field(default_factory=dict)
 
     def root(self) -> str:
-        """The table's root, as for ``Table``.
+        """Return the table's root, as for ``Table``.
 
-        Spark and Trino keep it as ``path`` of the serialization, which is right where the location
-        is another: for a table outside the warehouse Spark makes that one up.
+        Spark and Trino store it as ``path`` of the serialization, which takes precedence over the
+        location: Spark invents the location of tables outside the warehouse.
 
         Raises:
-            TableNotFoundError: ``catalog.not_delta``: it is something else, or a list of a Delta
-                table's files; ``catalog.no_location``: there is no place.
+            TableNotFoundError: ``catalog.not_delta``: it is not a Delta table, or a manifest of
+                one; ``catalog.no_location``: there is no location.
 
         >>> parameters = {"spark.sql.sources.provider": "delta"}
         >>> HiveEntry("sales.orders", location="s3a://lake/a%b", parameters=parameters).root()
@@ -100,7 +100,7 @@ def _scheme(location: str) -> str:
 
 
 def _uri(location: str) -> str:
-    """The URI of a Hadoop path, in which nothing is encoded."""
+    """Return the URI of a Hadoop path, which is not percent-encoded."""
     if _scheme(location) == "s3n":  # what s3a has replaced
         location = f"s3{location[3:]}"
     return location.replace("%", "%25")

@@ -24,18 +24,17 @@ _PORT = 9083
 class HiveMetastore:
     """A Hive Metastore: finds tables by name.
 
-    Speaks Thrift over a plain connection, in its binary protocol: what a metastore listens to
-    unless it is set up otherwise. Kerberos (SASL), TLS and HTTP are not supported. No package is
-    needed, because one call is all it takes.
+    Uses Thrift's binary protocol over a plain connection, which is a metastore's default. Kerberos
+    (SASL), TLS and HTTP are not supported. No other package is needed.
 
     Args:
-        uri: The metastore, e.g. ``thrift://host:9083``, or several with commas between them, which
-            are tried in this order; by default the environment variable ``HIVE_METASTORE_URI``, or
+        uri: The metastore, e.g. ``thrift://host:9083``, or several separated by commas, which are
+            tried in this order; by default the environment variable ``HIVE_METASTORE_URI``, or
             ``HIVE_METASTORE_URIS``.
-        timeout: Seconds to wait for a connection, and for an answer.
+        timeout: Seconds to wait for a connection, and for a response.
 
     Raises:
-        InvalidArgumentError: There is no address, or it is none (``catalog.address``).
+        InvalidArgumentError: The address is missing or invalid (``catalog.address``).
 
     Source: Hive, ``hive_metastore.thrift``.
 
@@ -64,11 +63,11 @@ class HiveMetastore:
                 (Hive 3 and later), with or without ``hive://`` in front.
 
         Raises:
-            TableNotFoundError: There is no such table (``catalog.no_table``), or it is no Delta
+            TableNotFoundError: There is no such table (``catalog.no_table``), or it is not a Delta
                 table (``catalog.not_delta``).
-            InvalidArgumentError: The name has another form (``catalog.name``).
-            StorageError: No metastore answers (``catalog.unreachable``), or it answers something
-                else (``catalog.response``).
+            InvalidArgumentError: The name is invalid (``catalog.name``).
+            StorageError: No metastore responds (``catalog.unreachable``), or the response is
+                invalid (``catalog.response``).
         """
         parts = parts_of(name, ("hive",), "[catalog.]schema.table")
         failures: list[str] = []
@@ -83,7 +82,7 @@ class HiveMetastore:
     def _asked(
         self, server: tuple[str, int], parts: list[str], failures: list[str]
     ) -> HiveEntry | None:
-        """What one server knows; None, with one more failure, if it does not answer."""
+        """Request a table from a server; if it does not respond, record that and return None."""
         try:
             with ThriftClient(*server, self._timeout) as client:
                 return _entry(_table(client, parts), ".".join(parts))
@@ -113,7 +112,7 @@ class HiveMetastore:
 
 
 def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
-    """What the metastore answers about a table."""
+    """Return the metastore's response about a table."""
     *catalog, schema, table = parts
     arguments = {1: schema, 2: table} | ({4: catalog[0]} if catalog else {})
     try:
@@ -162,7 +161,7 @@ def _texts(struct: dict[int, Any], number: int) -> dict[str, str]:
 
 
 def _part(struct: dict[int, Any], number: int, kind: type[T]) -> T:
-    """A field of a struct; one that is not there is empty."""
+    """Return a field of a struct; an empty value if it is missing."""
     value = struct.get(number, kind())
     if not isinstance(value, kind):
         raise ThriftError(f"its field {number} is no {kind.__name__}")

@@ -1,4 +1,4 @@
-"""Tables by name: which catalog a name belongs to."""
+"""Lookup of tables by name, in the catalog that the name belongs to."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from deltareplay.exceptions import InvalidArgumentError
 
 
 class Locator(Protocol):
-    """What finds tables by name, such as ``UnityCatalog``."""
+    """A catalog that finds tables by name, such as ``UnityCatalog``."""
 
     def locate(self, name: str) -> Located:
-        """Return where the table of this name lies.
+        """Return the location of the table of this name.
 
         Raises:
-            TableNotFoundError: There is none.
+            TableNotFoundError: There is no such table.
         """
         ...
 
@@ -34,11 +34,11 @@ _KINDS: dict[str, Callable[[], Locator]] = {
 
 
 def locate(name: str, catalog: Locator | str | None) -> Located:
-    """Where the table of a name lies.
+    """Return the location of the table of a name.
 
     Args:
         name: The name, with or without the scheme of its catalog.
-        catalog: A catalog, or which kind of catalog; None goes by the scheme.
+        catalog: A catalog, or the kind of catalog; None takes the kind from the scheme.
 
     Raises:
         InvalidArgumentError: ``catalog.kind``: there is no such kind.
@@ -47,10 +47,10 @@ def locate(name: str, catalog: Locator | str | None) -> Located:
 
 
 def staged(name: str, catalog: Locator | str | None) -> UnityStaging:
-    """A table that is about to be made under a name.
+    """Return a new table, not created yet, under a name.
 
     Raises:
-        InvalidArgumentError: ``catalog.creates_none``: this catalog only finds tables.
+        InvalidArgumentError: ``catalog.creates_none``: this catalog cannot create tables.
     """
     locator = _locator(name, catalog)
     if isinstance(locator, UnityCatalog):

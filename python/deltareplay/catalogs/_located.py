@@ -1,4 +1,4 @@
-"""``Located``: where a named table lies, and how it is reached."""
+"""``Located``: the location of a named table, with its catalog and storage options."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from deltareplay.catalogs._catalog import Catalog
 
 @dataclass(frozen=True)
 class Located:
-    """Where a named table lies, and how it is reached.
+    """The location of a named table, with its catalog and storage options.
 
     Attributes:
         uri: The table root, as for ``Table``.
-        catalog: What vends credentials and knows which commits count, if the catalog does.
-        storage_options: Settings of the storage that the catalog knows. Never printed.
+        catalog: The catalog, if it vends credentials or manages commits.
+        storage_options: Settings of the storage from the catalog. Never printed.
 
     >>> Located("s3://bucket/orders", storage_options={"aws_region": "eu-west-1"})
     Located(uri='s3://bucket/orders', catalog=None)
@@ -26,7 +26,10 @@ class Located:
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def _options_with(self, own: Mapping[str, str]) -> dict[str, str]:
-        """The catalog's options below a user's own, whose key is never mixed with its token."""
+        """Merge the catalog's options with the user's, which take precedence.
+
+        A user's access key is never combined with the catalog's session token.
+        """
         options = dict(self.storage_options)
         if any(key.lower().endswith("access_key_id") for key in own):
             options.pop("aws_session_token", None)

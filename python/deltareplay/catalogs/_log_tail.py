@@ -1,4 +1,4 @@
-"""``LogTail``: which commits count, by the word of a catalog."""
+"""``LogTail``: the latest commits of a table, from its catalog."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Permission = Literal["take_over", "vacuum", "optimize", "cleanup_log"]
 
 @dataclass(frozen=True)
 class LogTail:
-    """Which commits count, by the word of a catalog.
+    """The latest version and commits of a table, from its catalog.
 
     Attributes:
-        max_version: The latest version that counts; None if the catalog does not manage the
-            commits of this table.
-        commits: The ratified commits that may not be published yet: contiguous, and the last one is
+        max_version: The latest ratified version; None if the catalog does not manage the commits of
+            this table.
+        commits: The ratified commits that may not be published yet: contiguous, and the last has
             ``max_version``. May be empty if all commits are published.
         table_id: The catalog's id of the table. If it changes, the table was replaced by another.
-        allowed: What the catalog allows, beside commits, checkpoints, compacted logs and checksums.
+        allowed: Permissions beside commits, checkpoints, compacted logs and checksums.
             With ``take_over``, it begins to manage a table that gets the feature
             ``catalogManaged``, new or not, when ``Catalog.published`` names the version.
 

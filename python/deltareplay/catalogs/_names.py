@@ -1,4 +1,4 @@
-"""Names of tables, as catalogs have them."""
+"""Names of tables in catalogs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
 
 
 def parts_of(name: str, schemes: tuple[str, ...], form: str) -> list[str]:
-    """The parts of a name; parts with dots in them stand in backticks.
+    """Split a name into its parts; parts that contain dots are in backticks.
 
     Args:
-        name: With or without a scheme such as ``uc://``.
+        name: The name, with or without a scheme such as ``uc://``.
         schemes: Schemes that it may have.
-        form: What such a name looks like, e.g. ``catalog.schema.table``; what may be left out
-            stands in brackets, e.g. ``[catalog.]schema.table``.
+        form: The form of such a name, e.g. ``catalog.schema.table``, with optional parts in
+            brackets, e.g. ``[catalog.]schema.table``.
 
     Raises:
-        InvalidArgumentError: ``catalog.name``: it has another form.
+        InvalidArgumentError: ``catalog.name``: the name does not have this form.
 
     >>> parts_of("uc://main.`my sales`.orders", ("uc",), "catalog.schema.table")
     ['main', 'my sales', 'orders']

@@ -14,8 +14,9 @@ class RatifiedCommit:
         file_name: The base name of its file in ``_delta_log/_staged_commits``, or of the published
             file.
         size: The length of the file in bytes; None asks the storage.
-        modification_time: Of the file, in milliseconds since the epoch, UTC; None asks the storage.
-        content: Its actions as JSON lines, if the catalog has them itself.
+        modification_time: The time of the file in milliseconds since the epoch, UTC; None asks the
+            storage.
+        content: Its actions as JSON lines, if the catalog stores them.
 
     >>> RatifiedCommit(7, content=b"{}")
     RatifiedCommit(version=7, file_name=None, size=None, modification_time=None)

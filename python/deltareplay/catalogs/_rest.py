@@ -30,12 +30,12 @@ _BUSY = {429, 502, 503, 504}
 
 
 class RestError(Exception):
-    """An answer that is an error.
+    """An error response.
 
     Attributes:
-        status: The status of HTTP.
+        status: The HTTP status.
         kind: The catalog's name of the error, e.g. ``NoSuchTableException``; or "".
-        message: What the catalog says.
+        message: The catalog's message.
     """
 
     def __init__(self, status: int, kind: str, message: str) -> None:
@@ -46,19 +46,19 @@ class RestError(Exception):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Another server would be sent the token."""
+    """Rejects redirects, which would send the token to another server."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 class RestClient:
-    """Makes requests below one address. The token is never printed.
+    """A client of one address. The token is never printed.
 
     Args:
         base: The address, without a slash at its end.
-        token: The bearer token, or a function that returns one and is asked for each request.
-        timeout: Seconds for a whole answer, from its first byte to its last one.
+        token: The bearer token, or a function that returns it for each request.
+        timeout: Seconds for a whole response, from its first byte to its last.
     """
 
     def __init__(self, base: str, token: str | Callable[[], str] | None, timeout: float) -> None:
@@ -79,21 +79,21 @@ class RestClient:
         return f"RestClient({self.base!r})"
 
     def token(self) -> str:
-        """The bearer token of the next request."""
+        """Return the bearer token of the next request."""
         return (self._token() if callable(self._token) else self._token) or ""
 
     def path(self, *parts: str) -> str:
-        """A path from parts, which may hold any character."""
+        """Join parts, which may contain any character, to a path."""
         return "/" + "/".join(quote(part, safe="") for part in parts)
 
     def get(
         self, path: str, query: Mapping[str, str] | None = None, body: Json | None = None
     ) -> Json:
-        """Asks for something; tries again while the server is busy or away."""
+        """Make a GET request; retry while the server is busy or unreachable."""
         return self._repeated("GET", path, query, body, lambda _: True)
 
     def post(self, path: str, body: Json) -> Json:
-        """Asks to do something; tries again only where the server says that it has done nothing."""
+        """Make a POST request; retry only if the server reports that it did nothing."""
         return self._repeated("POST", path, None, body, _has_done_nothing)
 
     def _repeated(
@@ -186,7 +186,7 @@ def _no_number(text: str) -> Any:
 
 
 def _refusal(error: urllib.error.HTTPError) -> Exception:
-    """The error that an answer says, for those who decide by it."""
+    """Convert an error response to the exception for it."""
     kind, message = "", error.reason or ""
     try:
         body = json.loads(error.read(1 << 20))

@@ -1,4 +1,4 @@
-"""Values of a catalog's answers, which may be anything."""
+"""Validation of values in a catalog's responses."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _MOST = 2**63 - 1
 
 
 def number_of(value: object, least: int = 0) -> int:
-    """Return a whole number that fits: a version, a size, a time.
+    """Return an integer that is in range: a version, a size, a time.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The value is not an integer in range.
 
     >>> number_of("7"), number_of(-1, least=-1)
     (7, -1)
@@ -25,11 +25,11 @@ def number_of(value: object, least: int = 0) -> int:
 
 
 def place_of(value: object) -> str:
-    """Return a place that a catalog tells: a URI of a store, or an absolute path.
+    """Return a location: a URI of a store, or an absolute path.
 
     Raises:
-        ValueError: It is none. A relative path would count from wherever the program runs, and a
-            name would ask the next catalog.
+        ValueError: The value is not a location. A relative path would depend on the working
+            directory, and a name would be looked up in another catalog.
 
     >>> place_of("s3://lake/orders")
     's3://lake/orders'

@@ -1,4 +1,4 @@
-"""``StagedCommit``: a commit that waits for its catalog."""
+"""``StagedCommit``: a commit that is not ratified yet."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Ratification = Literal["ratified", "taken", "publish-first"]
 
 @dataclass(frozen=True)
 class StagedCommit:
-    """A commit whose file lies in ``_delta_log/_staged_commits`` and waits for its catalog.
+    """A commit whose file is in ``_delta_log/_staged_commits``, not ratified yet.
 
     Attributes:
-        version: The version that it would be.
+        version: The version that it would have.
         file_name: The base name of its file.
         size: The length of the file in bytes.
-        modification_time: When it was staged, in milliseconds since the epoch, UTC.
+        modification_time: The time of its file, in milliseconds since the epoch, UTC.
         timestamp: The in-commit timestamp, in milliseconds since the epoch, UTC.
         protocol: The new protocol, if the commit changes it.
         metadata: The new metadata, if the commit changes it.

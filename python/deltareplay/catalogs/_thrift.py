@@ -1,9 +1,9 @@
-"""Thrift's binary protocol: a call as bytes, and bytes as its answer.
+"""Thrift's binary protocol: encoding of a call, and decoding of its reply.
 
-Written here because one call is asked of a metastore: the packages with Hive's generated classes
-bring thousands of them, and bound neither the time nor the size of an answer. A struct is a dict by
-the numbers of its fields, a list or a set a tuple. The bytes of an answer are hostile: depth and
-number of values are bounded here, their length by who reads.
+It is implemented here because only one call is needed: packages with Hive's generated classes have
+thousands of them, and limit neither the time nor the size of a reply. A struct is a dict by field
+number, a list or a set is a tuple. The bytes of a reply are untrusted: depth and number of values
+are limited here, their length by the reader.
 
 Source: Apache Thrift, ``thrift-binary-protocol.md``.
 """
@@ -29,11 +29,11 @@ _SASL = (b"\x03", b"\x04")
 
 
 class ThriftError(ValueError):
-    """Bytes that are no answer."""
+    """The bytes are not a reply."""
 
 
 class ThriftRefusal(Exception):  # noqa: N818  it is an answer
-    """An answer that is an exception of the server's framework.
+    """A reply that is an exception of the server's framework.
 
     Attributes:
         kind: Its number in Thrift's ``TApplicationException``.
@@ -47,7 +47,7 @@ class ThriftRefusal(Exception):  # noqa: N818  it is an answer
 
 
 def call(method: str, arguments: Fields) -> bytes:
-    """The bytes of a call.
+    """Encode a call.
 
     >>> len(call("get_table", {1: "sales", 2: "orders"}))
     47
@@ -57,14 +57,14 @@ def call(method: str, arguments: Fields) -> bytes:
 
 
 def answer(read: Callable[[int], bytes], method: str) -> dict[int, Any]:
-    """The struct that answers a call.
+    """Decode the reply of a call to a struct.
 
     Args:
         read: Returns exactly this number of the next bytes, or raises.
-        method: Which method was called.
+        method: The name of the called method.
 
     Raises:
-        ThriftError: The bytes are no answer to this call.
+        ThriftError: The bytes are not a reply to this call.
         ThriftRefusal: The server does not know the method, or failed.
 
     >>> import io

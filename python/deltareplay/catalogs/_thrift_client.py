@@ -1,4 +1,4 @@
-"""``ThriftClient``: asks a server that speaks Thrift over a plain connection."""
+"""``ThriftClient``: a client of a Thrift server over a plain connection."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _MOST_BYTES = 16 << 20
 
 
 class ThriftClient:
-    """One connection, to be used in a ``with`` block.
+    """A connection, to be used in a ``with`` block.
 
     Args:
         host: The server's name or address.
         port: Its port.
-        timeout: Seconds for the connection, and again for all that is asked.
+        timeout: Seconds for the connection, and again for all calls.
 
     Raises:
-        OSError: It does not answer, or not in time.
+        OSError: The server does not respond, or not in time.
     """
 
     def __init__(self, host: str, port: int, timeout: float) -> None:
@@ -32,12 +32,12 @@ class ThriftClient:
         self._left = _MOST_BYTES
 
     def ask(self, method: str, arguments: _thrift.Fields) -> dict[int, Any]:
-        """Calls a method.
+        """Call a method.
 
         Raises:
-            OSError: The server does not answer, or not in time.
-            ThriftError: What it answers is no answer.
-            ThriftRefusal: It does not know the method, or failed.
+            OSError: The server does not respond, or not in time.
+            ThriftError: The response is not a reply to the call.
+            ThriftRefusal: The server does not know the method, or failed.
         """
         began = time.monotonic()
         self._wait()
@@ -61,7 +61,7 @@ class ThriftClient:
         return taken
 
     def _wait(self) -> None:
-        """Lets the next step take what is left of the time."""
+        """Limit the next operation of the socket to the remaining time."""
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError("it did not answer in time")

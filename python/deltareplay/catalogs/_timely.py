@@ -1,7 +1,7 @@
-"""Answers of HTTP servers that have come as a whole by a certain time, or not at all.
+"""HTTP responses that are complete by a deadline, or fail.
 
-The timeout of the standard library is that of one packet: a server that sends a byte now and then
-holds its client for as long as it likes.
+The timeout of the standard library applies to each packet: a server that sends a byte now and then
+could hold its client forever.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 def timely_opener(
     deadline: float, *handlers: type[urllib.request.BaseHandler]
 ) -> urllib.request.OpenerDirector:
-    """Return what opens requests whose answers have to be there by ``deadline``.
+    """Return an opener of requests whose responses must be complete by ``deadline``.
 
     Args:
-        deadline: By ``time.monotonic``.
-        handlers: More handlers of ``urllib``.
+        deadline: A time of ``time.monotonic``.
+        handlers: Additional handlers of ``urllib``.
     """
     response = functools.partial(_Response, deadline=deadline)
 
@@ -54,7 +54,7 @@ class _Response(http.client.HTTPResponse):
 
 
 class _Timely(io.RawIOBase):
-    """A connection, each read of which may take what is left of the time."""
+    """A connection whose reads are limited to the remaining time."""
 
     def __init__(self, connected: socket.socket, raw: io.RawIOBase, deadline: float) -> None:
         self._connected = connected

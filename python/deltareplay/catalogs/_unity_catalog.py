@@ -20,22 +20,22 @@ _TOKENS = ("UNITY_CATALOG_TOKEN", "DATABRICKS_TOKEN")
 
 @checked_methods
 class UnityCatalog:
-    """A Unity Catalog server: finds tables by name, and commits to those that it manages.
+    """A Unity Catalog server: finds tables by name, and commits to tables that it manages.
 
-    Uses the server's interface for Delta tables, and the older one for tables that the server
-    answers ``UnsupportedTableFormatException`` for. No request is made before a table is asked for.
+    Uses the server's API for Delta tables, and the older API for tables for which the server
+    responds ``UnsupportedTableFormatException``. No request is made before a table is looked up.
 
     Args:
         uri: The server, e.g. ``https://host``; by default the environment variable
             ``UNITY_CATALOG_URI``, or ``DATABRICKS_HOST``.
         token: The bearer token, or a function that returns one and is called for each request; by
-            default the environment variable ``UNITY_CATALOG_TOKEN``, or ``DATABRICKS_TOKEN``, as it
-            is at each request. Never printed or logged, but a pickle contains a token that was
+            default the environment variable ``UNITY_CATALOG_TOKEN``, or ``DATABRICKS_TOKEN``, read
+            for each request. Never printed or logged, but a pickle contains a token that was
             passed as a string.
-        timeout: Seconds to wait for an answer.
+        timeout: Seconds to wait for a response.
 
     Raises:
-        InvalidArgumentError: There is no address, or it is none.
+        InvalidArgumentError: The address is missing or invalid.
 
     Source: the API of the open Unity Catalog server, ``api/delta.yaml``.
 
@@ -72,15 +72,15 @@ class UnityCatalog:
 
         Raises:
             TableNotFoundError: There is no such table.
-            InvalidArgumentError: The name has another form; or the catalog refuses the token
+            InvalidArgumentError: The name is invalid; or the catalog rejects the token
                 (``catalog.denied``).
-            StorageError: The catalog does not answer.
+            StorageError: The catalog does not respond.
         """
         table = UnityTable(self._client, _parts(name))
         return Located(table.find(), table)
 
     def _staged(self, name: str) -> UnityStaging:
-        """A table that is about to be made, in a place that the catalog chooses: one request."""
+        """Request a location for a new table: one request."""
         return UnityStaging(self._client, _parts(name))
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""What Unity Catalog keeps of a table's metadata, in its own spelling."""
+"""Conversion of a table's metadata to the spelling of Unity Catalog."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DOMAINS = ("delta.clustering", "delta.rowTracking")
 
 
 def columns(schema_string: str) -> Json:
-    """A schema as the server takes it.
+    """Convert a schema to the form of the server.
 
     >>> columns('{"type":"struct","fields":[{"name":"a","type":{"type":"array",'
     ...     '"elementType":"long","containsNull":true},"nullable":true,"metadata":{}}]}'
@@ -57,7 +57,7 @@ def _respelled(data_type: Any) -> Any:
 
 
 def protocol(current: Protocol) -> Json:
-    """A protocol as the server takes it."""
+    """Convert a protocol to the form of the server."""
     return {
         "min-reader-version": current.min_reader_version,
         "min-writer-version": current.min_writer_version,
@@ -67,7 +67,7 @@ def protocol(current: Protocol) -> Json:
 
 
 def domains(changed: Mapping[str, str | None]) -> tuple[Json, list[str]]:
-    """Those of the domains that the server keeps: what they are set to, and which are removed."""
+    """Return the changed and the removed domains, of those that the server stores."""
     kept = {name: text for name, text in changed.items() if name in _DOMAINS}
     updates = {name: json.loads(text) for name, text in kept.items() if text is not None}
     if "delta.clustering" in updates:
@@ -80,7 +80,7 @@ def domains(changed: Mapping[str, str | None]) -> tuple[Json, list[str]]:
 
 
 def metadata_updates(new: Metadata, old: Mapping[str, Any]) -> list[Json]:
-    """What turns the metadata that the server has into that of a commit."""
+    """Return the updates from the server's metadata to those of a commit."""
     updates: list[Json] = []
     had = {
         key: value

@@ -26,7 +26,7 @@ _OLDER = {
 
 
 def best_of(answer: Json, location: str) -> Credentials | None:
-    """Those for the longest prefix of a place; None if the place needs none."""
+    """Return the credentials for the longest prefix of a location; None if it needs none."""
     offered: list[dict[str, Any]] = answer.get("storage-credentials") or []
     fitting = [
         credential for credential in offered if _is_below(location, credential.get("prefix") or "")
@@ -42,7 +42,7 @@ def best_of(answer: Json, location: str) -> Credentials | None:
 
 
 def of_older(answer: Json) -> Credentials | None:
-    """Those of the older interface."""
+    """Return the credentials in a response of the older API."""
     options = {
         option: _secret(value)
         for (group, key), option in _OLDER.items()

@@ -1,4 +1,4 @@
-"""What a Unity Catalog server refuses, as exceptions."""
+"""Conversion of a Unity Catalog server's errors to exceptions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ OTHER_FORMAT = "UnsupportedTableFormatException"
 
 
 def refused(error: RestError, name: str) -> DeltaReplayError:
-    """The exception for an answer that is an error.
+    """Convert an error response to an exception.
 
     Args:
-        error: The answer.
-        name: The table that it is about.
+        error: The response.
+        name: The name of the requested table.
     """
     message = f"the catalog says about {name}: {error}"
     if error.status in (401, 403):
@@ -48,7 +48,7 @@ def refused(error: RestError, name: str) -> DeltaReplayError:
 
 
 def call_catalog(ask: Callable[[], T], name: str) -> T:
-    """Asks about a table; what the server refuses, or leaves out, is an exception of ours."""
+    """Make a request about a table; convert errors and invalid responses to our exceptions."""
     try:
         return ask()
     except RestError as error:

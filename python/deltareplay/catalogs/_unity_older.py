@@ -1,4 +1,4 @@
-"""The interface that Unity Catalog servers had before the one for Delta tables."""
+"""The API of Unity Catalog servers before the one for Delta tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview"
 
 
 class OlderTable:
-    """A table by the older interface.
+    """A table of the older API.
 
     Attributes:
         uri: Its root.
@@ -55,10 +55,10 @@ class OlderTable:
         return LogTail(max(latest, 0), tail, self._id)
 
     def commit(self, staged: StagedCommit) -> None:
-        """Commits.
+        """Commit a staged file.
 
         Raises:
-            RestError: The server refuses it.
+            RestError: The server rejects the commit.
         """
         body = self._identity()
         body["commit_info"] = {

@@ -1,4 +1,4 @@
-"""``UnityStaging``: a table of a Unity Catalog server while it is made."""
+"""``UnityStaging``: a table of a Unity Catalog server while it is created."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class UnityStaging:
-    """A table of a Unity Catalog server while it is made: the ``Catalog`` of its first version."""
+    """A table of a Unity Catalog server while it is created: the ``Catalog`` of version 0."""
 
     def __init__(self, client: RestClient, parts: list[str]) -> None:
         self._client = client
@@ -41,7 +41,7 @@ class UnityStaging:
     def properties(
         self, schema: str, partition_columns: list[str], own: Mapping[str, str]
     ) -> dict[str, str]:
-        """What the catalog requires, the user wants, and the catalog suggests, in this order."""
+        """Merge the required, the user's and the suggested properties, in this order."""
         return call_catalog(lambda: self._properties(schema, partition_columns, own), self._name)
 
     def _properties(
@@ -74,7 +74,7 @@ class UnityStaging:
         domain_metadata: Mapping[str, str],
         timestamp: datetime.datetime,
     ) -> UnityTable:
-        """The entry of the table whose first version is written: one request."""
+        """Register the table after its first version is written: one request."""
         body: Json = {
             "name": self._parts[2],
             "location": self.location,

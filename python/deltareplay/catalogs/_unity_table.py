@@ -1,4 +1,4 @@
-"""``UnityTable``: one table of a Unity Catalog server, as its ``Catalog``."""
+"""``UnityTable``: a table of a Unity Catalog server, as its ``Catalog``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EXHAUSTED = ("ResourceExhaustedException", "RESOURCE_EXHAUSTED")
 
 @dataclass(frozen=True)
 class Access:
-    """What another client of the catalog needs to ask for a table's credentials. Never printed."""
+    """The address and token for another client of the catalog. Never printed."""
 
     uri: str
     parts: list[str]
@@ -37,7 +37,7 @@ class Access:
 
 
 class UnityTable:
-    """One table of a Unity Catalog server; ``UnityCatalog.locate`` returns it."""
+    """A table of a Unity Catalog server; returned by ``UnityCatalog.locate``."""
 
     def __init__(self, client: RestClient, parts: list[str]) -> None:
         self._client = client
@@ -52,7 +52,7 @@ class UnityTable:
         self._is_exhausted = False
 
     def find(self) -> str:
-        """The table's root; one request."""
+        """Return the table's root; one request."""
         if not self._metadata and self._older is None:
             self.load()
         return self._older.uri if self._older else self._root
@@ -127,7 +127,7 @@ class UnityTable:
         return self._asked(lambda: best_of(self._client.get(path, query), location))
 
     def access(self) -> Access | None:
-        """What other clients need; None where only the older interface answers."""
+        """Return the address and token for other clients; None with only the older API."""
         self.find()
         if self._older is not None:
             return None
@@ -162,7 +162,7 @@ class UnityTable:
         return {"requirements": [{"type": "assert-table-uuid", "uuid": uuid}], "updates": updates}
 
     def _asked(self, ask: Callable[[], T]) -> T:
-        """Asks; what the server refuses, or leaves out, is an exception of ours."""
+        """Make a request, as ``call_catalog`` does."""
         return call_catalog(ask, self._name)
 
     def __eq__(self, other: object) -> bool:
