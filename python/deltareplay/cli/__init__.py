@@ -1,4 +1,4 @@
-"""The command ``deltareplay``: all of its verbs use the public API."""
+"""The command ``deltareplay``, which uses only the public API."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
     Args:
-        arguments: What follows ``deltareplay`` on the command line; by default that of the process.
+        arguments: The arguments after ``deltareplay``; by default those of the process.
 
     Returns:
-        0 right, 1 findings, 2 wrong use, 3 the table cannot be read or the output not written,
-        130 stopped by Ctrl-C.
+        0 for success, 1 for findings, 2 for wrong use, 3 if the table cannot be read or the output
+        cannot be written, 130 after Ctrl-C.
 
     >>> main(["count", table.uri + "/nothing"])
     3

@@ -1,4 +1,4 @@
-"""The application: all verbs, the help, and how the process ends."""
+"""The application: all verbs, the help, and the end of the process."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _root(
 
 
 def _application(only: str | None) -> typer.Typer:
-    """The application: with one verb, for the others need not be imported, or with all."""
+    """Create the application with all verbs, or with one, so that others are not imported."""
     app = typer.Typer(
         name="deltareplay",
         help="Look at Delta tables, find out what is wrong with them, and maintain them.",
@@ -92,7 +92,7 @@ def _application(only: str | None) -> typer.Typer:
 
 
 def run(arguments: list[str]) -> int:
-    """The command with these arguments; returns its exit code."""
+    """Run the command with these arguments; return its exit code."""
     if sys.stdout is None:
         say("error", "the output cannot be written: standard output is closed")
         return UNREADABLE
@@ -105,11 +105,11 @@ def run(arguments: list[str]) -> int:
     try:
         app(arguments or ["--help"], prog_name="deltareplay")
     except SystemExit as ended:
-        # so Click ends where the reader has gone while it printed
+        # Click ends like this if the pipe was closed while it printed
         code = None if isinstance(ended.__context__, BrokenPipeError) else ended.code
     except KeyboardInterrupt:
         return STOPPED
-    except OSError as error:  # of standard output, as verbs tell their own
+    except OSError as error:  # of standard output: verbs report their own errors
         return _unwritten(error)
     else:
         code = 0
@@ -117,7 +117,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _flushed(code: int) -> int:
-    """The exit code; a reader that has gone, as ``head`` does, is no error."""
+    """Flush the output and return the exit code; a closed pipe, as by ``head``, is no error."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -128,12 +128,12 @@ def _flushed(code: int) -> int:
 
 
 def _unwritten(error: OSError) -> int:
-    """Tells that the answer did not arrive, as on a full disk; returns the exit code."""
+    """Report that the output cannot be written, as on a full disk; return the exit code."""
     _forget_output()
     say("error", f"the output cannot be written: {error.strerror or error}")
     return UNREADABLE
 
 
 def _forget_output() -> None:
-    """What is left in the buffer goes nowhere: the interpreter flushes again as it ends."""
+    """Discard the rest of the buffer, which the interpreter would flush as it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

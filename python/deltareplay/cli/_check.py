@@ -1,4 +1,4 @@
-"""``deltareplay why``, ``verify`` and ``explain``: what is wrong, and what a filter skips."""
+"""``deltareplay why``, ``verify`` and ``explain``: obstacles, findings, and files skipped."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def print_findings(
     location: Sequence[str] = (),
     heading: str | None = None,
 ) -> None:
-    """Prints one finding.
+    """Print a finding.
 
     Args:
-        console: Where to.
+        console: The output.
         severity: ``error``, ``warning`` or ``info``.
-        message: What is wrong.
-        remedy: What to do.
+        message: The description of the problem.
+        remedy: The remedy.
         location: The file, the line, the byte.
-        heading: What stands to the left of it; None if there is no such column.
+        heading: The text to the left of it; None without such a column.
     """
     from rich.table import Table
     from rich.text import Text
@@ -118,7 +118,7 @@ def _obstacles(table: Table, version: int | None) -> Iterator[dict[str, Any]]:
 
 
 def _protocol_of(table: Table, error: UnsupportedFeatureError) -> Protocol | None:
-    """The newest protocol in the commits up to the version that an error names."""
+    """Return the newest protocol in the commits up to the version that an error names."""
     from deltareplay import Protocol
     from deltareplay.exceptions import DeltaReplayError
 
@@ -235,5 +235,5 @@ def explain(
 
 
 def _percent(everything: int, left: int) -> float:
-    """How much was skipped; of nothing, all of it."""
+    """Return the skipped percentage; 100 if there is nothing to skip."""
     return 100.0 if everything == 0 else round(100 * (everything - left) / everything, 3)

@@ -1,4 +1,4 @@
-"""``deltareplay diff``, ``changes`` and ``actions``: what happened between versions."""
+"""``deltareplay diff``, ``changes`` and ``actions``: differences between versions."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _bodies(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[int, str, dict[str
 
 
 def _says(kind: str, body: dict[str, Any]) -> str:
-    """An action in a few words.
+    """Return a short text for an action.
 
     >>> _says("add", {"path": "a.parquet", "size": 1000})
     'a.parquet (1,000 B)'

@@ -1,4 +1,4 @@
-"""``deltareplay history`` and ``watch``: the commits, newest first or as they come."""
+"""``deltareplay history`` and ``watch``: the commits, newest first or as they are made."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def newest_commits(table: Table, limit: int | None) -> Iterator[dict[str, Any]]:
-    """The commits, newest first, as rows."""
+    """Yield the commits, newest first, as rows."""
     return records(table.history(limit).to_batches())
 
 
 def who(commit: Mapping[str, Any]) -> str:
-    """The user, or else the engine, that made a commit.
+    """Return the user, or else the engine, that made a commit.
 
     >>> who({"userName": None, "userId": "7", "engineInfo": "Spark"}), who({})
     ('7 with Spark', '')
@@ -36,7 +36,7 @@ def who(commit: Mapping[str, Any]) -> str:
 
 
 def effect(commit: Mapping[str, Any]) -> str:
-    """How many rows and files a commit wrote (+), changed (~) and removed (-), by its metrics.
+    """Return how many rows and files a commit wrote (+), changed (~) and removed (-).
 
     >>> effect({"operationMetrics": {"numOutputRows": "30", "numFiles": "3"}})
     '+30 rows, +3 files'
@@ -75,7 +75,7 @@ def _signed(numbers: Mapping[str, int], noun: str) -> str:
 
 
 def parameters(arguments: Mapping[str, str | None] | None) -> str:
-    """The parameters of an operation, such as its condition, without empty ones.
+    """Return the parameters of an operation, such as its condition, without empty ones.
 
     >>> parameters({"predicate": '["id = 8"]', "partitionBy": "[]"}), parameters(None)
     ('predicate: id = 8', '')
@@ -85,7 +85,7 @@ def parameters(arguments: Mapping[str, str | None] | None) -> str:
 
 
 def _unwrapped(text: str | None) -> str:
-    """Texts in a list of JSON, without the list; writers wrap conditions and columns so."""
+    """Return a parameter; strings in a JSON list are joined, since writers wrap conditions."""
     if not text or text in ("[]", "{}", "null"):
         return ""
     try:
@@ -98,7 +98,7 @@ def _unwrapped(text: str | None) -> str:
 
 
 def commit_columns(output: Output) -> list[Column]:
-    """The columns of commits for people; with their parameters on a wide terminal."""
+    """Return the columns of a table of commits; on a wide terminal with parameters."""
     operation_parameters = Column("operationParameters", "Parameters", parameters, cut=True)
     return [
         Column("version", "Version", right=True),
@@ -111,7 +111,7 @@ def commit_columns(output: Output) -> list[Column]:
 
 
 def with_parameters(commit: dict[str, Any]) -> dict[str, Any]:
-    """A commit with what only a person asks for."""
+    """Add columns to a commit that only people see."""
     return {**commit, "effect": effect(commit), "by": who(commit).replace("Apache-", "")}
 
 
@@ -176,7 +176,7 @@ def _line(commit: dict[str, Any], utc: bool) -> str:
 
 
 def _new(table: Table, start: int | None, interval: float) -> Iterator[dict[str, Any]]:
-    """Commits from ``start`` on, oldest first; waits for them."""
+    """Yield commits from ``start`` on, oldest first; wait for new ones."""
     last = table.snapshot().version if start is None else start - 1
     while True:
         newest = table.snapshot().version

@@ -27,7 +27,7 @@ _DELETED_ON_SCREEN = 20
 def print_deleted(
     console: Console, files: Sequence[str], size_in_bytes: int, *, dry_run: bool, command: str
 ) -> None:
-    """Prints the files, their number, and what to do next."""
+    """Print the files, their number, and what to do next."""
     for path in files[:_DELETED_ON_SCREEN]:
         console.print(plain(path), soft_wrap=True)
     if len(files) > _DELETED_ON_SCREEN:

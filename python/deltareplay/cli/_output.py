@@ -1,4 +1,4 @@
-"""``Output``: the answer of a verb, for a person, as JSON lines or as CSV."""
+"""The output of a verb: for a person, as JSON lines or as CSV."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _GAP = 3
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its name for machines, and how a person sees it."""
+    """A column of a table: its name for programs, and its format for people."""
 
     name: str
     title: str = ""
@@ -51,7 +51,7 @@ class Column:
 
 
 class Output:
-    """Where the answer of a verb goes: standard output, and nothing else does."""
+    """The output of a verb, on standard output."""
 
     def __init__(self, form: str, *, utc: bool) -> None:
         self.form: Literal["text", "json", "csv"] = form  # type: ignore[assignment]
@@ -59,25 +59,25 @@ class Output:
 
     @property
     def is_text(self) -> bool:
-        """Whether a person reads it."""
+        """True if the output is for a person."""
         return self.form == "text"
 
     @property
     def is_wide(self) -> bool:
-        """Whether there is room for a column that 80 characters do not hold."""
+        """True if the terminal is wide enough for additional columns."""
         return self.is_text and console(sys.stdout).width >= _WIDE
 
     def moment(self, value: Any) -> str:
-        """A moment as a person sees it."""
+        """Format a moment for a person."""
         return moment(value, utc=self.utc)
 
     def times(self, name: str, title: str) -> Column:
-        """A column of moments."""
+        """Return a column of moments."""
         title = f"{title} (UTC)" if self.utc else title
         return Column(name, title, partial(short_moment, utc=self.utc), firm=True)
 
     def document(self, facts: Mapping[str, Any], text: Callable[[Console], None]) -> None:
-        """One object: facts by name for machines; ``text`` shows them to a person."""
+        """Print an object: facts by name for programs; ``text`` prints them for a person."""
         if self.form == "text":
             text(console(sys.stdout))
         elif self.form == "json":
@@ -95,7 +95,7 @@ class Output:
         *,
         empty: str = "nothing",
     ) -> None:
-        """A table: for machines with all facts of a row, for a person with these columns."""
+        """Print a table: all facts of rows for programs, these columns for a person."""
         if self.form == "json":
             for row in rows:
                 self._line(row)
@@ -112,13 +112,13 @@ class Output:
         empty: str,
         first: Sequence[str] = (),
     ) -> None:
-        """Rows of a table: a person sees as many columns as the terminal is wide.
+        """Print rows of a table: a person sees as many columns as fit into the terminal.
 
         Args:
             rows: The rows.
             schema: Their columns.
-            empty: What to say if there is none.
-            first: Columns that a person sees before the others.
+            empty: The text to print if there are no rows.
+            first: Columns that are printed before the others, for a person.
         """
         columns = [_column_of(field) for field in schema]
         if not self.is_text:
@@ -138,7 +138,7 @@ class Output:
         columns: Sequence[Column],
         text: Callable[[Any], str],
     ) -> None:
-        """Rows that come one by one, each written at once: for a person as a line of text."""
+        """Print rows as they come, each at once; for a person as a line of text."""
         out = csv.writer(sys.stdout, lineterminator="\n")
         names = [column.name for column in columns]
         if self.form == "csv":
@@ -154,7 +154,7 @@ class Output:
             sys.stdout.flush()
 
     def note(self, text: str) -> None:
-        """A remark below the answer, for a person only."""
+        """Print a remark below the output, for a person only."""
         if self.is_text:
             console(sys.stdout).print(text, style="dim", soft_wrap=True)
 
@@ -212,7 +212,7 @@ class Output:
 
 
 def _of_sheet(text: str) -> str:
-    r"""A text as a cell that no spreadsheet computes, and no terminal obeys.
+    r"""Escape a text as a CSV cell that no spreadsheet computes, and no terminal obeys.
 
     A text that begins as a formula gets an apostrophe before it, unless it is a number. Line breaks
     and tabs stay inside a cell; ``--json`` has every text as it is.
@@ -227,7 +227,7 @@ def _of_sheet(text: str) -> str:
 
 
 def _narrowed(columns: Sequence[Column], widths: Sequence[int], space: int) -> list[int] | None:
-    """Widths that fit into a space: what may be cut is narrowed first, then what may be folded.
+    """Return widths that fit into a space: first cut columns are narrowed, then folded ones.
 
     A word of a title stays whole, and so do numbers and times. None if the space is too small for
     that: rich would leave characters out.
@@ -253,7 +253,7 @@ def _narrowed(columns: Sequence[Column], widths: Sequence[int], space: int) -> l
 
 
 def _print_lines(out: Console, columns: Sequence[Column], cells: list[list[str]]) -> None:
-    """A line for each row, which the terminal breaks if it is long: its end can be copied."""
+    """Print a line for each row, which the terminal wraps if it is long, so it can be copied."""
     from rich.cells import cell_len
 
     lines = [[column.title for column in columns], *cells]
@@ -281,7 +281,7 @@ def _column_of(field: pa.Field[Any]) -> Column:
 def _fitting(
     rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], width: int
 ) -> tuple[list[Column], list[Column]]:
-    """The first columns that fit into a width, at least one, and the others."""
+    """Split the columns into those that fit into a width, at least one, and the others."""
     used = 0
     for index, column in enumerate(columns):
         cells = (len(column.text(row.get(column.name))) for row in rows)
@@ -292,7 +292,7 @@ def _fitting(
 
 
 def console(stream: IO[str]) -> Console:
-    """A console that takes text as it is, in colour on a terminal without ``NO_COLOR``."""
+    """Create a console that prints text literally, in colour on a terminal without ``NO_COLOR``."""
     from rich.console import Console
 
     class Plain(Console):

@@ -1,4 +1,4 @@
-"""The verbs that list what one version holds: its files, partitions, columns and rows."""
+"""The verbs that list the content of a version: files, partitions, columns and rows."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def partitions(
 
 
 def by_partition(files: pa.Table) -> pa.Table:
-    """Files, rows and bytes of each partition; rows are null if statistics are missing."""
+    """Return files, rows and bytes of each partition; rows are null without statistics."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -160,7 +160,7 @@ def by_partition(files: pa.Table) -> pa.Table:
 
 
 def _partition_name(partition: Mapping[str, Any]) -> str:
-    """The values of a partition, as its directory usually shows them."""
+    """Return the values of a partition, as its directory usually shows them."""
     parts = (
         f"{plain(name)}={'null' if value is None else plain(value)}"
         for name, value in partition.items()
@@ -219,7 +219,7 @@ def schema(
 
 
 def _schema_changes(table: Table) -> Iterator[dict[str, Any]]:
-    """Columns that commits added, removed or changed, oldest first; the first commit adds all."""
+    """Yield the changes of columns by commits, oldest first; the first commit adds all."""
     history = table.history().drop_columns(["operationParameters", "operationMetrics"])
     commits = {commit["version"]: commit for commit in records(history.to_batches())}
     first = min(commits)
@@ -250,7 +250,7 @@ def _types(row: dict[str, Any]) -> str:
 
 
 def _definitions(table: Table, start: int) -> Iterator[tuple[int, str]]:
-    """Versions that set the metadata, and their schemas."""
+    """Yield versions that set the metadata, and their schemas."""
     if table.snapshot().version < start:
         return
     for batch in table.actions(start):
@@ -352,7 +352,7 @@ def summary(
 
 
 class _Values:
-    """What is known of a column after some batches, in little memory."""
+    """Statistics of a column, updated batch by batch in little memory."""
 
     def __init__(self, field: pa.Field[Any]) -> None:
         import pyarrow as pa
@@ -370,7 +370,7 @@ class _Values:
         )
 
     def add(self, array: Any) -> None:
-        """Takes some values in."""
+        """Add a batch of values."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -389,7 +389,7 @@ class _Values:
             self._thin()
 
     def facts(self) -> dict[str, Any]:
-        """The numbers; None is what the column has not."""
+        """Return the statistics; None for those that the column does not have."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -409,7 +409,7 @@ class _Values:
         }
 
     def _thin(self) -> None:
-        """Each row draws a number; those with the smallest stay."""
+        """Reduce the sample: rows have random numbers, and those with the smallest stay."""
         import pyarrow.compute as pc
 
         if self.sample.num_rows > _SAMPLE:

@@ -1,4 +1,4 @@
-"""``deltareplay show`` and ``report``: one version on one screen, or as one HTML file."""
+"""``deltareplay show`` and ``report``: a version on one screen, or as one HTML file."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _facts(request: Request, table: Table, snapshot: Snapshot) -> dict[str, Any]
 
 
 def _commit(table: Table, snapshot: Snapshot) -> dict[str, Any]:
-    """The commit of a version; empty if the log does not have it any more.
+    """Return the commit of a version; an empty dict if the log no longer has it.
 
     Commits after it may be damaged.
     """
@@ -101,7 +101,7 @@ def _commit(table: Table, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _log(snapshot: Snapshot) -> dict[str, int | None]:
-    """What the version is read from: its checkpoint, and how many commits come after it."""
+    """Return the version of the checkpoint, and the number of commits after it."""
     # by key, a plan replays nothing: it only says what there is to read
     plan = snapshot.replay_plan(["path"], keyed=True)
     names = {path.rpartition("/")[2] for piece in plan.pieces for path in piece.paths}

@@ -1,4 +1,4 @@
-"""Values as a person, or a machine, reads them, and Arrow data as rows of Python values."""
+"""Values formatted for people or programs, and Arrow data as rows of Python values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def plain(value: Any) -> str:
-    r"""A value in one line, with nothing that a terminal would obey.
+    r"""Format a value on one line, without characters that a terminal would obey.
 
     >>> plain("two\nlines"), plain(None), plain(True), plain({"a": 1})
     ('two\\nlines', '', 'true', 'a=1')
@@ -48,7 +48,7 @@ def _nested(value: Any) -> str:
 
 
 def thousands(value: int | None) -> str:
-    """A number with separators.
+    """Format a number with separators.
 
     >>> thousands(1234567), thousands(None)
     ('1,234,567', '?')
@@ -57,7 +57,7 @@ def thousands(value: int | None) -> str:
 
 
 def counted(value: int | None, noun: str) -> str:
-    """A number of things.
+    """Format a number with its noun.
 
     >>> counted(1, "file"), counted(2000, "file"), counted(None, "file")
     ('1 file', '2,000 files', '? files')
@@ -66,7 +66,7 @@ def counted(value: int | None, noun: str) -> str:
 
 
 def size(value: int | None) -> str:
-    """A number of bytes.
+    """Format a number of bytes.
 
     >>> size(25_788), size(999), size(None)
     ('25.2 KiB', '999 B', '?')
@@ -75,7 +75,7 @@ def size(value: int | None) -> str:
 
 
 def instant(milliseconds: int) -> datetime.datetime | None:
-    """Milliseconds since the epoch as a moment in UTC; None if there is no such moment.
+    """Convert milliseconds since the epoch to a UTC time; return None if out of range.
 
     >>> instant(0)
     datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
@@ -87,14 +87,14 @@ def instant(milliseconds: int) -> datetime.datetime | None:
 
 
 def zoned(value: datetime.datetime, *, utc: bool) -> datetime.datetime:
-    """A moment in UTC or in the local zone; a time without a zone stays as it is."""
+    """Convert a moment to UTC or the local zone; a time without a zone stays unchanged."""
     if value.tzinfo is None:
         return value
     return value.astimezone(datetime.timezone.utc if utc else None)
 
 
 def moment(value: datetime.datetime | None, *, utc: bool) -> str:
-    """A moment with its offset, to the second.
+    """Format a moment with its offset, to the second.
 
     >>> moment(_EPOCH, utc=True)
     '1970-01-01 00:00:00+00:00'
@@ -103,7 +103,7 @@ def moment(value: datetime.datetime | None, *, utc: bool) -> str:
 
 
 def short_moment(value: datetime.datetime | None, *, utc: bool) -> str:
-    """A moment without its offset, for the columns of a table.
+    """Format a moment without its offset, for the columns of a table.
 
     >>> short_moment(_EPOCH, utc=True)
     '1970-01-01 00:00:00'
@@ -112,7 +112,7 @@ def short_moment(value: datetime.datetime | None, *, utc: bool) -> str:
 
 
 def to_json(value: Any, *, utc: bool, ascii_only: bool = False) -> str:
-    """A value as JSON: times in ISO 8601, bytes in base64, exact decimals and NaN as text.
+    """Format a value as JSON: ISO 8601 times, base64 bytes, exact decimals and NaN as strings.
 
     >>> to_json({"at": _EPOCH, "b": b"a", "n": math.nan}, utc=True)
     '{"at": "1970-01-01T00:00:00+00:00", "b": "YQ==", "n": "nan"}'
@@ -145,7 +145,7 @@ _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def records(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    """The rows, one after the other; maps are dictionaries.
+    """Yield the rows as dicts; maps are dicts, too.
 
     >>> list(records(rows.snapshot().scan(["id", "name"]).to_batches()))
     [{'id': 1, 'name': 'one'}, {'id': 3, 'name': 'three'}]

@@ -1,4 +1,4 @@
-"""``verb``: a function as a verb of the command, and the options that verbs share."""
+"""Conversion of functions to verbs of the command, and the options that verbs share."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ Columns = Annotated[
 
 
 def names(columns: str | None) -> list[str] | None:
-    """The names in ``--columns``.
+    """Parse the names in ``--columns``.
 
     >>> names("id, name"), names(None)
     (['id', 'name'], None)
@@ -73,7 +73,7 @@ Yes = Annotated[
 
 
 def version_or_time(text: str) -> int | str:
-    """A version, or a time as ISO 8601 text.
+    """Parse a version, or return a time as ISO 8601 text.
 
     >>> version_or_time("7"), version_or_time("2026-01-02")
     (7, '2026-01-02')
@@ -83,7 +83,7 @@ def version_or_time(text: str) -> int | str:
 
 
 def at_start(filter: str | None) -> str | None:
-    """A filter that may ask for the current time: the moment at which the command starts.
+    """Replace the current time in a filter by the time at which the command starts.
 
     >>> at_start("id > 7"), "now" in at_start("at > now() - INTERVAL 1 HOUR")
     ('id > 7', False)
@@ -135,7 +135,7 @@ _TABLE = Annotated[
 
 @dataclass(frozen=True)
 class Request:
-    """What every verb gets: the table, and where its answer goes."""
+    """The table of a verb, and its output."""
 
     uri: str
     storage_options: dict[str, str]
@@ -156,22 +156,22 @@ class Request:
         return without_secrets(self.table.uri)
 
     def command(self, name: str, options: str = "") -> str:
-        """Another verb for the same table, to paste into a shell."""
+        """Return the command line of another verb for the same table."""
         return f"deltareplay {name} {_named(self.uri)} {options}".rstrip()
 
 
 def _named(uri: str) -> str:
-    """The table for a shell, as the user named it, without secrets."""
+    """Return the table's URI for a shell, without secrets."""
     from deltareplay._support.uris import without_secrets
 
     return shlex.quote(without_secrets(uri))
 
 
 def verb(function: Callable[Concatenate[Request, P], int | None]) -> Callable[..., None]:
-    """A function as typer calls it.
+    """Convert a function to a verb for typer.
 
     ``request``, its first parameter, becomes the argument ``TABLE`` and the options that every verb
-    takes. Its result is the exit code. What goes wrong becomes a message and an exit code.
+    takes. Its result is the exit code. An error becomes a message and an exit code.
     """
     hints = typing.get_type_hints(function, include_extras=True)
     own = list(inspect.signature(function).parameters.values())[1:]
@@ -249,7 +249,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _failed(error: DeltaReplayError, uri: str, name: str) -> int:
-    """Tells what went wrong, and what to do; returns the exit code."""
+    """Print an error and its remedy; return the exit code."""
     from deltareplay import exceptions
 
     if isinstance(error, exceptions.InvalidArgumentError):
@@ -291,9 +291,10 @@ def say(
     *,
     is_own: bool = False,
 ) -> None:
-    """Writes a message to standard error, in colour on a terminal.
+    """Write a message to standard error, in colour on a terminal.
 
-    What may have text from the table is a single line; the user's own may have several.
+    A message that may contain text from the table is one line; a message on the user's own text may
+    have several.
     """
     from deltareplay.cli._output import console
 
@@ -312,7 +313,7 @@ def say(
 
 @contextlib.contextmanager
 def _logged(enabled: bool) -> Iterator[None]:
-    """Within it, the logger writes to standard error, if that is wanted."""
+    """Let the logger write to standard error within the context, if enabled."""
     if not enabled:
         yield
         return
