@@ -1,1 +1,1 @@
-"""Pictures of a log: the report of a table as one HTML file, and the cards of notebooks."""
+"""Pictures of a table: the report as one HTML file, and the cards in notebooks."""

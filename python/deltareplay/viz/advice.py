@@ -1,4 +1,4 @@
-"""What to do about a table, what it gains, and where each number comes from."""
+"""Advice on a table, with the gain, and the source of each number."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ LEAST_SHARE = 0.3
 
 @dataclass(frozen=True)
 class Advice:
-    """One thing to do.
+    """A recommended action.
 
     Attributes:
-        title: What to do.
-        reason: Why, in numbers.
-        gain: What it gains.
-        call: The Python call on the table; None if there is no single one.
-        verb: The same as a verb of the command ``deltareplay``, and its options.
-        source: Where the numbers are from.
+        title: The action.
+        reason: The reason, in numbers.
+        gain: The gain.
+        call: The Python call on the table; None if there is no single call.
+        verb: The verb of the command ``deltareplay``, with its options.
+        source: The source of the numbers.
     """
 
     title: str
@@ -40,20 +40,20 @@ class Advice:
 
 
 def command(facts: Facts, call: str) -> str:
-    """Python that can be pasted."""
+    """Return the action as Python code to paste."""
     uri = without_secrets(facts.table.uri)
     return f"import deltareplay as dr; print(dr.Table({uri!r}).{call})"
 
 
 def shell_command(facts: Facts, verb: str) -> str:
-    """The same for a shell: a name of a table is never more than a name."""
+    """Return the action as a shell command to paste, with names quoted."""
     name, _, options = verb.partition(" ")
     uri = shlex.quote(without_secrets(facts.table.uri))
     return f"deltareplay {name} {uri} {options}".rstrip()
 
 
 def advice(facts: Facts) -> list[Advice]:
-    """Everything that is worth doing, the most urgent first."""
+    """Return all recommended actions, the most urgent first."""
     return [*_protocol(facts), *_log(facts), *_files(facts), *_garbage(facts)]
 
 
@@ -184,7 +184,7 @@ def _garbage(facts: Facts) -> Iterator[Advice]:
 
 
 def commit_range(facts: Facts) -> str:
-    """The commits whose actions were read, as a file range."""
+    """Return the range of the commits whose actions were read."""
     commits = facts.life.commits[len(facts.life.commits) - facts.life.read :]
     if not commits:
         return "_delta_log"

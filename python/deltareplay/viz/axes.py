@@ -1,4 +1,4 @@
-"""Where the marks of an axis are: round numbers, round sizes, days and months."""
+"""Positions of axis marks: round numbers, round sizes, days and months."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STEPS = (
 
 
 def of_numbers(most: float, ticks: int = 3) -> list[float]:
-    """Round numbers from the first step to the last below ``most``.
+    """Return round numbers from the first step to the last below ``most``.
 
     >>> of_numbers(100), of_numbers(7)
     ([50.0, 100.0], [2.0, 4.0, 6.0])
@@ -27,7 +27,7 @@ def of_numbers(most: float, ticks: int = 3) -> list[float]:
 
 
 def of_sizes(most: float, ticks: int = 3) -> list[float]:
-    r"""Round sizes.
+    r"""Return round sizes.
 
     >>> [units.size(mark) for mark in of_sizes(3 << 30)]
     ['1\xa0GiB', '2\xa0GiB', '3\xa0GiB']
@@ -48,7 +48,7 @@ def _steps(most: float, ticks: int, base: float) -> list[float]:
 
 
 def of_times(first: int, last: int, ticks: int = 7) -> list[tuple[int, str]]:
-    """Moments and their labels, at most ``ticks``.
+    """Return moments and their labels, at most ``ticks``.
 
     >>> day = 86_400_000
     >>> [label for _, label in of_times(0, 4 * day)]

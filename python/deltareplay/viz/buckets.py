@@ -1,4 +1,4 @@
-"""Histograms that stay small however much goes in."""
+"""Histograms in bounded memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STEPS = 16
 
 
 class Totals:
-    """Sums of several columns by a whole number."""
+    """Sums of several columns by an integer key."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
@@ -64,7 +64,7 @@ class Times(Totals):
 
     @property
     def width(self) -> int:
-        """Milliseconds of a bucket."""
+        """The width of a bucket in milliseconds."""
         return WIDTHS[self._level]
 
     def add(self, keys: pa.Array[Any], columns: dict[str, pa.Array[Any]]) -> None:
@@ -77,7 +77,7 @@ class Times(Totals):
             self.widen()
 
     def widen(self) -> None:
-        """Take the next width."""
+        """Widen the buckets to the next width."""
         narrow, before = self.sums, self.width
         self._level += 1
         self.sums = {}
@@ -87,9 +87,9 @@ class Times(Totals):
                 totals[index] += value
 
     def bars(self, most: int) -> list[tuple[int, list[float]]]:
-        """The start of each bucket and its sums, in order, gaps included; at most ``most``.
+        """Return the start of each bucket and its sums, in order, gaps included; at most ``most``.
 
-        The buckets of this object become as wide as that needs.
+        The buckets of this object are widened as needed.
         """
         while self.sums and self._level + 1 < len(WIDTHS) and self._span() > most:
             self.widen()
@@ -106,7 +106,7 @@ class Times(Totals):
 
 
 class Sizes(Totals):
-    """Numbers and bytes of files by size: 16 steps in a doubling."""
+    """Counts and bytes of files by size, with 16 steps per doubling."""
 
     def __init__(self) -> None:
         super().__init__(("files", "bytes"))
@@ -119,11 +119,11 @@ class Sizes(Totals):
         self.add(keys, {"files": ones, "bytes": sizes})
 
     def bars(self, most: int = 28) -> tuple[int, list[tuple[int, float, float]]]:
-        """The finest histogram of at most so many bars.
+        """Return the finest histogram with at most this many bars.
 
         Returns:
-            How many bars a doubling has, and for each bar its number, files and bytes: it begins at
-            ``2 ** (number / bars of a doubling)``.
+            The number of bars per doubling, and for each bar its number, files and bytes: it begins
+            at ``2 ** (number / bars per doubling)``.
         """
         steps = STEPS
         while steps > 1 and self.sums and self._span(steps) > most:
@@ -143,7 +143,7 @@ class Sizes(Totals):
         return max(self.sums) * steps // STEPS - min(self.sums) * steps // STEPS + 1
 
     def quantile(self, share: float) -> float:
-        """The size that this share of the files does not exceed, to 3 %."""
+        """Return the size that this share of the files does not exceed, to 3 %."""
         rest = share * sum(row[0] for row in self.sums.values())
         for key in sorted(self.sums):
             rest -= self.sums[key][0]

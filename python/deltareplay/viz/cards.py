@@ -1,7 +1,7 @@
-"""Cards of notebooks: what a person asks first, on one small piece of HTML.
+"""Cards for notebooks: the most important facts on a small piece of HTML.
 
-Colours are those of the notebook, so that a card is right on a light and on a dark page; nothing
-has an id or a script. A card never raises: where something cannot be read, it says so.
+Colours are those of the notebook, so that a card fits a light and a dark page; nothing has an id or
+a script. A card never raises: it shows the error if something cannot be read.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MARK = {"bad": "#c8475a", "warn": "#b97a1a", "good": "#2b8a66"}
 
 
 def card(kind: str, title: str, *content: Content) -> str:
-    """A card: what it is of, its title, and the rest."""
+    """Return a card of a kind, with its title and content."""
     head = tag(
         "div",
         tag("span", f"{kind} ", style=_SOFT),
@@ -57,7 +57,7 @@ def card(kind: str, title: str, *content: Content) -> str:
 
 
 def pairs(facts: Sequence[tuple[str, Content]]) -> Html:
-    """Names with their values."""
+    """Return a table of names with their values."""
     return tag(
         "table",
         *(
@@ -76,7 +76,7 @@ def pairs(facts: Sequence[tuple[str, Content]]) -> Html:
 def rows(
     heads: Sequence[str], entries: Sequence[Sequence[Content]], total: int | None = None
 ) -> Html:
-    """A list with heads; of many rows, the first ones."""
+    """Return a table with headings; of many rows, the first ones."""
     visible = entries[:MOST_ROWS]
     more = (len(entries) if total is None else total) - len(visible)
     body = [
@@ -94,12 +94,12 @@ def rows(
 
 
 def marked(kind: str, text: str) -> Html:
-    """A verdict in its colour."""
+    """Return a verdict in its colour."""
     return tag("b", text, style=f"color:{_MARK[kind]}")
 
 
 def careful(kind: str) -> Callable[[Callable[[T], str]], Callable[[T], str]]:
-    """A card that shows an error instead of raising it."""
+    """Decorate a card so that it shows an error instead of raising it."""
 
     def decorate(make: Callable[[T], str]) -> Callable[[T], str]:
         @functools.wraps(make)
@@ -116,7 +116,7 @@ def careful(kind: str) -> Callable[[Callable[[T], str]], Callable[[T], str]]:
 
 
 def table(of: Table) -> str:
-    """Where the table is, and its latest version."""
+    """Return the card of a table: its location and latest version."""
     where = without_secrets(of.uri)
     try:
         with warnings.catch_warnings():  # the card says that there are some
@@ -131,7 +131,7 @@ def table(of: Table) -> str:
 
 @careful("Snapshot")
 def snapshot(of: Snapshot) -> str:
-    """The version, its size, and its columns."""
+    """Return the card of a snapshot: its version, size and columns."""
     where = without_secrets(of._table.uri)
     name = of.metadata.name or where
     facts: list[tuple[str, Content]] = [("place", where)] if of.metadata.name else []
@@ -179,7 +179,7 @@ def _columns(fields: Sequence[tuple[str, str]]) -> Html:
 
 @careful("Scan")
 def scan(of: Scan) -> str:
-    """What is read, and what is skipped."""
+    """Return the card of a scan: the files that it reads and skips."""
     (all_files, all_bytes), _, (some_files, some_bytes) = of._native.explain()
     keywords = of._keywords
     facts: list[tuple[str, Content]] = [
@@ -201,7 +201,7 @@ def scan(of: Scan) -> str:
 
 @careful("SnapshotDiff")
 def snapshot_diff(of: SnapshotDiff) -> str:
-    """What became of files, rows, bytes and the definition."""
+    """Return the card of a diff: changes of files, rows, bytes and definition."""
     kinds = Counter(of.files["change"].to_pylist())
     before, after = of.num_rows
     facts: list[tuple[str, Content]] = [
@@ -237,7 +237,7 @@ def _from_to(before: int, after: int, display: Callable[[float], str]) -> str:
 
 @careful("Changes")
 def changes(of: Changes) -> str:
-    """The range, and how the changes of its commits are found."""
+    """Return the card of changes: the range, and how its commits are compared."""
     if of.versions is None:
         return card("Changes", repr(of._table), "no commit in the range")
     explanation = of._native.explain()
@@ -265,7 +265,7 @@ def changes(of: Changes) -> str:
 
 
 def verification(of: Verification) -> str:
-    """The verdict, then the findings."""
+    """Return the card of a verification: the verdict, then the findings."""
     kinds = Counter(finding.severity for finding in of.findings)
     verdict = (
         marked("bad", f"{units.plural(kinds['error'], 'error')}")
@@ -302,7 +302,7 @@ def verification(of: Verification) -> str:
 
 
 def replay_plan(of: ReplayPlan) -> str:
-    """What other processes read, and what is there already."""
+    """Return the card of a replay plan: its pieces and its files."""
     size = sum(piece.size_in_bytes for piece in of.pieces)
     facts: list[tuple[str, Content]] = [
         ("pieces", f"{units.count(len(of.pieces))}, {units.size(size)} of the log"),
@@ -312,7 +312,7 @@ def replay_plan(of: ReplayPlan) -> str:
 
 
 def protocol(of: Protocol) -> str:
-    """The versions, what this release can do, and the features."""
+    """Return the card of a protocol: versions, obstacles and features."""
     reader = set(of.reader_features or ())
     listed: list[tuple[Content, ...]] = [
         (tag("code", clip(name, 80)), "readers and writers" if name in reader else "writers")
@@ -355,6 +355,6 @@ _CARDS: dict[str, Callable[[Any], str]] = {
 
 
 def card_of(thing: object) -> str:
-    """The card of an object of this package, or of a class derived from its own."""
+    """Return the card of an object of this package, or of a derived class."""
     cards = (_CARDS[base.__name__] for base in type(thing).__mro__ if base.__name__ in _CARDS)
     return next(cards)(thing)

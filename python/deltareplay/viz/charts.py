@@ -1,4 +1,4 @@
-"""Charts as inline SVG, drawn by plain functions: no library weighs as little.
+"""Charts as inline SVG, without a library.
 
 Shapes are stretched with the page, text is not: an outer SVG in percent has the text, an inner one
 with its own coordinates has one path for each series.
@@ -17,14 +17,14 @@ WIDTH = 1000
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar of a chart: values of each series, upwards and downwards.
+    """A bar of a chart, with values of each series, upwards and downwards.
 
     Attributes:
-        begin: Where it begins, from 0 to 1.
-        end: Where it ends.
-        up: A value for each series; drawn on top of each other.
-        title: What a pointer on it shows.
-        down: The same below the line.
+        begin: The left edge, from 0 to 1.
+        end: The right edge, from 0 to 1.
+        up: A value for each series, stacked.
+        title: The tooltip.
+        down: The values below the line.
     """
 
     begin: float
@@ -39,18 +39,18 @@ class Axes:
     """The marks of a chart.
 
     Attributes:
-        numbers: Finds the marks of the vertical axis below a value.
-        shown: Writes a value.
+        numbers: Returns the marks of the vertical axis below a value.
+        label: Formats a value.
         places: Positions from 0 to 1 with their labels.
     """
 
     numbers: Callable[[float], list[float]]
-    shown: Callable[[float], str]
+    label: Callable[[float], str]
     places: Sequence[tuple[float, str]] = field(default_factory=tuple)
 
 
 def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> Html:
-    """Columns, stacked, above and below a line."""
+    """Return a chart of stacked columns, above and below a line."""
     up = max((sum(bar.up) for bar in bars), default=0.0)
     down = max((sum(bar.down) for bar in bars), default=0.0)
     top, bottom = 16.0, height - 22.0
@@ -72,7 +72,7 @@ def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> H
             if mark <= extent:
                 y = zero + sign * mark * scale
                 lines.append(_rule(y, "grid"))
-                named = axes.shown(mark)
+                named = axes.label(mark)
                 levels.append(tag("text", named, x=-8, y=_short(y + 4), text_anchor="end"))
     # a label at the right end would leave the picture: it ends where the others begin
     labels = [
@@ -139,7 +139,7 @@ def _short(value: float) -> str:
 
 
 def share(part: float, whole: float, kind: str = "s1") -> Html:
-    """A bar as wide as a share; for cells of tables, which have the number beside it."""
+    """Return a bar as wide as a share, for cells of tables with the number beside it."""
     width = 100 * min(max(part / whole, 0.0), 1.0) if whole else 0.0
     return tag(
         "svg",
@@ -152,7 +152,7 @@ def share(part: float, whole: float, kind: str = "s1") -> Html:
 
 
 def sparkline(values: Sequence[float], kind: str = "s1") -> Html:
-    """Small columns without axes; for cells of tables."""
+    """Return small columns without axes, for cells of tables."""
     most = max(values, default=0.0) or 1.0
     step = 100 / (len(values) or 1)
     drawn = "".join(
@@ -173,7 +173,7 @@ def sparkline(values: Sequence[float], kind: str = "s1") -> Html:
 
 @dataclass(frozen=True)
 class Tile:
-    """A part of a treemap.
+    """A tile of a treemap.
 
     Attributes:
         name: Its label.
@@ -189,7 +189,7 @@ class Tile:
 
 
 def treemap(tiles: Sequence[Tile], label: str, height: int = 300, aspect: float = 3.2) -> Html:
-    """Areas side by side, each as large as its weight, as square as they go."""
+    """Return tiles with areas by their weights, as square as possible."""
     order = sorted((tile for tile in tiles if tile.weight > 0), key=lambda tile: -tile.weight)
     drawn = []
     for tile, (x, y, width, tall) in zip(
@@ -228,11 +228,11 @@ def treemap(tiles: Sequence[Tile], label: str, height: int = 300, aspect: float 
 def squarified(
     weights: Sequence[float], aspect: float = 1.0
 ) -> list[tuple[float, float, float, float]]:
-    """Rectangles in the unit square that are nearly square once it is stretched ``aspect`` wide.
+    """Return rectangles in the unit square, nearly square once it is stretched by ``aspect``.
 
     Args:
-        weights: Positive, in descending order.
-        aspect: How much wider than tall the picture is.
+        weights: Positive weights, in descending order.
+        aspect: The width of the picture by its height.
 
     >>> squarified([3, 1], aspect=2)
     [(0.0, 0.0, 0.75, 1.0), (0.75, 0.0, 0.25, 1.0)]
@@ -265,7 +265,7 @@ def squarified(
 
 
 def _worst(areas: Sequence[float], side: float) -> float:
-    """The worst ratio of two sides in a row of rectangles along a side."""
+    """Return the worst aspect ratio in a row of rectangles along a side."""
     total = sum(areas)
     return max(
         max(side * side * area / (total * total), total * total / (side * side * area))
@@ -274,7 +274,7 @@ def _worst(areas: Sequence[float], side: float) -> float:
 
 
 def legend(names: Sequence[tuple[str, str]]) -> Html:
-    """What the colours mean: classes with their names."""
+    """Return the legend of colour classes with their names."""
     items = [
         tag(
             "li",

@@ -1,4 +1,4 @@
-"""What the commits of a table did: operations, rows and bytes in and out, changes of schema."""
+"""The commits of a table: operations, rows and bytes in and out, changes of schema."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FLOWS = ("files_in", "bytes_in", "rows_in", "files_out", "bytes_out", "rows_out"
 
 @dataclass
 class Commit:
-    """One commit: a row of the history."""
+    """A commit in the history."""
 
     version: int
     moment: datetime
@@ -59,15 +59,15 @@ class Life:
     """The commits, oldest first.
 
     Attributes:
-        commits: Those that are in the log, at most 10,000.
-        read: How many of the newest had their actions read.
-        error: Why no more of them were; None if all were that are to be shown.
-        more: Whether there are older ones.
-        removed_unknown: Removed files that do not say how many rows they had.
-        removed_files: Removed files whose rows changed.
-        tombstones: Files that were removed before a time, their bytes.
+        commits: The commits in the log, at most 10,000.
+        read: The number of newest commits whose actions were read.
+        error: The error that ended the reading; None if all required actions were read.
+        more: Whether there are older commits.
+        removed_unknown: The number of removed files without a row count.
+        removed_files: The number of removed files whose rows changed.
+        tombstones: The number of files that were removed before a time, and their bytes.
         changes: Changes of the definition, oldest first.
-        more_changes: How many older ones are not listed.
+        more_changes: The number of older changes that are not listed.
     """
 
     commits: list[Commit] = field(default_factory=list)
@@ -86,7 +86,7 @@ def life(table: Table, snapshot: Snapshot, latest: int, cutoff: int) -> Life:
 
     Args:
         table: The table.
-        snapshot: The last version that counts.
+        snapshot: The last version to include.
         latest: The latest version.
         cutoff: Files that were removed before this time, in milliseconds, count as expired.
     """
@@ -144,14 +144,14 @@ def _read_actions(table: Table, life: Life, cutoff: int) -> None:
 
 
 def _follows(commits: list[Commit], index: int) -> bool:
-    """Whether no commit is missing before this one."""
+    """Return whether a commit directly follows the one before it in the list."""
     return commits[index].version == commits[index - 1].version + 1
 
 
 def _whole_commits(
     table: Table, first: int, last: int, definitions: list[tuple[int, str, dict[str, Any]]]
 ) -> Iterator[pa.Table]:
-    """The files that commits added and removed; a commit is never divided between two tables."""
+    """Yield the files that commits added and removed, with whole commits in each table."""
     waiting: list[pa.Table] = []
     newest = first
     for batch in table.actions(first, last):
@@ -179,7 +179,7 @@ def _whole_commits(
 
 
 def _files(batch: pa.RecordBatch) -> pa.Table:
-    """Added and removed files of a batch of actions, with what is counted."""
+    """Return the added and removed files of a batch of actions."""
     parts = []
     for kind, sign in (("add", 1), ("remove", -1)):
         column = batch.column(kind)
@@ -215,7 +215,7 @@ def _files(batch: pa.RecordBatch) -> pa.Table:
 
 
 def _records(statistics: pa.Array[Any]) -> pa.Array[Any]:
-    """``numRecords`` of statistics as JSON, without parsing them; null where it is not sure."""
+    """Return ``numRecords`` of JSON statistics, without parsing them; null if ambiguous."""
     first = pc.extract_regex(statistics, r'^\s*\{\s*"numRecords"\s*:\s*(?P<n>[0-9]{1,15})')
     anywhere = pc.extract_regex(statistics, r'"numRecords"\s*:\s*(?P<n>[0-9]{1,15})')
     once = pc.equal(pc.count_substring(statistics, '"numRecords"'), pa.scalar(1, pa.int32()))
@@ -232,8 +232,8 @@ def _floats(values: pa.Array[Any]) -> pa.Array[Any]:
 def _add_flows(commits: dict[int, Commit], life: Life, files: pa.Table, cutoff: int) -> None:
     """Add the sums of each commit.
 
-    A file that is removed and added at once got another deletion vector: nothing was written but
-    the vector, and the rows are those by which the vectors differ.
+    A file that a commit removes and adds got another deletion vector: only the vector was written,
+    and the rows are the difference of the vectors.
     """
     key = pc.binary_join_element_wise(pc.cast(files["version"], pa.string()), files["path"], "/")
     added = pc.greater(files["sign"], pa.scalar(0))
@@ -279,7 +279,7 @@ def _sum(values: pa.Array[Any]) -> int:
 
 
 def _changes(definitions: list[tuple[int, str, dict[str, Any]]]) -> Iterator[Change]:
-    """What differs between each definition and the one before it."""
+    """Yield the differences between each definition and the one before it."""
     before: dict[str, dict[tuple[str, str], str]] = {}
     for version, kind, body in definitions:
         after = _metadata(body) if kind == "metaData" else _protocol(body)

@@ -1,4 +1,4 @@
-"""Everything that a report shows, measured once."""
+"""All facts that a report shows, measured once."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ MOST_VERIFIED = 300_000
 
 @dataclass
 class Facts:
-    """What was measured. Where something cannot be, its error stands in its place.
+    """The measurements for a report; a failed measurement is its error.
 
     Attributes:
         table: The table.
         snapshot: The version that is reported.
         latest: The latest version.
-        now: When it was measured.
-        files: Its live files.
-        life: Its commits.
+        now: The time of the measurement.
+        files: The live files.
+        life: The commits.
         tombstones: Removed files whose retention has not passed, and their bytes.
-        log: What the log costs; of the latest version.
+        log: The cost of the log of the latest version.
         cleanup: Files of the log that have expired.
-        verification: What is wrong with the log; with ``orphans``, with the files too. None: the
-            latest version was replayed as a whole and is right; the table is too large for more.
-        orphans: What vacuum would delete; None if that was not asked for.
-        seconds: How long it took.
+        verification: The findings on the log; with ``orphans``, on the files too. None if the table
+            is too large for that: only the latest version was replayed, and is valid.
+        orphans: The files that vacuum would delete; None if not requested.
+        seconds: The duration of the measurement.
     """
 
     table: Table
@@ -65,7 +65,7 @@ class Facts:
 
     @property
     def moment(self) -> datetime | None:
-        """When the version was committed; None if its time is out of range."""
+        """The commit time of the version; None if it is out of range."""
         try:
             return self.snapshot.timestamp
         except CorruptTableError:
@@ -73,7 +73,7 @@ class Facts:
 
     @property
     def shown_uri(self) -> str:
-        """Where the table is, without secrets."""
+        """The URI of the table, without secrets."""
         return without_secrets(self.table.uri)
 
 
@@ -105,7 +105,7 @@ def measure(table: Table, version: int | None, orphans: bool) -> Facts:
 
 
 def _or_error(work: Callable[[], T]) -> T | DeltaReplayError:
-    """What cannot be measured is reported as that: the rest of the report is worth having."""
+    """Return the result, or the error, so that the rest of the report can be written."""
     try:
         return work()
     except DeltaReplayError as error:
@@ -120,7 +120,7 @@ def _verified(table: Table, newest: Snapshot, orphans: bool) -> Verification | N
 
 
 def _vacuum_cutoff(table: Table, newest: Snapshot) -> int:
-    """Before this time, removed files are garbage; nothing is if this release may not delete."""
+    """Return the time before which removed files are garbage; 0 without vacuum support."""
     try:
         _, _, cutoff = _native.vacuum_period(table._native, newest._native, None, False, True)
     except UnsupportedFeatureError:

@@ -1,4 +1,4 @@
-"""HTML that is escaped by construction: text is text unless it was made by this module."""
+"""HTML that is escaped by construction: only markup of this module is not escaped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INVISIBLE = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f{INVISIBLE}]")
 
 
 class Html(str):
-    """Markup that was escaped already."""
+    """Markup that is already escaped."""
 
     __slots__ = ()
 
@@ -25,9 +25,9 @@ Content = Html | str | int | None
 
 
 def text(value: object) -> Html:
-    r"""Text with everything escaped that means something in HTML, in attributes too.
+    r"""Escape a text for HTML, also for attributes.
 
-    Invisible characters, and those that reorder text, are shown by their numbers.
+    Invisible characters, and those that reorder text, are replaced by their code points.
 
     >>> text('<b title="x">')
     '&lt;b title=&quot;x&quot;&gt;'
@@ -41,12 +41,14 @@ def text(value: object) -> Html:
 
 
 def join(parts: Iterable[Content], between: str = "") -> Html:
-    """One piece of markup; text among the parts is escaped."""
+    """Join markup; strings among the parts are escaped."""
     return Html(text(between).join(text(part) for part in parts if part is not None))
 
 
 def tag(kind: str, /, *content: Content, **attributes: str | int | float | bool | None) -> Html:
-    """A tag. ``class_`` is ``class``, ``_`` in other names is ``-``; None and False are left out.
+    """Return a tag.
+
+    ``class_`` is ``class``, ``_`` in other names is ``-``; None and False are left out.
 
     >>> tag("td", "a < b", class_="number", data_sort=3)
     '<td class="number" data-sort="3">a &lt; b</td>'
@@ -69,7 +71,7 @@ def _attribute(key: str) -> str:
 
 
 def clip(value: str, most: int = 120) -> str:
-    """A text that is not longer than a place for it.
+    """Shorten a text to at most this many characters.
 
     >>> clip("abcdef", 4)
     'abc…'

@@ -1,4 +1,4 @@
-"""pyarrow's compute functions, whose stubs do not know what arrays of unknown types return."""
+"""pyarrow's compute functions, with types that its stubs lack."""
 
 from __future__ import annotations
 

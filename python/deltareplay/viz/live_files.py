@@ -1,4 +1,4 @@
-"""What the live files of a snapshot amount to: sums, never a list of files."""
+"""Aggregates of the live files of a snapshot, never a list of files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORST = 15
 
 @dataclass
 class Column:
-    """How many files have statistics of a column."""
+    """Counts of the files that have statistics of a column."""
 
     name: str
     type: str
@@ -44,25 +44,25 @@ class Column:
 
 @dataclass
 class LiveFiles:
-    """The sums.
+    """Aggregates of live files.
 
     Attributes:
-        num_files: The files.
-        size_in_bytes: Their bytes.
-        without_rows: Files that do not say how many rows they have.
-        num_rows: Rows of the others, without the deleted ones.
-        sizes: By size.
-        ages: By ``modificationTime``.
-        small: Files below ``small_limit``, and their bytes.
-        small_limit: Bytes.
-        target: Bytes of a file after OPTIMIZE.
-        packed: About how many files OPTIMIZE makes of those that it packs, and how many those are.
+        num_files: The number of files.
+        size_in_bytes: Their total size.
+        without_rows: The number of files without a row count.
+        num_rows: The live rows of the other files.
+        sizes: Histogram by size.
+        ages: Histogram by ``modificationTime``.
+        small: The number of files below ``small_limit``, and their bytes.
+        small_limit: The limit of small files in bytes.
+        target: The size of a file after OPTIMIZE in bytes.
+        packed: The approximate number of files that OPTIMIZE writes, and of those that it reads.
         partitions: Sums of each partition, by the first ``levels`` partition columns.
-        levels: How many partition columns tell partitions apart.
-        with_vector: Files with a deletion vector.
-        deleted_rows: Rows that they delete.
-        to_purge: Files of which more than 5 % is deleted; their bytes and deleted rows.
-        shares: Files with a vector by the share that it deletes, in tenths.
+        levels: The number of partition columns by which files are grouped.
+        with_vector: The number of files with a deletion vector.
+        deleted_rows: The number of rows that they delete.
+        to_purge: Files with more than 5 % deleted rows; their bytes and deleted rows.
+        shares: Files with a vector by their share of deleted rows, in tenths.
         worst: The files with the most deleted rows: path, deleted rows, rows or None, bytes.
         columns: Statistics by column; None if the table has too many.
     """
@@ -88,13 +88,13 @@ class LiveFiles:
 
 
 def columns_of(fields: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Path and type of each column of a Delta schema; of a struct, those of its fields."""
+    """Return path and type of each leaf column of a Delta schema."""
     all_leaves = leaves({"fields": fields})
     return [(".".join(path), kind) for path, kind, _, _ in all_leaves if kind != "struct"]
 
 
 def fields_of(schema_string: str) -> list[dict[str, Any]]:
-    """The fields of a Delta schema as JSON; none if there is none, as in tables without columns."""
+    """Return the fields of a Delta schema as JSON; none for an empty schema."""
     fields: list[dict[str, Any]] = json.loads(schema_string)["fields"] if schema_string else []
     return fields
 
@@ -132,7 +132,7 @@ def live_files(snapshot: Snapshot) -> LiveFiles:
 def _add_all(
     live: LiveFiles, partitions: _Partitions, keys: list[str], batches: list[pa.RecordBatch]
 ) -> None:
-    """Add batches as one: each grouping has a cost of its own."""
+    """Add batches as one, since each grouping has a fixed cost."""
     if batches:
         for batch in pa.Table.from_batches(batches).combine_chunks().to_batches():
             _add(live, batch)
@@ -140,7 +140,7 @@ def _add_all(
 
 
 def partition_keys(fields: list[dict[str, Any]], names: list[str]) -> list[str]:
-    """The keys of partition values, which have the physical names of the columns."""
+    """Return the keys of partition values, which are the physical names of the columns."""
     physical = {
         field["name"]: field.get("metadata", {}).get(
             "delta.columnMapping.physicalName", field["name"]
@@ -222,7 +222,7 @@ def _add_statistics(columns: list[Column], batch: pa.RecordBatch) -> None:
 
 
 def _leaf(statistics: pa.Array[Any], kind: Any, part: str, path: list[str]) -> pa.Array[Any] | None:
-    """The statistics of a column, whose own name may contain dots."""
+    """Return the statistics of a column, whose own name may contain dots."""
     indices = [kind.get_field_index(part)]
     if indices[0] < 0:
         return None
@@ -243,7 +243,7 @@ def _leaf(statistics: pa.Array[Any], kind: Any, part: str, path: list[str]) -> p
 
 
 class _Partitions:
-    """Sums by partition; fewer columns tell partitions apart if there are too many of them."""
+    """Sums by partition, by fewer columns if there are too many partitions."""
 
     SUMS = ("files", "bytes", "rows", "packed_files", "packed_bytes")
 
@@ -307,7 +307,7 @@ class _Partitions:
 
 
 def _numbers(values: pa.Array[Any]) -> pa.Array[Any]:
-    """As float64 without nulls: sums that cannot overflow, exact up to 8 PiB."""
+    """Convert to float64 without nulls: sums cannot overflow, and are exact up to 8 PiB."""
     numbers: pa.Array[Any] = pc.fill_null(pc.cast(values, pa.float64(), safe=False), 0.0)
     return numbers
 

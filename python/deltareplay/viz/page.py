@@ -1,4 +1,4 @@
-"""The page: sections, style and script in one file that asks nobody for anything."""
+"""The page: sections, style and script in one file that loads nothing else."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _SECTIONS = (
 
 
 def report(table: Table, version: int | None, orphans: bool) -> str:
-    """The report of a table as HTML."""
+    """Return the report of a table as HTML."""
     return page(measure(table, version, orphans))
 
 
 def page(facts: Facts) -> str:
-    """The report as HTML."""
+    """Return the report of measured facts as HTML."""
     name = facts.snapshot.metadata.name or facts.shown_uri.rstrip("/").rpartition("/")[2]
     return document(
         f"{clip(name, 100)}, version {facts.snapshot.version}",
@@ -56,15 +56,15 @@ def document(
     footer: Html,
     more_style: str = "",
 ) -> str:
-    """A page with the look of the report.
+    """Return a page with the style of the report.
 
     Args:
-        title: What a tab shows.
-        generator: What made it.
-        header: What is above the navigation.
-        parts: Sections with their ids and what the navigation calls them.
-        footer: What is below them.
-        more_style: Rules beside those of the report.
+        title: The title of the page.
+        generator: The program that generated it.
+        header: The part above the navigation.
+        parts: Sections with their ids and their titles in the navigation.
+        footer: The part below the sections.
+        more_style: Additional style rules.
     """
     style = Html(resource("report.css") + more_style)
     script = Html(resource("report.js"))
@@ -110,7 +110,7 @@ def _footer(facts: Facts) -> Html:
 
 
 def resource(name: str) -> str:
-    """A file of this package."""
+    """Read a file of this package."""
     return files("deltareplay.viz").joinpath(name).read_text(encoding="utf-8").strip()
 
 

@@ -1,4 +1,4 @@
-"""What the report says first: what the table is, what to do, and how it has lived."""
+"""The first sections of the report: the definition of the table, advice, and history."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ MOST_SERIES = 5
 
 
 def section(name: str, title: str, *content: Content) -> Html:
-    """A section of the page."""
+    """Return a section of the page."""
     head = tag("h2", title, id=f"{name}-title")
     return tag("section", head, *content, id=name, aria_labelledby=f"{name}-title")
 
 
 def figure(title: str, summary: str, chart: Html, *more: Content) -> Html:
-    """A chart with its title and what it says."""
+    """Return a chart with its title and summary."""
     caption = tag("figcaption", tag("strong", title), tag("p", summary) if summary else None)
     return tag("figure", caption, chart, *more)
 
 
 def source(*places: str) -> Html:
-    """Where the numbers are from."""
+    """Return a note on the source of the numbers."""
     return tag(
         "p", "Source: ", join((tag("code", location) for location in places), ", "), class_="source"
     )
 
 
 def paste(facts: Facts, call: str, verb: str) -> Html:
-    """A command to paste: for Python, and for a shell."""
+    """Return a command to paste, for Python and for a shell."""
     shell = tag("p", "or in a shell: ", tag("code", shell_command(facts, verb)), class_="shell")
     python = tag("pre", tag("code", command(facts, call)))
     return join([tag("div", python, class_="paste"), shell])
 
 
 def failed(what: str, error: DeltaReplayError) -> Html:
-    """What stands in the place of something that cannot be measured."""
+    """Return the error that replaces a failed measurement."""
     return tag("p", f"{what}: {clip(str(error), 400)} [{error.code}]", class_="warn")
 
 
 def header(facts: Facts) -> Html:
-    """The name of the table and the figures that a person asks for first."""
+    """Return the header: the name of the table and its most important figures."""
     snapshot, files = facts.snapshot, facts.files
     where = facts.table.uri.rstrip("/").rpartition("/")[2]
     known = units.short(files.num_rows)
@@ -115,7 +115,7 @@ def _health(facts: Facts) -> tuple[str, str, str]:
 
 
 def about(facts: Facts) -> Html:
-    """What the table is."""
+    """Return the section on the definition of the table."""
     snapshot = facts.snapshot
     metadata, protocol = snapshot.metadata, snapshot.protocol
     created = metadata.created_time
@@ -164,7 +164,7 @@ def about(facts: Facts) -> Html:
 
 
 def to_do(facts: Facts) -> Html:
-    """Advice, with the command to paste."""
+    """Return the section with advice, and commands to paste."""
     items = [
         tag(
             "li",
@@ -185,7 +185,7 @@ def to_do(facts: Facts) -> Html:
 
 
 def findings(facts: Facts) -> Html:
-    """What ``verify`` found."""
+    """Return the section with the findings of ``verify``."""
     verification = facts.verification
     if isinstance(verification, DeltaReplayError):
         return section(
@@ -251,7 +251,7 @@ def findings(facts: Facts) -> Html:
 
 
 def lived(facts: Facts) -> Html:
-    """The commits over time."""
+    """Return the section on the commits over time."""
     commits = facts.life.commits
     if not commits:
         nothing = (
@@ -279,7 +279,7 @@ def lived(facts: Facts) -> Html:
 
 
 def date_text(begin: datetime, width: int) -> str:
-    """The begin of a bucket of time, as exactly as its width asks for."""
+    """Format the start of a time bucket, as precisely as its width requires."""
     if width >= 86_400_000:
         return f"{begin:%Y-%m-%d}"
     return f"{begin:%Y-%m-%d %H:%M}" if width >= 60_000 else f"{begin:%Y-%m-%d %H:%M:%S}"
@@ -316,12 +316,12 @@ class _Timeline:
 
 
 def marks(first: int, end: int) -> list[tuple[float, str]]:
-    """Marks of a time axis, from 0 to 1."""
+    """Return the marks of a time axis, from 0 to 1."""
     return [((at - first) / (end - first), label) for at, label in axes.of_times(first, end)]
 
 
 def width_name(width: int) -> str:
-    """The width of a bucket of time."""
+    """Format the width of a time bucket."""
     seconds = width // 1000
     for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
         if seconds % length == 0:
@@ -374,7 +374,7 @@ def _operations(commits: Sequence[Commit]) -> Html:
 
 
 def commit_range_of(commits: Sequence[Commit]) -> str:
-    """The files of commits."""
+    """Return the range of the files of commits."""
     return f"_delta_log, versions {commits[0].version} to {commits[-1].version}"
 
 

@@ -1,4 +1,4 @@
-"""What the report says of files, statistics, the log and the definition of the table."""
+"""The sections of the report on files, statistics, the log and the definition of the table."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SHADES = tuple(size << 20 for size in (1, 8, 32, 128, 512))
 
 
 def stored(facts: Facts) -> Html:
-    """The live files."""
+    """Return the section on live files."""
     files = facts.files
     if not files.num_files:
         return section("files", "Files", tag("p", "The table has no files."))
@@ -208,10 +208,10 @@ def _shade(average: float) -> int:
 def _grouping(
     partitions: pa.Table, names: Sequence[str]
 ) -> tuple[str, list[tuple[str, float, float]]]:
-    """The grouping of partitions with the most parts that a picture can show.
+    """Group partitions into the most parts that a picture can show.
 
-    Candidates are all partition columns, the first ones, single ones, and single ones by month if
-    they are days.
+    Candidates are all partition columns, prefixes of them, single columns, and single columns by
+    month if they are days.
     """
     columns = {f"k{level}": partitions[f"k{level}"] for level in range(len(names))}
     titles = {f"k{level}": name for level, name in enumerate(names)}
@@ -256,7 +256,7 @@ def _grouping(
 
 
 def deleted(facts: Facts) -> Html:
-    """Rows that deletion vectors delete."""
+    """Return the section on rows that deletion vectors delete."""
     files = facts.files
     if not files.with_vector:
         return section(
@@ -328,7 +328,7 @@ def _most_deleted(files: LiveFiles) -> Html:
 
 
 def statistics(facts: Facts) -> Html:
-    """Which columns have statistics, on which data skipping depends."""
+    """Return the section on columns with statistics, which data skipping needs."""
     files = facts.files
     known = files.num_files - files.without_rows
     caption = (
@@ -371,7 +371,7 @@ def statistics(facts: Facts) -> Html:
 
 
 def log(facts: Facts) -> Html:
-    """What the log costs, and what in it has expired."""
+    """Return the section on the cost of the log, and its expired files."""
     pairs: list[tuple[str, str]] = []
     errors: list[Content] = []
     if isinstance(facts.log, DeltaReplayError):
@@ -480,7 +480,7 @@ def _orphaned_files(vacuum: Vacuumed) -> Html | None:
 
 
 def definition(facts: Facts) -> Html:
-    """Schema, properties, and how they changed."""
+    """Return the section on schema and properties, and their changes."""
     snapshot, life = facts.snapshot, facts.life
     fields = fields_of(snapshot.schema_json)
     comments = {field["name"]: field.get("metadata", {}).get("comment") or "" for field in fields}

@@ -1,4 +1,4 @@
-"""Tables that can be sorted and searched, and that stay small."""
+"""HTML tables that can be sorted and searched, of bounded size."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Cell:
     """A cell with a value to sort by.
 
     Attributes:
-        shown: What it says.
-        value: What it is sorted by; None sorts by the text.
+        content: The content.
+        value: The sort key; None sorts by the text.
     """
 
-    shown: Content
+    content: Content
     value: float | None = None
 
 
@@ -39,16 +39,16 @@ def table(
     budget: int = BUDGET,
     total: int | None = None,
 ) -> Html:
-    """A table.
+    """Return a table as HTML.
 
     Args:
-        caption: What it has.
-        heads: The heads of its columns.
-        rows: Its rows; those that do not fit into the budget are left out and counted.
-        numbers: Columns that are aligned at the right.
-        name: Its id; with one, it can be searched once it has several rows.
-        budget: Characters of its rows.
-        total: How many rows there are, if ``rows`` are not all of them.
+        caption: The caption.
+        heads: The column headings.
+        rows: The rows; those beyond the budget are left out and counted.
+        numbers: Columns that are right-aligned.
+        name: The id; with an id, the table can be searched if it has several rows.
+        budget: The maximum number of characters in rows.
+        total: The number of all rows, if ``rows`` are not complete.
     """
     drawn: list[Html] = []
     used = left_out = 0
@@ -95,12 +95,12 @@ def table(
 def _row(row: Row, numbers: Sequence[int]) -> Html:
     cells = []
     for index, cell in enumerate(row):
-        content, value = (cell.shown, cell.value) if isinstance(cell, Cell) else (cell, None)
+        content, value = (cell.content, cell.value) if isinstance(cell, Cell) else (cell, None)
         sort = None if value is None else f"{value:.12g}"
         cells.append(tag("td", content, class_="n" if index in numbers else None, data_v=sort))
     return tag("tr", *cells)
 
 
 def numbers_of(chart: str, content: Html) -> Html:
-    """The numbers behind a chart, for those who cannot see it or want them exactly."""
+    """Return the numbers behind a chart, as an alternative to the picture."""
     return tag("details", tag("summary", f"Numbers of this chart: {chart}"), content)
