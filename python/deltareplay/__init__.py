@@ -112,8 +112,8 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    # A name is imported when it is first used: the command, its completion and those who need one
-    # module of this package do not wait for pyarrow.
+    # A name is imported when it is first used, so that the command, its completion and imports of
+    # single modules do not wait for pyarrow.
     _MODULES = {
         "ChangeSplit": "_changes.change_split",
         "Changes": "_changes.changes",

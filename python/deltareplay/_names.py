@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-#: Characters beyond ASCII that nobody sees, or that reorder what a reader sees, for a class of a
-#: regular expression; joiners, which some scripts need, are none of them.
+#: Characters beyond ASCII that are invisible, or that reorder text, for a character class of a
+#: regular expression; without joiners, which some scripts need.
 INVISIBLE = (
     "\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff"
 )
 
-#: What a terminal would obey, what would break a line, and what nobody sees.
+#: Control characters, line breaks and invisible characters.
 _CONTROL = re.compile(f"[\x00-\x1f{INVISIBLE}]")
-#: The same, but for line breaks before two blanks: so messages quote a line of the caller's text.
+#: The same, except line breaks before two blanks, as in messages that quote the caller's text.
 _IN_MESSAGES = re.compile(f"(?!\n  )[\x00-\x1f{INVISIBLE}]")
 
 

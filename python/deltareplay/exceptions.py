@@ -134,7 +134,7 @@ class CommitConflictError(DeltaReplayError):
 
     def __new__(cls, *args: Any, code: str = "unknown", **_facts: Any) -> CommitConflictError:
         """Create an instance of the subclass that belongs to the code."""
-        # The core knows one class. Unpickling passes no code, and asks for the subclass itself.
+        # The core knows only this class. Unpickling passes no code, and calls the subclass itself.
         if cls in (CommitConflictError, DeltaConcurrentModificationException):
             cls = globals()[_CONFLICTS.get(code, "ConcurrentWriteException")]
         return super().__new__(cls, *args)

@@ -13,5 +13,5 @@ Value = (
 #: ``(column, operator, value)``.
 Comparison = tuple[str, str, Value | Collection[Value]]
 
-#: SQL text, comparisons that must all be true, or lists of these, of which one must be true.
+#: SQL text, comparisons that must all be true, or a list of such lists, one of which must be true.
 Filter = str | list[Comparison] | list[list[Comparison]]

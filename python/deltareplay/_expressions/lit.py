@@ -22,7 +22,7 @@ class SqlLiteral(str):
 
     __slots__ = ("value",)
 
-    #: What the text stands for.
+    #: The Python value.
     value: Value | Collection[Value]
 
     def __new__(cls, value: Value | uuid.UUID | Collection[Value]) -> Self:

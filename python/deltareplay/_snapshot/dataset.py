@@ -25,7 +25,7 @@ class Rows(Protocol):
     def scan(self, columns: list[str] | None = None, filter: str | None = None) -> Scan: ...
 
 
-#: What is "opened" by those who pass over the methods below: an error, and never no rows.
+#: The path that is opened by code that bypasses the methods below: an error, instead of no rows.
 _NO_FILE = "rows of deltareplay: use the dataset's own methods"
 
 

@@ -16,7 +16,7 @@ from deltareplay._support.uris import is_name, option_name, refuse_signature, wi
 if TYPE_CHECKING:
     from deltareplay.catalogs import Catalog, Credentials, Locator
 
-#: What stands in a path of a URI as it is, beside letters and digits.
+#: Characters that need no encoding in the path of a URI, besides letters and digits.
 _UNRESERVED = "/-._~!$&'()*+,;=:@"
 
 
@@ -47,7 +47,7 @@ class TableLocation:
         self._catalog = resolved
         self._allowed_roots = roots
         self._strict = strict
-        #: What the catalog vended, and until when it is used, by the kind of access.
+        #: The vended credentials, and the time until which they are used, by the kind of access.
         self._vended: dict[str, tuple[Credentials | None, float]] = {}
 
     def _named(self, name: str, catalog: Locator | str | None) -> tuple[str, Catalog | None]:

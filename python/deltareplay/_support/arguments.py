@@ -171,7 +171,7 @@ def _texts_by_name(argument: str, value: Any) -> dict[str, str]:
     for key, item in value.items():
         if not isinstance(key, str):
             raise _wrong(argument, "a mapping of strings to strings", key, what=f"its key {key!r}")
-        if not isinstance(item, str):  # it may be a secret: only its type is shown
+        if not isinstance(item, str):  # it may be a secret: print only its type
             what = f"its value of {key!r}"
             raise _wrong(argument, "a mapping of strings to strings", item, what=what)
     return dict(value)

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from deltareplay.exceptions import InvalidArgumentError
 
-#: How names begin that say which kind of catalog knows them.
+#: Schemes of names, by the kind of catalog.
 CATALOG_SCHEMES = ("glue://", "hive://", "uc://")
 #: Signatures in a query: of Azure (SAS), S3 and Google Cloud Storage.
 _SIGNATURE = re.compile(

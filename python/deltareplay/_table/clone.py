@@ -16,7 +16,7 @@ from deltareplay.exceptions import InvalidArgumentError
 #: The kind of table that is cloned, which is that of the clone.
 Cloned = TypeVar("Cloned", bound=TableLocation)
 
-#: What ``generate`` writes.
+#: The only mode of ``generate``.
 SYMLINKS = "symlink_format_manifest"
 
 

@@ -15,7 +15,7 @@ from deltareplay._transaction.written import Written, columns_for, options, writ
 if TYPE_CHECKING:
     from deltareplay._snapshot.snapshot import Snapshot
 
-#: Conditions of one word; a column of such a name is passed in a list.
+#: Conditions of a single word; a column of such a name is passed in a list.
 _CONSTANTS = ("true", "false", "null")
 
 #: When, which action, on which condition, with which columns.

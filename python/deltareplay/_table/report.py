@@ -11,10 +11,10 @@ from deltareplay._support.arguments import checked_methods
 from deltareplay._support.display import drawn
 from deltareplay.exceptions import InvalidArgumentError
 
-#: How a report is known again; nothing else is overwritten.
+#: The mark by which a report is recognized; other files are not overwritten.
 GENERATOR = "deltareplay report"
 
-#: Where the name of a report's generator stands in a file.
+#: The number of bytes at the beginning of a report that contain the mark.
 _HEAD = 4096
 
 

@@ -212,7 +212,7 @@ class _FirstRows:
         return Written(version, metrics)
 
 
-#: What the history calls the modes, as delta-spark does.
+#: The names of the modes in the history, as in delta-spark.
 MODES = {
     "append": "Append",
     "overwrite": "Overwrite",

@@ -46,7 +46,7 @@ class Transaction:
     snapshot: Snapshot
     #: The committed version; None before, and if the batch was committed earlier.
     version: int | None
-    #: How many versions were tried.
+    #: The number of versions that were tried.
     attempts: int
     _native: NativeTransaction
     _table: TableLocation

@@ -9,7 +9,7 @@ from deltareplay.exceptions import (
     TableNotFoundError,
 )
 
-#: AWS does not take the credentials. What it says may show what was signed.
+#: AWS rejects the credentials. Its message may contain the signed request.
 _DENIED = {
     "ExpiredTokenException",
     "IncompleteSignatureException",

@@ -13,8 +13,8 @@ from deltareplay.exceptions import UnsupportedFeatureError
 if TYPE_CHECKING:
     import boto3
 
-#: How long credentials are used before boto3 is asked again, in milliseconds. It renews them ten to
-#: fifteen minutes before they expire, and asking costs nothing until then.
+#: The time in milliseconds after which credentials are requested from boto3 again. It renews them
+#: ten to fifteen minutes before they expire; requests before that are free.
 _USED_FOR = 5 * 60 * 1000
 
 

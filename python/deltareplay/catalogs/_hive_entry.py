@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from deltareplay._support.uris import CATALOG_SCHEMES
 from deltareplay.exceptions import TableNotFoundError
 
-#: Where writers say what a table is: Spark and Trino the first, Athena the second, crawlers the
-#: third, others the last.
+#: The properties that name a table's format: the first of Spark and Trino, the second of Athena,
+#: the third of crawlers, the last of others.
 _FORMATS = ("spark.sql.sources.provider", "table_type", "classification", "provider")
-#: Spark's place for a table that has its own elsewhere.
+#: The end of Spark's invented location for a table whose location is a property.
 _PLACEHOLDER = "-__PLACEHOLDER__"
-#: Where Delta writes lists of files for engines that do not read its log.
+#: The directory of Delta's manifests, for engines that do not read its log.
 _MANIFESTS = "/_symlink_format_manifest"
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from deltareplay.catalogs._ratified_commit import RatifiedCommit
 
-#: What a catalog may allow.
+#: Permissions of a catalog.
 Permission = Literal["take_over", "vacuum", "optimize", "cleanup_log"]
 
 

@@ -22,10 +22,10 @@ Json = dict[str, Any]
 _MOST_BYTES = 16 << 20
 #: Characters of an error that are repeated in ours.
 _MOST_OF_MESSAGE = 2000
-#: How often a request is made at most that may be repeated, and the first wait in seconds.
+#: The maximum number of attempts of a request that may be repeated, and the first wait in seconds.
 _ATTEMPTS = 4
 _FIRST_WAIT = 0.2
-#: What a server says that may answer the next time.
+#: The status of a server that may respond to a retry.
 _BUSY = {429, 502, 503, 504}
 
 
@@ -113,7 +113,7 @@ class RestClient:
                     raise error.error from error.error.__cause__
                 wait = error.retry_after or _FIRST_WAIT * 2**attempt * random.uniform(0.5, 1.0)
                 if wait > max(self._timeout, _FIRST_WAIT * 2**_ATTEMPTS):
-                    raise error.error from error.error.__cause__  # whoever asked waits no longer
+                    raise error.error from error.error.__cause__  # longer than the caller waits
                 log.warning("%s %s: %s; again in %.1f s", method, path, error.error, wait)
             time.sleep(wait)
             attempt += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deltareplay._support.uris import CATALOG_SCHEMES
 
-#: What the core counts with.
+#: The largest integer of the core.
 _MOST = 2**63 - 1
 
 

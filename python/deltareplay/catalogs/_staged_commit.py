@@ -9,7 +9,7 @@ from typing import Literal
 from deltareplay._protocol.metadata import Metadata
 from deltareplay._protocol.protocol import Protocol
 
-#: What a catalog says to a staged commit.
+#: A catalog's responses to a staged commit.
 Ratification = Literal["ratified", "taken", "publish-first"]
 
 

@@ -21,7 +21,7 @@ _CALL, _REPLY, _EXCEPTION = 1, 2, 3
 _STOP, _STRING, _STRUCT, _MAP, _SET, _LIST = 0, 11, 12, 13, 14, 15
 #: Values of a fixed length, by type.
 _FIXED = {2: ">?", 3: ">b", 4: ">d", 6: ">h", 8: ">i", 10: ">q"}
-#: What no entry of a table comes near.
+#: A depth that no valid entry of a table reaches.
 _DEEPEST = 32
 _MOST_VALUES = 300_000
 #: With these a server begins its refusal of a client that does not speak SASL.
@@ -81,7 +81,7 @@ def answer(read: Callable[[int], bytes], method: str) -> dict[int, Any]:
     if version & 0xFFFF0000 != _VERSION or kind not in (_REPLY, _EXCEPTION):
         raise ThriftError(f"it does not begin like an answer: {first!r}")
     name = reader.value(_STRING)
-    reader.value(8)  # the number of the call: there is one at a time
+    reader.value(8)  # the number of the call: only one call is open
     fields: dict[int, Any] = reader.value(_STRUCT)
     if kind == _EXCEPTION:
         message, number = fields.get(1), fields.get(2)

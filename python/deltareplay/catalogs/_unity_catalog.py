@@ -13,7 +13,7 @@ from deltareplay.catalogs._unity_staging import UnityStaging
 from deltareplay.catalogs._unity_table import API, UnityTable
 from deltareplay.exceptions import InvalidArgumentError
 
-#: Where address and token come from if none is passed: ours first, then those of Databricks.
+#: Environment variables of address and token: ours first, then those of Databricks.
 _ADDRESSES = ("UNITY_CATALOG_URI", "DATABRICKS_HOST")
 _TOKENS = ("UNITY_CATALOG_TOKEN", "DATABRICKS_TOKEN")
 

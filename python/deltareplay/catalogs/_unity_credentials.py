@@ -15,7 +15,7 @@ _OPTIONS = {
     "azure.sas-token": "azure_storage_sas_token",
     "gcs.oauth-token": "google_bearer_token",
 }
-#: The same, as the older interface has them.
+#: The same options in the older API.
 _OLDER = {
     ("aws_temp_credentials", "access_key_id"): "aws_access_key_id",
     ("aws_temp_credentials", "secret_access_key"): "aws_secret_access_key",

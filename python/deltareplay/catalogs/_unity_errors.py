@@ -16,7 +16,7 @@ from deltareplay.exceptions import (
 
 T = TypeVar("T")
 
-#: The table is one for the older interface.
+#: The error for tables that need the older API.
 OTHER_FORMAT = "UnsupportedTableFormatException"
 
 

@@ -12,7 +12,7 @@ from deltareplay.catalogs._rest_values import number_of, place_of
 from deltareplay.catalogs._staged_commit import StagedCommit
 from deltareplay.catalogs._unity_credentials import of_older
 
-#: Commits that are not published yet fill one or two.
+#: Unpublished commits usually fill one or two pages.
 _MOST_PAGES = 100
 _COMMITS = "/delta/preview/commits"
 _MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")

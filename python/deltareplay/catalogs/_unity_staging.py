@@ -35,7 +35,7 @@ class UnityStaging:
         self._staged = self._post("/staging-tables", {"name": parts[2]})
         self._asked_before = False
         self._is_written = False
-        #: The place that the catalog chose.
+        #: The location that the catalog chose.
         self.location = call_catalog(lambda: place_of(self._staged["location"]), self._name)
 
     def properties(

@@ -19,7 +19,7 @@ from deltareplay.catalogs._unity_older import OlderTable
 
 T = TypeVar("T")
 
-#: Where a server has the interface.
+#: The path of the API on a server.
 API = "/api/2.1/unity-catalog"
 
 #: Another commit is this version.
@@ -86,7 +86,7 @@ class UnityTable:
             for commit in commits
         ]
         managed = metadata["table-type"] == "MANAGED" and latest is not None
-        # -1: no version but the first one, which is published
+        # -1: only version 0 exists, and it is published
         newest = max(number_of(latest, -1), 0) if managed and latest is not None else None
         table_id = str(metadata["table-uuid"])
         self._metadata, self._root = metadata, root
@@ -110,7 +110,7 @@ class UnityTable:
 
     def published(self, version: int) -> None:
         if not self._is_exhausted:
-            return  # the next commit tells, in the same request
+            return  # the next commit reports it, in the same request
         self._is_exhausted = False
         if self._older is not None:
             older = self._older

@@ -26,7 +26,7 @@ Examples:
 Exit codes: 0 right, 1 findings, 2 wrong use, 3 the table cannot be read or the output not written.
 """
 
-#: Set by the shell that asks for completions, of any verb.
+#: Set by the shell when it requests completions, of any verb.
 _COMPLETE = "_DELTAREPLAY_COMPLETE"
 #: The verbs, as the help shows them, with the modules that have their functions.
 _VERBS = {

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-#: Of a pipe, which no line is too long for.
+#: The width of a pipe, for which no line is too long.
 _ENDLESS = 100_000
-#: Characters of a value that count when columns are chosen; longer ones are cut.
+#: The maximum width of a value when columns are chosen; longer values are cut.
 _CELL = 30
-#: From how many characters on a terminal is wide.
+#: The width from which on a terminal is wide.
 _WIDE = 120
-#: Characters that a column has at least, if it has so many.
+#: The minimum width of a column that is narrowed.
 _LEAST = 8
-#: How a text begins that spreadsheets compute; the wide ones are those of keyboards in East Asia.
+#: The first characters of formulas in spreadsheets, including full-width ones of East Asia.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]inf", re.ASCII)
-#: What a cell of CSV may have as it is, besides text.
+#: Characters that a CSV cell may contain unescaped, besides text.
 _BREAKS = ("\r\n", "\n", "\t")
 _CELL_LINE = re.compile("(\r\n|\n|\t)")
 #: Characters between two columns of a table.
@@ -297,7 +297,7 @@ def console(stream: IO[str]) -> Console:
 
     class Plain(Console):
         def render_str(self, text: str, **more: Any) -> Text:
-            # the one way of a text to the terminal: of what is printed, and of cells and titles
+            # all text passes here: printed text, cells and titles
             return super().render_str(plain(text), **more)
 
         def on_broken_pipe(self) -> None:

@@ -102,7 +102,7 @@ def _commit(table: Table, snapshot: Snapshot) -> dict[str, Any]:
 
 def _log(snapshot: Snapshot) -> dict[str, int | None]:
     """Return the version of the checkpoint, and the number of commits after it."""
-    # by key, a plan replays nothing: it only says what there is to read
+    # with keys, a plan replays nothing: it only lists the files to read
     plan = snapshot.replay_plan(["path"], keyed=True)
     names = {path.rpartition("/")[2] for piece in plan.pieces for path in piece.paths}
     checkpoints = [int(match[1]) for match in map(_CHECKPOINT.match, names) if match]

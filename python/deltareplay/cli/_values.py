@@ -118,7 +118,7 @@ def to_json(value: Any, *, utc: bool, ascii_only: bool = False) -> str:
     '{"at": "1970-01-01T00:00:00+00:00", "b": "YQ==", "n": "nan"}'
     """
     text = json.dumps(_portable(value, utc), ensure_ascii=ascii_only)
-    # escapes of JSON: whoever parses it has the same text
+    # JSON escapes: parsers return the same text
     return _INVISIBLE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 

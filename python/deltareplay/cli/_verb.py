@@ -42,9 +42,9 @@ Filter = Annotated[
     str | None,
     typer.Option("--filter", metavar="SQL", help="Which rows, e.g. \"country = 'DE' AND id > 7\"."),
 ]
-#: What asks a filter for the current time.
+#: Functions for the current time.
 _CLOCK = re.compile(r"\b(now|curdate|current_date|current_timestamp)\b", re.IGNORECASE)
-#: What a person is shown if they do not say how many.
+#: The default number of rows printed for a person.
 SCREEN = 50
 Limit = Annotated[
     int | None,
@@ -99,7 +99,7 @@ P = ParamSpec("P")
 
 #: Exit codes.
 FINDINGS, WRONG_USE, UNREADABLE, STOPPED = 1, 2, 3, 130
-#: Errors that point into the filter that was given, in a second and a third line.
+#: Errors that quote the filter, in a second and a third line.
 _OWN = ("filter.syntax", "filter.unsupported")
 
 _COMMON = {

@@ -13,7 +13,7 @@ from deltareplay.viz.facts import Facts
 
 #: Fewer small files are not worth a commit.
 FEW = 16
-#: A gain of less time, or of a smaller share, is none that anybody feels.
+#: A gain of less time, or of a smaller share, is not noticeable.
 LEAST_SECONDS = 0.01
 LEAST_SHARE = 0.3
 

@@ -30,7 +30,7 @@ WIDTHS = (
     364 * _DAY,
 )
 MOST_BUCKETS = 4096
-#: Of sizes, in one doubling.
+#: Buckets of sizes per doubling.
 STEPS = 16
 
 

@@ -119,7 +119,7 @@ def table(of: Table) -> str:
     """Return the card of a table: its location and latest version."""
     where = without_secrets(of.uri)
     try:
-        with warnings.catch_warnings():  # the card says that there are some
+        with warnings.catch_warnings():  # the card itself mentions warnings
             warnings.simplefilter("ignore", DeltaReplayWarning)
             snapshot = of.snapshot()
         name = snapshot.metadata.name
@@ -139,9 +139,9 @@ def snapshot(of: Snapshot) -> str:
 
 
 def _state(of: Snapshot) -> list[tuple[str, Content]]:
-    # not by the properties, which would warn at somebody's line: nobody has called anything
+    # not by the properties, which would warn, although no code of the user was called
     native = of._native
-    known = native.num_rows()  # first: what it reads tells the number of files and bytes, too
+    known = native.num_rows()  # first: it also reads the number of files and bytes
     number = native.num_files()
     damage = len(native.warnings(0))
     how_many = units.count(known) if known is not None else "unknown by statistics alone"

@@ -27,7 +27,7 @@ MOST_ACTIONS = 1_000_000
 CHUNK = 200
 #: Changes of the definition that are listed.
 MOST_CHANGES = 200
-#: Of a commit, and what `in` and `out` mean: added and removed files.
+#: The sums of a commit; `in` and `out` are added and removed files.
 FLOWS = ("files_in", "bytes_in", "rows_in", "files_out", "bytes_out", "rows_out")
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Of a table with more files, only the latest version is verified: the whole log takes 600 MB for
-#: each million of them.
+#: With more files, only the latest version is verified: the whole log takes 600 MB per million
+#: files.
 MOST_VERIFIED = 300_000
 
 

@@ -20,7 +20,7 @@ class Html(str):
     __slots__ = ()
 
 
-#: What a tag may contain: markup, text that is escaped, or nothing.
+#: The content of a tag: markup, text that is escaped, or nothing.
 Content = Html | str | int | None
 
 
@@ -64,7 +64,7 @@ def tag(kind: str, /, *content: Content, **attributes: str | int | float | bool 
 
 
 def _attribute(key: str) -> str:
-    # of SVG, whose names are the only ones with capitals
+    # the only names with capitals, of SVG
     if key in ("viewBox", "preserveAspectRatio"):
         return key
     return key.rstrip("_").replace("_", "-")

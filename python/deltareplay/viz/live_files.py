@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 #: A file below this costs about as much to open as to read.
 SMALL = 32 * MIB
-#: OPTIMIZE rewrites a file of which a vector deletes more.
+#: OPTIMIZE rewrites a file with a larger share of deleted rows.
 PURGED = 0.05
-#: More partitions are told apart by fewer columns.
+#: Above this number, partitions are grouped by fewer columns.
 MOST_PARTITIONS = 100_000
-#: With more columns, what decodes their statistics takes too much memory.
+#: With more columns, decoding their statistics takes too much memory.
 MOST_COLUMNS = 200
 #: Rows that are summed at once.
 _AT_ONCE = 100_000
 _SUMMED = ["size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
-#: How many of the files with the most deleted rows are named.
+#: The number of files with the most deleted rows that are listed.
 WORST = 15
 
 

@@ -20,7 +20,7 @@ from deltareplay.viz.tables import Cell, Row, numbers_of, table
 
 #: Columns of a chart over time.
 MOST_BARS = 60
-#: Series of a chart; the others are one.
+#: Series of a chart; the others are combined.
 MOST_SERIES = 5
 
 

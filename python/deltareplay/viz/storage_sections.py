@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from deltareplay._table.optimize_log import LogAdvice
     from deltareplay._table.vacuum import Vacuumed
 
-#: Parts of the treemap; the others are one.
+#: Tiles of the treemap; the others are combined.
 MOST_TILES = 60
 _DAY = re.compile(r"\d{4}-\d\d-\d\d$")
 #: Average sizes of files where the colour of a part of the treemap changes.

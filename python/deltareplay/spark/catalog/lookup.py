@@ -18,7 +18,7 @@ from deltareplay.spark.syntax import names
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: What comes before the name of the account.
+#: The prefix of the setting, before the name of the account.
 _AZURE_KEY = "fs.azure.account.key"
 
 #: Hadoop's names of settings, with those of the object stores.

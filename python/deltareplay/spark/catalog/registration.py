@@ -30,9 +30,9 @@ def check_takes_delta(spark: SparkSession) -> None:
     unknown = spark.read.format("delta").schema("id int")
     try:
         unknown.load("/").schema.fieldNames()  # analysed, and nothing is read
-    except Exception as error:  # classic sessions do not convert this one
+    except Exception as error:  # classic sessions do not convert this error
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
-            return  # the format says it itself
+            return  # the format itself raised it
     else:
         return
     raise UnsupportedFeatureError(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: A table, a snapshot of it, its path or URI, or its name in the session's catalog.
 TableLike = Table | Snapshot | str | os.PathLike[str]
 
-#: A text that may be the name of a table: no path has this form but a relative one of one part.
+#: A string that may be the name of a table: the only paths of this form are relative, of one part.
 _NAME = re.compile(r"[^/\\:~.]+(\.[^/\\:~.]+){0,2}|(.+\.)?`.+`(\..+)?")
 
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from deltareplay._table.table import Table
 
-#: What happens where there is a table, or none.
+#: What to do if the table exists or does not.
 Mode = Literal["create", "create_if_not_exists", "replace", "create_or_replace"]
 
-#: The same, as the core calls it.
+#: The names of the modes in the core.
 _MODES = {
     "create": "new",
     "create_if_not_exists": "if_not_exists",

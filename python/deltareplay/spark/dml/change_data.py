@@ -89,5 +89,5 @@ def inserted(rows: DataFrame, fields: Sequence[Json], *, tracked: bool) -> DataF
         else []
     )
     columns = [sf.col(names.quoted(field["name"])).alias(field["name"]) for field in fields]
-    before = sf.struct(*columns).alias(hidden_columns.BEFORE)  # of its type; nobody reads it
+    before = sf.struct(*columns).alias(hidden_columns.BEFORE)  # of the same type; it is not read
     return rows.select(*columns, *ids, before, sf.lit(INSERT).alias(hidden_columns.KIND))

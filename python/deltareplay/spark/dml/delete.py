@@ -94,7 +94,7 @@ def _run(
         return Written(None, metrics(rewrite, 0))
     changes = None
     known = candidates.live_rows(marked.counts).values()
-    # vectors tell which rows went, unless a file without counts is copied
+    # vectors record the deleted rows, unless a file without a row count is copied
     shows = statement.target.uses_vectors and None not in known
     if marked and statement.target.has_feed and not shows:
         # a commit with change data files needs all of its changes in them

@@ -151,7 +151,7 @@ def _first_lines(cause: BaseException) -> str:
     return _SUGGESTED.sub(_without_own, text.split(";\n")[0])
 
 
-#: The columns that Spark suggests for one that it does not find.
+#: The columns that Spark suggests instead of an unknown column.
 _SUGGESTED = re.compile(r"(?<=Did you mean one of the following\? \[)`[^\n]*`(?=\]\. SQLSTATE)")
 
 

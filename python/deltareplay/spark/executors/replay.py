@@ -86,7 +86,7 @@ def files(
     keyed = reconcile == "executors" or (
         reconcile == "auto" and snapshot._native.tail_size_in_bytes > DRIVER_BYTES
     )
-    # no columns are a selection from one: rows without a column cannot be sent as Arrow
+    # to select no columns, read one: rows without a column cannot be sent as Arrow
     names = ["path"] if columns is not None and len(columns) == 0 else columns
     plan = snapshot.replay_plan(names, filter, piece_size=piece_size, keyed=keyed)
     if keyed:
@@ -109,7 +109,7 @@ def _here(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
 def _united(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
     """Return the rows of the checkpoint and of the tail, which have no key in common."""
     if plan.files.num_rows == 0:
-        # without any piece, Spark still needs one partition, without rows
+        # without pieces, Spark still needs a partition, without rows
         return _replayed(spark, plan)
     newer = from_arrow(spark, plan.files, spark_schema(plan.tail.schema))
     return _replayed(spark, plan).union(newer) if plan.pieces else newer

@@ -95,11 +95,11 @@ def answers(spark: SparkSession, reader: Reader, sent: Any, tasks: int) -> list[
     return [str(answer) for answer in answers_of_tasks.column("answer").to_pylist()]
 
 
-#: The sessions whose executors have the package, as one task found.
+#: The sessions whose executors have the package, as checked by a task.
 _checked: set[str] = set()
 
 _LACKING = "deltareplay cannot be imported where Spark runs its tasks: "
-#: PySpark's worker says so before it looks at a task.
+#: The error of PySpark's worker before it reads a task.
 _NO_ARROW = "No module named 'pyarrow'"
 
 

@@ -42,7 +42,7 @@ _ANSWER = pa.schema(_ANSWER_FIELDS)
 
 _Batches = Iterable[pa.RecordBatch]
 
-#: The plan that this worker read last: the next task probably has the same one, and keys take time.
+#: The last plan of this worker: the next task probably has the same plan, and keys take time.
 _last: tuple[bytes, ReplayTail, list[ReplayPiece]] | None = None
 
 

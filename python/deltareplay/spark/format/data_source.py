@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 WHEEL = f"deltareplay=={_native.__version__}"
 
-# Spark 4.0 gives the rows of streams one by one
+# Spark 4.0 passes single rows of streams
 GIVES_BATCHES = hasattr(datasource, "DataSourceStreamArrowWriter")
 _StreamWriter: Any = getattr(datasource, "DataSourceStreamArrowWriter", DataSourceStreamWriter)
 _AvailableNow: Any = object if limits is None else limits.SupportsTriggerAvailableNow
@@ -256,7 +256,7 @@ class DeltaReplayDataSource(DataSource):
 
         super().__init__(option_values.in_zone(options, self.zone))
         self.reading = format_options.travelled(self.options, self.zone)
-        # all that follows is of one version, though it runs in several processes
+        # all later calls use this version, although they run in several processes
         self.version = format_options.pinned(self.reading)
 
     def schema(self) -> Any:

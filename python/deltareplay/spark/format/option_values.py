@@ -12,7 +12,7 @@ from deltareplay.exceptions import InvalidArgumentError
 #: The options that are times, in lower case.
 _TIMES = frozenset({"timestampasof", "startingtimestamp", "endingtimestamp"})
 
-#: The option that passes on what the session says of a write; its value is JSON.
+#: The option that passes on the session's settings of a write, as JSON.
 OPTION = "deltareplay.session"
 
 #: Why the name of a table is not enough.
@@ -92,7 +92,10 @@ def _in_zone(text: str, zone: str | None) -> str:
         if time.tzinfo is not None or own is None:
             return text
         return time.replace(tzinfo=_zone(own)).isoformat()
-    except (ValueError, ZoneInfoNotFoundError):  # an unknown zone, or no time: the core says so
+    except (
+        ValueError,
+        ZoneInfoNotFoundError,
+    ):  # an unknown zone, or not a time: the core raises an error
         return text
 
 

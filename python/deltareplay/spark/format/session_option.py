@@ -34,7 +34,7 @@ _extending = threading.Lock()
 #: The methods of ``df.writeTo(name)`` that write.
 _VERBS = ("append", "create", "createOrReplace", "overwrite", "overwritePartitions", "replace")
 
-#: Where a writer keeps what PySpark keeps in the JVM.
+#: Attributes of a writer for settings that PySpark keeps in the JVM.
 _FORMAT, _PARTITIONS = "_deltareplay_format", "_deltareplay_partitions"
 _MODE, _OPTIONS = "_deltareplay_mode", "_deltareplay_options"
 

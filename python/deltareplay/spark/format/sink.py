@@ -95,7 +95,7 @@ class Sink:
         if parsed.merge_schema:
             target = target.with_columns(schema)
         if parsed.overwrite_schema and target.version is not None:
-            # as in delta-spark, a table stays partitioned only if the write says so
+            # as in delta-spark, a table stays partitioned only if the write is partitioned
             target, partition_by = target.with_new_columns(schema, partition_by or ()), None
         target.check(partition_by)
         if not stream:

@@ -22,7 +22,7 @@ _SWITCHES = {
 #: delta-spark's older name of both ``ignoreDeletes`` and ``ignoreChanges``.
 _OLD_IGNORES = "ignorefiledeletion"
 
-#: Which files a stream leaves out, by their paths in the log.
+#: The regular expression of the files that a stream leaves out, by their paths in the log.
 _EXCLUDES = "excluderegex"
 
 _LIMITS = {

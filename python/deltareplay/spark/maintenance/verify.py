@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from deltareplay._snapshot.snapshot import Snapshot
 
-#: Findings of one code that are listed.
+#: The maximum number of listed findings per code.
 MOST = 1000
 
 _SEVERITIES = ("error", "warning", "info")

@@ -13,10 +13,10 @@ from deltareplay.spark.scan.file_metadata import NAME
 from deltareplay.spark.syntax.names import quoted
 from deltareplay.spark.syntax.tokens import Token, position
 
-#: What makes of a select several.
+#: Set operators, which combine selects.
 _SETS = ("UNION", "EXCEPT", "MINUS", "INTERSECT")
 
-#: What uses all columns of a table, whatever the query names.
+#: Keywords that use all columns of a table.
 _USES_ALL = ("NATURAL", "PIVOT", "UNPIVOT")
 
 

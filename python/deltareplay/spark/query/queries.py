@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
     from deltareplay._snapshot.snapshot import Snapshot
 
-#: What a statement that has a query begins with.
+#: The first words of statements that may contain a query.
 _BEGINNINGS = (*QUERY, ("EXPLAIN",), ("CREATE",), ("REPLACE",), ("INSERT",))
 
-#: What ends a list of tables.
+#: Keywords that end a list of tables.
 _AFTER_TABLES = (
     *("SELECT", "VALUES", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "WINDOW", "VIEW"),
     *("PIVOT", "UNPIVOT", "CLUSTER", "DISTRIBUTE", "SORT", "UNION", "EXCEPT", "MINUS", "INTERSECT"),
 )
 
-#: What may follow a table and is no alias.
+#: Keywords that may follow a table, and are not an alias.
 _AFTER_TABLE = (
     *_AFTER_TABLES,
     *("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ON", "USING"),
@@ -114,7 +114,7 @@ def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFra
     """Replace the Delta tables of a query by names in braces; return it with their rows."""
     pieces: list[str] = []
     frames: dict[str, DataFrame] = {}
-    snapshots: dict[tuple[Any, ...], Snapshot | None] = {}  # one for all uses of a table
+    snapshots: dict[tuple[Any, ...], Snapshot | None] = {}  # shared by all uses of a table
     reader = Reader(text)
     parsed = reader.found
     names_metadata = metadata_column.is_named(parsed)

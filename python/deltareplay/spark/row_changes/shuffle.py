@@ -46,7 +46,7 @@ def frame(
     parts = shuffle.parts(split_size)
     sent = pickle.dumps((table, shuffle.to_json(), parts, schema))
     row_events = run.rows(spark, "row_events", sent, len(parts), struct_type(_ROW_EVENTS))
-    # all events of a row go to one task, then all outcomes of a file to the task that reads it
+    # all events of a row go to the same task, then all outcomes of a file to the task that reads it
     together = row_events.repartition("who").sortWithinPartitions("who", "who_low")
     outcomes = run.over(together, "row_outcomes", sent, struct_type(_OUTCOMES))
     by_file = outcomes.repartition("piece").sortWithinPartitions("piece")

@@ -21,7 +21,7 @@ from deltareplay.spark.schema.fields import READ_OPTIONS, Json, struct
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Files in one message to the JVM.
+#: Files per message to the JVM.
 _AT_ONCE = 50_000
 
 #: The sessions in which the class could not be had.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _KEY, _FOUND = "__deltareplay_path", "__deltareplay_found"
-#: What Java's ``URI`` leaves as it is in a path, beside letters, digits and what is not ASCII.
+#: Characters that Java's ``URI`` does not encode in a path, besides ASCII letters and digits.
 _LEGAL = "/,;:$&+=@!~*'()_-."
 
 
@@ -70,7 +70,7 @@ def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool)
     joined = scan.select(*columns, path).join(
         sf.broadcast(known), sf.col(_FOUND) == sf.col(_KEY), "left"
     )
-    # a file that is not recognised would take its rows with it, and nobody would know
+    # the rows of a file that is not recognised would be lost silently
     strange = sf.concat(sf.lit("deltareplay does not recognise the file "), sf.col(_FOUND))
     recognised = sf.coalesce(sf.col(_KEY), sf.raise_error(strange).cast("string"))
     return joined.where(sf.length(recognised) > 0).drop(_KEY, _FOUND)

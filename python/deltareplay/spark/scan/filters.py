@@ -129,7 +129,7 @@ _DIALECT = {
 def reads_otherwise(spark: SparkSession, sql: str) -> bool:
     """Return whether the session may parse SQL differently from the core."""
     doubled = "''" in sql or '""' in sql
-    if doubled and version(spark) < (4, 1):  # two strings there, not one with a quote
+    if doubled and version(spark) < (4, 1):  # two strings there, instead of a string with a quote
         return True
     settings = [setting for letter, setting in _DIALECT.items() if letter in sql]
     settings += ["spark.sql.legacy.consecutiveStringLiterals.enabled"] if doubled else []

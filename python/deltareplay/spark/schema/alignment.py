@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-#: How statements let the schema evolve, for messages.
+#: The ways to let a statement evolve the schema, for messages.
 MERGING = "schema_mode='merge' or withSchemaEvolution()"
 WRITING = "schema_mode='merge'"
 

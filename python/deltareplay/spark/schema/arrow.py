@@ -11,7 +11,7 @@ import pyarrow as pa
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.schema.fields import Json, field, struct_type
 
-#: Rows that become one batch.
+#: Rows per batch.
 _AT_A_TIME = 8192
 
 #: Arrow types of Spark's types, by their names in JSON.

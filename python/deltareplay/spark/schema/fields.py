@@ -88,7 +88,7 @@ def struct_type(fields: list[Json]) -> Any:
     """Return the PySpark ``StructType`` of fields."""
     from pyspark.sql.types import StructType
 
-    # of a copy: it changes what it is given
+    # of a copy, because it changes its argument
     return StructType.fromJson(stored(json.loads(struct(fields))))
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-#: How settings begin that give new tables their properties.
+#: The prefix of settings with default properties of new tables.
 DEFAULT_PROPERTY = "spark.databricks.delta.properties.defaults."
 
 STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"

@@ -348,7 +348,7 @@ def _set_location(reader: Reader) -> ChangeEntry:
     return ChangeEntry("SET LOCATION")
 
 
-#: What follows the name of the table, and what reads the rest.
+#: The words after the name of the table, and the parser of the rest.
 _FORMS: tuple[tuple[tuple[str, ...], Callable[[Reader], Form]], ...] = (
     (("SET", "TBLPROPERTIES"), _set_properties),
     (("UNSET", "TBLPROPERTIES"), _unset_properties),

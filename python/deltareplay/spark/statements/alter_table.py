@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from deltareplay.spark.syntax.parser import Name
 
 
-#: What is new of a column, and what it becomes.
+#: The changed property of a column, and its new value.
 Change = tuple[str, str | None]
 
-#: What the JSON of a column has if it, or a part of it, may not be null or has metadata: a comment,
-#: or the length of its strings.
+#: Parts of a column's JSON if it, or a nested field, is not nullable or has metadata: a comment, or
+#: the length of its strings.
 _NOT_NULL = '"nullable": false'
 _METADATA = '"metadata": {"'
 
-#: What paths call the parts of arrays and maps, and what the log calls them.
+#: The parts of arrays and maps by their names in paths, with their names in the log.
 _PARTS = {
     ("array", "element"): "elementType",
     ("map", "key"): "keyType",

@@ -51,7 +51,7 @@ def _with_values(spark: SparkSession, text: str, arguments: Arguments) -> str:
         elif by_name is not None and _is_parameter(parsed, index):
             name = parsed[index + 1].text
             if name not in by_name:
-                continue  # the field of a struct type; or Spark says that it has no value
+                continue  # the field of a struct type; or Spark reports that it has no value
             pieces += text[after : token.start] + literal(by_name[name], spark)
             after = parsed[index + 1].end
     if used < len(in_order):
@@ -103,7 +103,9 @@ def literal(value: Any, spark: SparkSession) -> str:
         return strings.expression(spark, value)
     if isinstance(value, (bytes, bytearray)):
         return f"X'{value.hex()}'"
-    if isinstance(value, datetime.datetime):  # one without a zone is of this process, as in PySpark
+    if isinstance(
+        value, datetime.datetime
+    ):  # naive times are in the zone of this process, as in PySpark
         return f"TIMESTAMP '{value.astimezone(datetime.timezone.utc):%Y-%m-%d %H:%M:%S.%f}Z'"
     if isinstance(value, datetime.date):
         return f"DATE '{value.isoformat()}'"
@@ -130,7 +132,7 @@ def _with_names(spark: SparkSession, text: str) -> str:
                 break
             end += 1
         if parsed[end].kind == "end":
-            continue  # Spark says that it is not complete
+            continue  # Spark reports that it is not complete
         value = text[parsed[index + 1].end : parsed[end].start]
         [row] = spark.sql(f"SELECT CAST(({value}) AS STRING)").collect()
         if row[0] is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from deltareplay.spark.syntax.names import quoted
 from deltareplay.spark.syntax.parser import Reader
 
-#: What ``WITH`` may stand before, other than queries.
+#: Statements that ``WITH`` may precede, other than queries.
 _CHANGES = ("INSERT", "MERGE", "UPDATE", "DELETE")
 
 

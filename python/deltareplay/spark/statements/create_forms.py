@@ -166,7 +166,7 @@ def _clauses(reader: Reader, created: CreateTable) -> None:
     created.comment = comment if created.comment is None else created.comment
 
 
-#: What clauses begin with; the last are those that Delta tables do not have.
+#: The first words of clauses; the last are not supported for Delta tables.
 _CLAUSES = (
     "PARTITIONED",
     "CLUSTER",
@@ -285,10 +285,10 @@ def _steps(reader: Reader, column: str) -> tuple[int, int]:
     return steps.get("START", 1), steps.get("INCREMENT", 1)
 
 
-#: What constraints begin with, after their names.
+#: The first words of constraints, after their names.
 _CONSTRAINED = ("PRIMARY", "UNIQUE", "FOREIGN", "REFERENCES", "CHECK")
 
-#: How constraints without names stand among the columns.
+#: The first words of constraints without names, among the columns.
 _CONSTRAINTS = (("PRIMARY", "KEY", "("), ("UNIQUE", "("), ("FOREIGN", "KEY", "("), ("CHECK", "("))
 
 

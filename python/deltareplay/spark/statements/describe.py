@@ -136,7 +136,7 @@ def _property(snapshot: Snapshot, name: Name, key: str) -> list[Row]:
 def _column(snapshot: Snapshot, name: Name) -> list[Row]:
     for row in _columns(snapshot):
         if len(name) == 1 and str(row[0]).lower() == name[0].lower():
-            facts = zip(_TABLE, (name[0], *row[1:]), strict=True)  # the name as it was asked for
+            facts = zip(_TABLE, (name[0], *row[1:]), strict=True)  # the name as in the statement
             return [(key, value or "NULL") for key, value in facts]
     raise InvalidArgumentError(
         f"the table has no column {'.'.join(name)}; DESCRIBE knows whole columns, not their fields",

@@ -508,7 +508,7 @@ def _show(reader: Reader) -> Show | None:
 
 _Reads = Callable[[Reader], Any]
 
-#: What statements begin with, and what reads the rest.
+#: The first words of statements, and the parsers of the rest.
 _STATEMENTS: tuple[tuple[tuple[str, ...], _Reads], ...] = (
     (("MERGE",), _merge),
     (("INSERT",), _insert),

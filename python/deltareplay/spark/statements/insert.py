@@ -124,7 +124,7 @@ def _replacing(reader: Reader, name: Name, evolves: bool) -> Insert | None:
     )
 
 
-#: What follows the name of the table; anything else is its alias.
+#: Keywords that may follow the name of the table; anything else is its alias.
 _AFTER_NAME = ("REPLACE", "BY", "WITH", *(words[0] for words in QUERY))
 
 
@@ -152,7 +152,7 @@ def _aliased(query: str) -> tuple[str, str | None]:
     return query[:end], alias
 
 
-#: What may follow a query in parentheses that is a part of a longer one.
+#: Keywords that may follow a query in parentheses if it is part of a longer query.
 _SET_OPERATORS = ("UNION", "EXCEPT", "MINUS", "INTERSECT", "ORDER", "SORT", "LIMIT", "OFFSET")
 
 

@@ -178,7 +178,7 @@ def _one(spark: SparkSession, reader: Reader) -> DataFrame:
             table = target_views.table_behind(spark, statement.table)
             if table is not None:
                 return _through_view(spark, statement, table)
-        return queries.run(spark, text)  # of another format, or Spark says that there is none
+        return queries.run(spark, text)  # of another format, or Spark raises an error
     return _RUNS[type(statement)](spark, statement)
 
 
@@ -391,13 +391,13 @@ _RUNS: dict[type, Callable[[SparkSession, Any], DataFrame]] = {
     forms.Show: _show,
 }
 
-#: Statements of their own, each read and run by a module; what one does not read is the next one's.
+#: Modules that parse and run statements; each returns None for statements of other modules.
 _UNITS: tuple[Any, ...] = (cached_tables, drop_table, show_partitions)
 
-#: What changes tables through views.
+#: Statements that change tables through views.
 _OF_VIEWS = (forms.Merge, forms.Update, forms.Delete)
 
-#: What Spark runs for tables of other formats.
+#: Statements that Spark runs for tables of other formats.
 _OF_ANY_TABLE = (
     forms.Merge,
     forms.Update,

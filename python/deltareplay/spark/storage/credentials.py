@@ -27,7 +27,7 @@ REDACTS = r'"fs\.[^"]*"\s+value: "[^"]*"'
 
 _SECRET = re.compile(r"access\.key|secret|token")
 
-#: S3A's names of what a catalog says, without ``aws_`` in front.
+#: S3A's names of a catalog's options, without the prefix ``aws_``.
 _OF_S3A = {
     "access_key_id": "fs.s3a.access.key",
     "secret_access_key": "fs.s3a.secret.key",

@@ -13,20 +13,20 @@ from deltareplay.spark.syntax.tokens import Token, position, tokens
 #: The parts of the name of a table, or of the path to a column.
 Name = tuple[str, ...]
 
-#: What a query begins with.
+#: The first word of a query.
 QUERY = (("SELECT",), ("VALUES",), ("WITH",), ("TABLE",), ("FROM",), ("(",))
 
 #: Keys that Spark keeps for clauses of their own.
 _RESERVED = ("provider", "location", "owner", "external", "is_managed_location")
 
-#: What may follow the type of a column.
+#: Clauses that may follow the type of a column.
 _AFTER_TYPE = (
     *(",", ")", ";", "NOT", "DEFAULT", "COMMENT", "GENERATED", "FIRST", "AFTER"),
     *("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "REFERENCES", "CHECK"),
 )
 
 
-#: What stands between the terms of an expression.
+#: Binary operators.
 _OPERATORS = ("+", "-", "*", "/", "%", "|", "&", "^")
 
 #: Words of conditions that may have a subquery after them.

@@ -22,7 +22,7 @@ _TOKEN = re.compile(
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 
 
-#: Whether a backslash in a string is a backslash.
+#: Whether backslashes in strings do not escape.
 _raw: ContextVar[bool] = ContextVar("_raw", default=False)
 
 

@@ -15,7 +15,7 @@ from deltareplay.spark.writing.target_table import is_collated
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
-#: Whether a column of one primitive type gets another type.
+#: Returns whether a column of a primitive type is widened to another.
 Widens = Callable[[str, str], bool]
 
 

@@ -109,7 +109,7 @@ def _check_policy(spark: SparkSession, source: Any, own: str, name: str) -> None
     )
 
 
-#: Numbers, each of which Spark casts up to the next ones.
+#: Numeric types, each of which Spark casts up to the following ones.
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double")
 
 #: Decimals that hold every whole number of a type.

@@ -13,7 +13,7 @@ from deltareplay.spark.writing.target_table import check_writable
 
 _IGNORED = "delta.ignoreProtocolDefaults"
 
-#: What else asks for a protocol, beside features.
+#: Properties that affect the protocol, besides features.
 _OF_PROTOCOL = ("delta.minreaderversion", "delta.minwriterversion", _IGNORED.lower())
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 GENERATED = "delta.generationExpression"
 DEFAULT = "CURRENT_DEFAULT"
 
-#: Where Spark has its own functions.
+#: The package of Spark's own functions.
 _OWN = "org.apache.spark.sql.catalyst.expressions."
 
 

@@ -39,7 +39,7 @@ _SETTINGS = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
 
-#: The same for Spark 4.1 and later.
+#: Additional settings for Spark 4.1 and later.
 _SHREDDING = {"spark.sql.variant.writeShredding.enabled": "false"}
 
 
@@ -200,7 +200,7 @@ class Staged:
             _, _, *directories, file = change["path"].split("/")
             file = "cdc-" + file.removeprefix("part-")
             moved[change["path"]] = "/".join(["_change_data", *directories, file])
-        self._changes = list(moved.values())  # some are there even if not all can be moved
+        self._changes = list(moved.values())  # they may exist even if not all can be moved
         _native.move_staged(self._target.table._native, list(moved.items()))
         return [
             {

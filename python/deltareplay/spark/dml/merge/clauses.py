@@ -310,7 +310,9 @@ def _set(
         lacking = [
             at for at in set_by if at not in setting and clauses[at].then == change_data.INSERT
         ]
-        if lacking:  # one expression, so that an identity counts the rows of all clauses together
+        if (
+            lacking
+        ):  # a single expression, so that an identity column counts the rows of all clauses
             filled = default(rows.sparkSession, field)
             value = sf.when(number.isin(lacking), filled).otherwise(value)
         columns.append(value.alias(field["name"]))

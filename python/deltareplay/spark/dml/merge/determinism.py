@@ -33,7 +33,7 @@ _CLOCK = {
     "UNIX_TIMESTAMP": "unix_timestamp({})",
 }
 
-#: Those of them that are written without parentheses, too, unless a column has that name.
+#: Functions that may be written without parentheses, unless a column has that name.
 _BARE = ("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP")
 
 

@@ -313,7 +313,7 @@ class _Run:
                 target = marks.matched.only(candidates.rows(marks.matched.counts))
             target = target.alias(self.merging.target_alias)
             joined = self._joined(target, source, "right" if inserts else "inner")
-            # several pairs of a deleted row are one change
+            # several pairs of a deleted row are a single change
             which = (_INSERTED,) if several else (_MATCHED, _INSERTED)
             parts.append(self._changed(joined, which))
         if several and has_feed and (deleted := marks.changed[_MATCHED, change_data.DELETE]):

@@ -80,7 +80,7 @@ class MergeSource:
             alias = next(iter(own)) if len(own) == 1 else None
             if own and _is_stable(frame):
                 return cls(frame, alias, fields)
-            alias = alias or "source"  # the copy of a source that is kept has one
+            alias = alias or "source"  # a stored copy needs an alias
         return cls(frame.alias(alias), alias, fields)
 
     @property
