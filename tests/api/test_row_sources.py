@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import datetime
+import uuid
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +241,91 @@ def test_arrays_say_their_own_type(nested: dr.Table) -> None:
         with pytest.raises(dr.InvalidArgumentError) as caught:
             nested.append({name: values})
         assert caught.value.code == "rows.type"
+
+
+ODD = pa.schema(
+    [
+        *(("n", pa.int64()), ("f", pa.float64()), ("s", pa.string()), ("d", pa.date32())),
+        *(("at", pa.timestamp("us", "UTC")), ("p", pa.struct([("n", pa.int32())]))),
+        ("ns", pa.list_(pa.int64())),
+    ]
+)
+
+
+def nulls_of_libraries() -> Iterator[Any]:
+    numpy = pytest.importorskip("numpy")
+    yield pytest.param(numpy.datetime64("NaT"), id="numpy NaT")
+    yield pytest.param(pa.scalar(None), id="null of Arrow")
+    with contextlib.suppress(ImportError):
+        import pandas
+
+        yield pytest.param(pandas.NaT, id="NaT")
+        yield pytest.param(pandas.NA, id="NA")
+
+
+@pytest.mark.parametrize("null", list(nulls_of_libraries()))
+def test_nulls_of_libraries_are_null(null: Any, tmp_path: Path) -> None:
+    """Arrow takes NaT for 0001-01-01 in a column of dates."""
+    table = dr.create_table(tmp_path / "t", ODD)
+    table.append([{**dict.fromkeys(ODD.names, null), "ns": [null], "p": {"n": null}}])
+    table.append({name: [null] for name in ODD.names})
+    inside = dict.fromkeys(ODD.names) | {"ns": [None], "p": {"n": None}}
+    stored = table.snapshot().scan().to_arrow().to_pylist()
+    assert sorted(stored, key=str) == sorted([inside, dict.fromkeys(ODD.names)], key=str)
+
+
+def odd_values() -> Iterator[Any]:
+    """A value, its column, and the value of Python that it is; what it is not is refused."""
+    numpy = pytest.importorskip("numpy")
+    noon = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.timezone.utc)
+    day = datetime.date(2026, 1, 31)
+    yield pytest.param("n", uuid.UUID(int=1), None, id="a UUID is no number")
+    yield pytest.param("d", uuid.UUID(int=1), None, id="a UUID is no date")
+    yield pytest.param("n", Fraction(3, 2), None, id="a fraction")
+    yield pytest.param("n", numpy.complex128(1 + 2j), None, id="a complex number")
+    yield pytest.param("n", numpy.timedelta64(1, "s"), None, id="a span of numpy")
+    yield pytest.param("d", numpy.bool_(True), None, id="a bool of numpy is no date")
+    yield pytest.param("n", numpy.datetime64(5, "ns"), None, id="nanoseconds are no number")
+    yield pytest.param("d", numpy.datetime64(2**62, "D"), None, id="beyond all years")
+    yield pytest.param("at", numpy.datetime64(2**62, "s"), None, id="beyond all years, seconds")
+    yield pytest.param("n", numpy.uint64(7), 7, id="a number of numpy")
+    yield pytest.param("f", numpy.float16(1.5), 1.5, id="a half of numpy")
+    yield pytest.param("n", pa.scalar(7), 7, id="a scalar of Arrow")
+    yield pytest.param("s", memoryview(b"a"), "a", id="a view of memory")
+    for unit in ("D", "s", "ms", "us", "ns", "ps"):
+        column, value = ("d", day) if unit == "D" else ("at", noon)
+        text = "1970-01-01T00:00:01" if unit == "ps" else noon.strftime("%Y-%m-%dT%H:%M:%S")
+        if unit == "ps":
+            value = datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)
+        moment = numpy.datetime64(text, "s").astype(f"datetime64[{unit}]")
+        yield pytest.param(column, moment, value, id=f"datetime64[{unit}]")
+    with contextlib.suppress(ImportError):
+        import pandas
+
+        moment = pandas.Timestamp("2026-01-31T13:00:00.000000001", tz="Europe/Berlin")
+        yield pytest.param("at", moment, noon, id="a Timestamp of pandas")
+
+
+@pytest.mark.parametrize(("column", "value", "stored"), list(odd_values()))
+def test_values_of_other_classes(column: str, value: Any, stored: Any, tmp_path: Path) -> None:
+    """Arrow asks a class that it does not know for ``int(value)``."""
+    table = dr.create_table(tmp_path / "t", ODD)
+    rows: Any
+    for rows in ([{column: value}], {column: [None, value]}):
+        if stored is None:
+            with pytest.raises(dr.InvalidArgumentError) as caught:
+                table.append(rows)
+            assert caught.value.code == "rows.type"
+        else:
+            table.append(rows)
+            assert stored in table.snapshot().scan([column]).to_arrow()[column].to_pylist()
+    if column == "n":
+        for rows in ([{"p": {"n": value}}], [{"ns": [value]}]):
+            if stored is None:
+                with pytest.raises(dr.InvalidArgumentError):
+                    table.append(rows)
+            else:
+                table.append(rows)
 
 
 @pytest.mark.parametrize("declared", [False, True])

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._arrow.plain_values import is_plain, plain
 from deltareplay.exceptions import InvalidArgumentError
 
 
@@ -145,6 +146,13 @@ def _column(schema: pa.Schema, name: str, values: Any) -> Any:
     if not isinstance(values, Sequence) and not hasattr(values, "dtype"):
         values = list(values)
     [type_] = [field.type for field in schema if field.name.lower() == name.lower()] or [None]
+    try:
+        return _typed(name, values, type_)
+    except InvalidArgumentError:  # some may stand for others
+        return _typed(name, [plain(value, name) for value in values], type_)
+
+
+def _typed(name: str, values: Any, type_: pa.DataType | None) -> pa.Array[Any]:
     if type_ is None:
         return _array(name, values, None)
     if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
@@ -157,6 +165,7 @@ def _numbers(name: str, values: Any, type_: pa.DataType) -> pa.Array[Any]:
 
     For the latter, the core raises an error or widens the column.
     """
+    _refuse_others(name, values, type_)
     try:
         column = _array(name, values, type_)
     except InvalidArgumentError:
@@ -178,8 +187,9 @@ def _numbers(name: str, values: Any, type_: pa.DataType) -> pa.Array[Any]:
 def _array(name: str, values: Any, type_: pa.DataType | None) -> pa.Array[Any]:
     try:
         column: pa.Array[Any] = pa.array(values, type_)
-    except (pa.ArrowException, OverflowError, UnicodeError, ValueError) as error:
-        message = f"the column {name!r} is {type_ or 'unknown'} in the table: {error}"
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        known = f"is {type_} in the table" if type_ is not None else "has no type of a table"
+        message = f"the column {name!r} {known}: {error}"
         raise InvalidArgumentError(message, code="rows.type") from error
     return column
 
@@ -193,7 +203,8 @@ def _type_for(type_: pa.DataType, values: Iterable[Any], name: str) -> pa.DataTy
     if pa.types.is_null(type_):  # inferred from the first values
         first: pa.DataType = _array(name, list(values), None).type
         return first
-    if not (pa.types.is_nested(type_) or pa.types.is_temporal(type_)):
+    if not pa.types.is_nested(type_):
+        _refuse_others(name, values, type_)
         return type_
     present = [value for value in values if value is not None]
     if pa.types.is_struct(type_):
@@ -207,14 +218,21 @@ def _type_for(type_: pa.DataType, values: Iterable[Any], name: str) -> pa.DataTy
         lists = (value for value in present if _is_list(value))
         inside = [item for value in lists for item in value]
         return pa.list_(pa.field("element", _type_for(type_.value_type, inside, f"{name}.element")))
-    for kind in {type(value) for value in present}:
-        if issubclass(kind, Number):
+    return type_
+
+
+def _refuse_others(name: str, values: Iterable[Any], type_: pa.DataType) -> None:
+    """Raise for values that Arrow takes for whole numbers or times, and are none."""
+    if not (pa.types.is_integer(type_) or pa.types.is_temporal(type_)):
+        return
+    for kind in set(map(type, values)):
+        is_number = pa.types.is_temporal(type_) and issubclass(kind, Number)
+        if is_number or not is_plain(kind):
             message = (
                 f"the column {name!r} is {type_} in the table, and a value is {kind.__name__}: "
-                "pass dates and datetimes, whose unit is not ambiguous"
+                "pass numbers as they are, and dates and datetimes, whose unit is not ambiguous"
             )
             raise InvalidArgumentError(message, code="rows.type")
-    return type_
 
 
 def _struct_for(type_: pa.StructType, present: list[Any], name: str) -> pa.DataType:
