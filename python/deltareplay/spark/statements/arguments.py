@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import enum
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._arrow.plain_values import plain
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.session import strings
 from deltareplay.spark.syntax import names
@@ -88,28 +90,55 @@ def literal(value: Any, spark: SparkSession) -> str:
     >>> [literal(value, None) for value in (7, -0.5, None, b"a")]
     ['7', '(-0.5D)', 'NULL', "X'61'"]
     """
+    value = _plain(value)
     if value is None:
         return "NULL"
     if isinstance(value, bool):
         return str(value).upper()
-    if isinstance(value, int):
+    if isinstance(value, int) and abs(value) < 10**38:
         text = str(value) if abs(value) < 2**63 else f"{value}BD"
         return text if value >= 0 else f"({text})"
     if isinstance(value, float):
         return f"({value!r}D)" if math.isfinite(value) else f"DOUBLE('{value}')"
-    if isinstance(value, decimal.Decimal) and value.is_finite():
+    if isinstance(value, decimal.Decimal) and value.is_finite() and abs(value.adjusted()) < 38:
         return f"({value:f}BD)"
-    if isinstance(value, str):
+    if isinstance(value, str) and _is_unicode(value):
         return strings.expression(spark, value)
     if isinstance(value, (bytes, bytearray)):
         return f"X'{value.hex()}'"
-    if isinstance(
-        value, datetime.datetime
-    ):  # naive times are in the zone of this process, as in PySpark
-        return f"TIMESTAMP '{value.astimezone(datetime.timezone.utc):%Y-%m-%d %H:%M:%S.%f}Z'"
+    if isinstance(value, datetime.datetime):  # a naive one is in this process's zone, as in PySpark
+        return f"TIMESTAMP '{_in_utc(value)}Z'"
     if isinstance(value, datetime.date):
         return f"DATE '{value.isoformat()}'"
-    raise UnsupportedFeatureError(
+    raise _no_literal(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of Python; for a member of an ``Enum`` its value, as in PySpark."""
+    single = value.value if isinstance(value, enum.Enum) else value
+    if isinstance(single, (Mapping, list, tuple, set, frozenset)):
+        raise _no_literal(single)
+    try:
+        return plain(single, "args")
+    except InvalidArgumentError:
+        raise _no_literal(single) from None
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text has no surrogates of UTF-16."""
+    return text.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
+def _in_utc(moment: datetime.datetime) -> str:
+    try:
+        there = moment.astimezone(datetime.timezone.utc)
+    except OverflowError:  # in the first or the last hours of Python's years
+        raise _no_literal(moment) from None
+    return there.replace(tzinfo=None).isoformat(" ", "microseconds")
+
+
+def _no_literal(value: Any) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
         f"args has a {type(value).__name__}, and takes texts, numbers, truth values, bytes, dates, "
         "times and None: write other values into the statement",
         code="sql.arguments",
