@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
 import pickle
 import uuid
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -110,15 +112,59 @@ def test_moments_of_numpy(tmp_path: Path, unit: str) -> None:
     assert (row["at"], row["n"], row["d"]) == (epoch, naive, epoch.date())
 
 
-def test_moments_of_numpy_that_no_table_has() -> None:
-    for moment in (
-        numpy.datetime64("2026-01-01T00:00:00.000000001", "ns"),
-        numpy.datetime64(2**62, "D"),
-    ):
-        with pytest.raises(dr.InvalidArgumentError) as caught:
-            dr.lit(moment)
-        assert caught.value.code == "filter.literal"
-    assert dr.lit(numpy.datetime64("NaT", "ns")) == "NULL"
+def moments_that_no_table_has() -> Iterator[Any]:
+    yield numpy.datetime64("2026-01-01T00:00:00.000000001", "ns")
+    for unit in ("ps", "fs", "as"):
+        yield numpy.datetime64(1, unit)
+    for unit in ("Y", "M", "W", "D", "h", "m", "s", "ms"):
+        yield numpy.datetime64(2**62, unit)
+    with contextlib.suppress(ImportError):
+        import pandas
+
+        yield pandas.Timestamp("2026-01-01T00:00:00.000000001")
+
+
+@pytest.mark.parametrize("moment", list(moments_that_no_table_has()), ids=str)
+def test_moments_that_no_table_has(moment: Any) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr.lit(moment)
+    assert caught.value.code == "filter.literal"
+
+
+@pytest.mark.parametrize("unit", ["ps", "fs", "as"])
+def test_fine_moments_of_numpy_that_are_whole_microseconds(unit: str) -> None:
+    moment = numpy.datetime64(3, "us").astype(f"datetime64[{unit}]")
+    assert dr.lit(moment) == "TIMESTAMP_NTZ '1970-01-01T00:00:00.000003'"
+
+
+def test_moments_of_numpy_in_steps() -> None:
+    assert dr.lit(numpy.datetime64(5, "2D")) == "DATE '1970-01-11'"
+    assert dr.lit(numpy.datetime64(5, "25us")) == "TIMESTAMP_NTZ '1970-01-01T00:00:00.000125'"
+
+
+def nulls() -> Iterator[Any]:
+    yield numpy.datetime64("NaT", "ns")
+    yield numpy.datetime64("NaT")
+    with contextlib.suppress(ImportError):
+        import pandas
+
+        yield pandas.NaT
+        yield pandas.NA
+
+
+@pytest.mark.parametrize("null", list(nulls()), ids=repr)
+def test_nulls_of_libraries(null: Any, rows: dr.Table, tmp_path: Path) -> None:
+    """``NaT`` is a datetime, for Python."""
+    assert dr.lit(null) == "NULL"
+    assert dr.lit([1, null]) == "(1, NULL)"
+    snapshot = rows.snapshot()
+    for operator in ("=", "!=", "in"):
+        value, none = ([null], [None]) if operator == "in" else (null, None)
+        with_null = snapshot.scan(filter=[("id", operator, value)]).count()
+        assert with_null == snapshot.scan(filter=[("id", operator, none)]).count()
+    table = dr.write(tmp_path / "t", {"id": [1]}) and dr.Table(tmp_path / "t")
+    table.update("id = 1", {"id": null})
+    assert table.snapshot().scan().to_arrow()["id"].to_pylist() == [None]
 
 
 @pytest.mark.parametrize("value", [[], (), Decimal("1e40"), 2**130])
@@ -128,7 +174,17 @@ def test_values_that_sql_cannot_say(value: Any) -> None:
     assert caught.value.code == "filter.literal"
 
 
-@pytest.mark.parametrize("value", [object(), {"a": 1}, datetime.time(1), [[1]]])
+def test_texts_that_are_no_unicode(rows: dr.Table) -> None:
+    for write in (dr.lit, lambda text: rows.snapshot().scan(filter=[("name", "=", text)])):
+        with pytest.raises(dr.InvalidArgumentError, match="surrogates") as caught:
+            write("a\ud800")
+        assert caught.value.code == "filter.literal"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), {"a": 1}, datetime.time(1), [[1]], numpy.array([1, 2]), numpy.timedelta64(1, "s")],
+)
 def test_values_of_other_types(value: Any) -> None:
     with pytest.raises(TypeError):
         dr.lit(value)

@@ -21,6 +21,7 @@ def assignments(values: Mapping[str, Expression]) -> list[tuple[str, str]]:
 def _text(value: Expression) -> str:
     if isinstance(value, str):
         return value
-    if value is None or isinstance(value, _PLAIN) or type(value).__module__ == "numpy":
+    library = type(value).__module__.split(".")[0]
+    if value is None or isinstance(value, _PLAIN) or library in ("numpy", "pandas"):
         return lit(value)
     raise TypeError(f"a column takes an SQL string or a plain value, not {type(value).__name__}")

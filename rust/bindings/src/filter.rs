@@ -77,7 +77,7 @@ fn is_lit(value: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
-    if value.is_none() {
+    if value.is_none() || is_null_of_pandas(value)? {
         return Ok(Literal::Null);
     }
     if let Ok(value) = value.cast::<PyBool>() {
@@ -92,7 +92,11 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
     }
     if let Ok(text) = value.cast::<PyString>() {
         if !is_lit(value)? {
-            return Ok(Literal::String(text.extract()?));
+            let text = text.to_str().map_err(|_| {
+                let message = "a text has surrogates of UTF-16, which no text of a table has";
+                invalid(value.py(), "filter.literal", message)
+            })?;
+            return Ok(Literal::String(text.to_owned()));
         }
         let value = value.getattr("value")?;
         if is_lit(&value)? {
@@ -107,6 +111,10 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
     }
     // a datetime is a date, too: it comes first
     if value.is_instance_of::<PyDateTime>() {
+        let nanoseconds = value.getattr_opt("nanosecond")?; // of a Timestamp of pandas
+        if nanoseconds.map_or(Ok(false), |some| some.is_truthy())? {
+            return Err(finer_than_microseconds(value));
+        }
         let micros = convert::microseconds(value)?;
         return Ok(if value.call_method0("utcoffset")?.is_none() {
             Literal::TimestampNtz(micros)
@@ -141,37 +149,87 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
     )))
 }
 
-/// A value of numpy's, as the value of Python that it stands for.
-fn numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
-    let kind: String = value.getattr("dtype")?.getattr("kind")?.extract()?;
-    if kind != "M" || value.ne(value)? {
-        return literal(&value.call_method0("item")?, 2); // NaT, which differs from itself, is None
-    }
-    let dtype = value.getattr("dtype")?;
-    let days = value.call_method1("astype", ("datetime64[D]",))?;
-    if dtype.eq(days.getattr("dtype")?)? || is_coarser_than_days(&dtype.str()?.to_string()) {
-        let day: i64 = days.call_method1("astype", ("int64",))?.extract()?;
-        return i32::try_from(day).map(Literal::Date).map_err(|_| {
-            let message = format!("{value} is a date that tables cannot have");
-            invalid(value.py(), "filter.literal", &message)
-        });
-    }
-    let micros = value.call_method1("astype", ("datetime64[us]",))?;
-    if !micros.eq(value)? {
-        let message = format!(
-            "{value} is no whole number of microseconds, which timestamps of a table have: round it first"
-        );
-        return Err(invalid(value.py(), "filter.literal", &message));
-    }
-    let micros: i64 = micros.call_method1("astype", ("int64",))?.extract()?;
-    Ok(Literal::TimestampNtz(micros))
+/// Returns `true` for `NaT` and `NA` of pandas, of which the first is also a datetime.
+fn is_null_of_pandas(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let class = value.get_type();
+    Ok((class.name()? == "NaTType" || class.name()? == "NAType")
+        && class.module()?.to_str()?.starts_with("pandas"))
 }
 
-/// Returns `true` if the unit of a `datetime64` is a year, a month or a week.
-fn is_coarser_than_days(dtype: &str) -> bool {
-    ["[Y]", "[M]", "[W]"]
-        .iter()
-        .any(|unit| dtype.ends_with(unit))
+fn finer_than_microseconds(value: &Bound<'_, PyAny>) -> PyErr {
+    let message = format!(
+        "{value} is no whole number of microseconds, which timestamps of a table have: round it first"
+    );
+    invalid(value.py(), "filter.literal", &message)
+}
+
+/// A value of numpy's, as the value of Python that it stands for.
+fn numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
+    let dtype = value.getattr("dtype")?;
+    let kind: String = dtype.getattr("kind")?.extract()?;
+    if value.getattr("ndim")?.extract::<usize>()? > 0 || kind == "m" {
+        let class = value.get_type();
+        return Err(PyTypeError::new_err(format!(
+            "a value in a filter of numpy's is a number, text, bytes or a datetime64, not {}",
+            class.name()?
+        )));
+    }
+    if kind != "M" {
+        return literal(&value.call_method0("item")?, 2);
+    }
+    let count: i64 = value.call_method1("astype", ("int64",))?.extract()?;
+    if count == i64::MIN {
+        return Ok(Literal::Null); // NaT
+    }
+    let numpy = value.py().import("numpy")?;
+    let (unit, step): (String, i64) = numpy.call_method1("datetime_data", (&dtype,))?.extract()?;
+    // the units of months and years are not all of one length
+    let (count, unit) = if unit == "M" || unit == "Y" {
+        if count.unsigned_abs() > 1 << 24 {
+            return Err(no_date(value));
+        }
+        let days = value.call_method1("astype", ("datetime64[D]",))?;
+        let days = days.call_method1("astype", ("int64",))?.extract::<i64>()?;
+        (i128::from(days), "D")
+    } else {
+        (i128::from(count) * i128::from(step), unit.as_str())
+    };
+    match unit {
+        "D" => date(value, count),
+        "W" => date(value, count * 7),
+        _ => timestamp(value, count, unit),
+    }
+}
+
+fn no_date(value: &Bound<'_, PyAny>) -> PyErr {
+    let message = format!("{value} is a date that tables cannot have");
+    invalid(value.py(), "filter.literal", &message)
+}
+
+fn date(value: &Bound<'_, PyAny>, days: i128) -> PyResult<Literal> {
+    i32::try_from(days)
+        .map(Literal::Date)
+        .map_err(|_| no_date(value))
+}
+
+fn timestamp(value: &Bound<'_, PyAny>, count: i128, unit: &str) -> PyResult<Literal> {
+    let (factor, divisor) = match unit {
+        "h" => (3_600_000_000, 1),
+        "m" => (60_000_000, 1),
+        "s" => (1_000_000, 1),
+        "ms" => (1_000, 1),
+        "us" => (1, 1),
+        "ns" => (1, 1_000),
+        "ps" => (1, 1_000_000),
+        "fs" => (1, 1_000_000_000),
+        _ => (1, 1_000_000_000_000), // attoseconds, the last unit of numpy
+    };
+    if count % divisor != 0 {
+        return Err(finer_than_microseconds(value));
+    }
+    i64::try_from(count * factor / divisor)
+        .map(Literal::TimestampNtz)
+        .map_err(|_| no_date(value))
 }
 
 /// The SQL text of a value.
