@@ -261,3 +261,27 @@ def test_rows_that_have_no_ids_cannot_be_tracked(tmp_path: Path) -> None:
     table.set_properties({"delta.enableRowTracking": "true"})
     name = table.snapshot().properties["delta.rowTracking.materializedRowIdColumnName"]
     assert name.startswith("_row-id-col-")
+
+
+@pytest.mark.parametrize("mode", ["none", "name"])
+def test_partition_columns_in_another_case(mode: str, tmp_path: Path) -> None:
+    """The schema's spelling counts, as in delta-spark 4.4."""
+    types = pa.schema([("id", pa.int64()), ("Day", pa.string())])
+    properties = {"delta.columnMapping.mode": mode}
+    table = dr.create_table(tmp_path / "t", types, partition_columns=["DAY"], properties=properties)
+    table.append([{"id": 1, "Day": "mon"}])
+    written = {"id": [1], "Day": ["mon"]}
+    dr.write(tmp_path / "w", written, partition_columns=["dAY"], properties=properties)
+    replaced = dr.write(tmp_path / "r", written) and dr.Table(tmp_path / "r")
+    replaced.overwrite(written, schema_mode="overwrite", partition_columns=["day"])
+    anew = dr.create_table(tmp_path / "r", types, partition_columns=["day"], or_replace=True)
+    assert anew.snapshot().partition_columns == ["Day"]
+    for version, name in ((None, "t"), (None, "w"), (1, "r")):
+        snapshot = dr.Table(tmp_path / name).snapshot(version)
+        assert snapshot.partition_columns == ["Day"]
+        assert snapshot.scan(filter="day = 'mon'").to_arrow().to_pylist() == [
+            {"id": 1, "Day": "mon"}
+        ]
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr.create_table(tmp_path / "two", types, partition_columns=["Day", "day"])
+    assert caught.value.code == "transaction.partition_columns"

@@ -79,11 +79,20 @@ fn unmapped(
     Ok(Metadata {
         id: new_id(),
         schema_string: schema.to_json(),
-        partition_columns,
+        partition_columns: as_spelled(schema, partition_columns),
         created_time: Some(created_time),
         configuration: checked_properties(properties)?,
         ..Metadata::default()
     })
+}
+
+/// Returns names of columns as the schema spells them. Unknown names stay as they are.
+fn as_spelled(schema: &StructType, names: Vec<String>) -> Vec<String> {
+    let spelled = |name: String| match schema.field(&name) {
+        Some(field) => field.name.clone(),
+        None => name,
+    };
+    names.into_iter().map(spelled).collect()
 }
 
 /// The first actions in the log of a new table: its metadata, and the protocol that follows from

@@ -9,7 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{ID, MAX_ID, PHYSICAL, ROW_TRACKING_COLUMNS, mapped, mode, newest_id, unmapped};
+use super::{
+    ID, MAX_ID, PHYSICAL, ROW_TRACKING_COLUMNS, as_spelled, mapped, mode, newest_id, unmapped,
+};
 use crate::error::Result;
 use crate::spec::Metadata;
 use crate::spec::schema::{DataType, StructField, StructType, same_name};
@@ -61,7 +63,7 @@ pub fn overwritten_metadata(
 ) -> Result<Metadata> {
     let mut new = Metadata {
         schema_string: schema.to_json(),
-        partition_columns,
+        partition_columns: as_spelled(schema, partition_columns),
         ..old.clone()
     };
     if mode(&new) != "none" {

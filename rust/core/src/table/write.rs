@@ -181,20 +181,11 @@ pub(super) fn set_schema(
         (SchemaMode::Overwrite, partition_columns) => {
             let known = StructType::parse(&old.schema_string)?;
             let schema = replaced_schema(&known, &rows.schema())?;
-            let spelled = |name: &String| match schema.field(name) {
-                Some(field) => field.name.clone(),
-                None => name.clone(),
-            };
             let names = partition_columns.as_ref();
-            let names: Vec<_> = names
-                .unwrap_or(&old.partition_columns)
-                .iter()
-                .map(spelled)
-                .collect();
-            let changes = schema != known || names != old.partition_columns;
-            changes
-                .then(|| overwritten_metadata(old, &schema, names))
-                .transpose()?
+            let names = names.unwrap_or(&old.partition_columns).clone();
+            let new = overwritten_metadata(old, &schema, names)?;
+            let changes = schema != known || new.partition_columns != old.partition_columns;
+            changes.then_some(new)
         }
         (_, Some(_)) => {
             let message =
