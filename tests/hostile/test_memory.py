@@ -217,6 +217,19 @@ def test_values_of_more_than_2_gib(tmp_path: Path) -> None:
     assert said[:2] == [70_000, 70_000 * 40_001]
 
 
+def test_a_constraint_that_joins_a_text_many_times(tmp_path: Path) -> None:
+    """3,000 times a text of 1 MB: refused before it is there."""
+    text = f"length(concat({', '.join(['s'] * 3000)})) > 0"
+    log = logs.LogBuilder(tmp_path)
+    constraint = {"delta.constraints.long": text}
+    log.create(
+        logs.schema(s="string"), protocol_action=logs.protocol(1, 3), configuration=constraint
+    )
+    said, peak = run(tmp_path, "table.append({'s': ['a' * 1_000_000]}).version")
+    assert said[:2] == ["InvalidArgumentError", "formula.too_large"]
+    assert peak < MOST_MIB
+
+
 def test_a_long_row_of_a_source_that_many_rows_match(tmp_path: Path) -> None:
     """40,000 rows get a text of 64 KiB each: 2.6 GB out of one row of the source."""
     import deltareplay as dr

@@ -1,5 +1,6 @@
 //! Texts joined, cut and changed.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
@@ -56,17 +57,23 @@ pub(super) fn joined(values: &[ArrayRef]) -> Result<ArrayRef> {
         .map(|argument| argument.as_string::<i32>())
         .collect();
     let rows = columns.first().map_or(0, |first| first.len());
-    let joined = (0..rows).map(|row| {
-        let mut text = String::new();
-        for column in &columns {
-            if column.is_null(row) {
-                return None;
-            }
-            text.push_str(column.value(row));
+    let mut joined = StringBuilder::new();
+    for row in 0..rows {
+        if columns.iter().any(|column| column.is_null(row)) {
+            joined.append_null();
+            continue;
         }
-        Some(text)
-    });
-    array(joined)
+        let parts = || columns.iter().map(|column| column.value(row));
+        let added: usize = parts().map(str::len).sum();
+        if joined.values_slice().len() + added > i32::MAX as usize {
+            return Err(too_large()); // before the text is there
+        }
+        for part in parts() {
+            joined.write_str(part).map_err(|_| too_large())?;
+        }
+        joined.append_value("");
+    }
+    Ok(Arc::new(joined.finish()))
 }
 
 /// `substring(text, from)` or `substring(text, from, length)`: letters counted from 1, or from the end if
