@@ -78,11 +78,14 @@ def test_columns_that_are_not_encrypted_are_read(log: logs.LogBuilder) -> None:
     assert table.snapshot().scan(columns=["id"]).to_arrow()["id"].to_pylist() == [1, 2]
 
 
-def test_an_encrypted_checkpoint_is_passed_over_and_named(log: logs.LogBuilder) -> None:
+@pytest.mark.parametrize("plaintext_footer", [False, True], ids=["footer", "columns"])
+def test_an_encrypted_checkpoint_is_passed_over_and_named(
+    log: logs.LogBuilder, plaintext_footer: bool
+) -> None:
     log.create(logs.schema(id="long", s="string"))
     table = dr.Table(log.uri)
     checkpoint = table.checkpoint().path
-    write(log.table / checkpoint, plaintext_footer=False)
+    write(log.table / checkpoint, plaintext_footer=plaintext_footer)
     with pytest.warns(dr.DeltaReplayWarning, match="encrypted"):
         assert dr.Table(log.uri).snapshot().num_files == 0
     result = table.verify()

@@ -31,6 +31,7 @@ pub(super) const RULES: FooterRules = FooterRules {
     code: "data.footer",
     most_rows_per_byte: 1 << 20,
     page_index: false,
+    some_encrypted: true,
 };
 
 /// The statistics that the files of a table have.

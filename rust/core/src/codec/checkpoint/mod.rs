@@ -98,6 +98,7 @@ impl CheckpointFile {
         code: CODE,
         most_rows_per_byte: 200,
         page_index: true,
+        some_encrypted: false,
     };
 
     /// A file of `length` bytes, with its footer.

@@ -51,6 +51,8 @@ pub struct FooterRules {
     pub(crate) most_rows_per_byte: u64,
     /// True if the page index comes along.
     pub(crate) page_index: bool,
+    /// Whether a file with encrypted columns is read for its others.
+    pub(crate) some_encrypted: bool,
 }
 
 /// Decodes and checks the footer of a file.
@@ -115,6 +117,9 @@ impl FooterDecoder {
     fn decode(&mut self, bytes: Vec<Bytes>) -> Result<Option<ParquetMetaData>> {
         let fetched = std::mem::take(&mut self.missing);
         self.encrypted_columns |= check_cost(&fetched, &bytes, self.length, &self.rules)?;
+        if self.encrypted_columns && !self.rules.some_encrypted {
+            return Err(encrypted("a column of the Parquet file is"));
+        }
         let broken = |cause| self.rules.broken(cause);
         self.decoder.push_ranges(fetched, bytes).map_err(broken)?;
         let missing = match self.decoder.try_decode().map_err(broken)? {

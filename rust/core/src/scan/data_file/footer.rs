@@ -17,6 +17,7 @@ const RULES: FooterRules = FooterRules {
     code: "data.footer",
     most_rows_per_byte: 1 << 20,
     page_index: false,
+    some_encrypted: true,
 };
 const RULES_WITH_PAGES: FooterRules = FooterRules {
     page_index: true,
