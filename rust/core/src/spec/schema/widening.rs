@@ -16,6 +16,7 @@ impl PrimitiveType {
                 P::Byte | P::Short | P::Integer,
                 P::Short | P::Integer | P::Long
             ) | (P::Float, P::Double)
+                | (P::Date, P::TimestampNtz)
                 | (P::Decimal { .. }, P::Decimal { .. })
         );
         alike && self.widens_to(to)
