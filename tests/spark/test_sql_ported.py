@@ -405,6 +405,17 @@ def test_files_that_another_drop_left_are_kept(spark: Any, name: str) -> None:
     assert dr_spark.read(spark, name).columns == ["two"]
 
 
+@pytest.mark.parametrize("script", ["BEGIN {}; END", "begin\n{}; {}; end", "l: BEGIN {}; END l"])
+def test_scripts_are_refused(spark: Any, tmp_path: Path, target: str, script: str) -> None:
+    if SESSION == "delta-spark":
+        pytest.skip("Spark runs scripts of Delta tables, with the jar")
+    text = script.format(*[f"INSERT INTO {target} VALUES ('z', 9)"] * 2)
+    with pytest.raises(dr.UnsupportedFeatureError, match="each of them") as caught:
+        dr_spark.sql(spark, text)
+    assert caught.value.code == "sql.script"
+    assert sorted(left(spark, tmp_path), key=repr) == sorted(ROWS, key=repr)
+
+
 @pytest.mark.parametrize(
     "clause",
     [

@@ -117,8 +117,9 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
             has the position), or as by the function that runs it.
         UnsupportedFeatureError: A form of ``ALTER TABLE`` (``sql.alter``) or a clause of
             ``CREATE TABLE`` (``sql.create``) is not supported; ``SHOW CREATE TABLE``
-            (``sql.catalog``); the statement creates a view in the catalog (``sql.view``), or
-            changes a view (``sql.target``); a parameter has no literal (``sql.arguments``).
+            (``sql.catalog``); a script (``sql.script``); the statement creates a view in the
+            catalog (``sql.view``), or changes a view (``sql.target``); a parameter has no literal
+            (``sql.arguments``).
         TableNotFoundError: There is no Delta table of that name or at that path.
 
     >>> sql(spark, "DELETE FROM delta.`/tmp/orders` WHERE id = 7").show()  # doctest: +SKIP
@@ -139,6 +140,12 @@ def _run(spark: SparkSession, text: str) -> DataFrame:
 
 def _read(spark: SparkSession, text: str) -> DataFrame:
     reader = Reader(text)
+    if _is_script(reader) and not capabilities.has_delta(spark):
+        raise UnsupportedFeatureError(
+            "this is a script, BEGIN ... END, and a call runs one statement: pass each of them, "
+            "with conditions and loops of Python; spark.sql runs scripts without Delta tables",
+            code="sql.script",
+        )
     immediately = immediate.read(reader)
     if immediately is not None:
         return _run(spark, immediate.statement(spark, immediately))
@@ -162,6 +169,12 @@ def _read(spark: SparkSession, text: str) -> DataFrame:
         with subqueries.after(before.queries):
             done = _RUNS[type(statement)](spark, statement)
     return done
+
+
+def _is_script(reader: Reader) -> bool:
+    """Whether it begins a script, which may have a label."""
+    words = [token.text.upper() for token in reader.found[:3]]
+    return words[0] == "BEGIN" or words[1:] == [":", "BEGIN"]
 
 
 def _one(spark: SparkSession, reader: Reader) -> DataFrame:
