@@ -236,3 +236,171 @@ def test_strict_takes_what_delta_spark_takes(
             lambda path: spark.sql(text.format(t=f"delta.`{path}`")),
             lambda path: dr_spark.sql(spark, text.format(t=f"delta.`{path}`")),
         )
+
+
+DYNAMIC = {"spark.sql.sources.partitionOverwriteMode": "dynamic"}
+
+
+def _overwrite_by_format(spark: Any, rows: Any, path: Path, options: dict[str, str]) -> None:
+    dr_spark.register(spark)
+    rows.write.format("deltareplay").mode("overwrite").options(**options).save(str(path))
+
+
+def _overwrite_by_delta(rows: Any, path: Path, options: dict[str, str]) -> None:
+    writer = rows.write.format("delta").mode("overwrite")
+    if "partitionBy" in options:
+        writer = writer.partitionBy(options["partitionBy"])
+    rest = {name: value for name, value in options.items() if name != "partitionBy"}
+    writer.options(**rest).save(str(path))
+
+
+def _overwrite(spark: Any, rows: Any, path: Path, options: dict[str, str]) -> None:
+    dr_spark.write(
+        rows,
+        path,
+        mode="overwrite",
+        where=options.get("replaceWhere"),
+        partition_overwrite=options.get("partitionOverwriteMode"),  # type: ignore[arg-type]
+        schema_mode="overwrite" if "overwriteSchema" in options else None,
+        partition_columns=[options["partitionBy"]] if "partitionBy" in options else None,
+    )
+
+
+@pytest.mark.parametrize("ours", [_overwrite, _overwrite_by_format])
+@pytest.mark.parametrize("partitioned", [True, False])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"partitionOverwriteMode": "static"},
+        {"replaceWhere": "k = 1"},
+        {"overwriteSchema": "true"},
+        {"overwriteSchema": "true", "partitionBy": "k"},
+        {"overwriteSchema": "true", "partitionBy": "k", "partitionOverwriteMode": "static"},
+    ],
+    ids=str,
+)
+def test_overwrites_of_the_partitions_of_the_rows(
+    spark: Any, tmp_path: Path, options: dict[str, str], partitioned: bool, ours: Any
+) -> None:
+    """delta-spark asks the session where the options of the write do not say it."""
+    by = "PARTITIONED BY (k)" if partitioned else ""
+    base = made(
+        spark,
+        tmp_path / "base",
+        f"CREATE TABLE {{t}} (id BIGINT, k BIGINT) USING delta {by}",
+        "INSERT INTO {t} VALUES (1, 1), (2, 2), (3, 3)",
+    )
+    rows = spark.sql("SELECT 9L AS id, 1L AS k")
+    if "replaceWhere" in options and not partitioned and ours is _overwrite_by_format:
+        return  # the format replaces whole files
+    if options == {"overwriteSchema": "true"} and partitioned and ours is _overwrite:
+        options = {**options, "partitionBy": "k"}  # kept otherwise, as docs/spark.md says
+    with settings(spark, DYNAMIC):
+        _, left, *_ = both(
+            spark,
+            tmp_path,
+            base,
+            lambda path: _overwrite_by_delta(rows, path, options),
+            lambda path: ours(spark, rows, path, options),
+        )
+    if not options:
+        assert len(left) == (3 if partitioned else 1)
+
+
+def test_an_overwrite_without_rows_leaves_partitions(spark: Any, tmp_path: Path) -> None:
+    dr_spark.write(spark.range(3).selectExpr("id", "id AS k"), tmp_path, partition_columns=["k"])
+    with settings(spark, DYNAMIC):
+        none = spark.range(0).selectExpr("id", "id AS k")
+        assert dr_spark.write(none, tmp_path, mode="overwrite").version is None
+    assert dr.Table(tmp_path).snapshot().num_rows == 3
+
+
+TXN = "spark.databricks.delta.write.txn"
+
+#: Statements about ``{t}``, and about rows ``s``.
+ONCE = [
+    "INSERT INTO {t} VALUES (7)",
+    "INSERT OVERWRITE {t} SELECT id + 10 FROM {t}",
+    "DELETE FROM {t} WHERE id = 2",
+    "UPDATE {t} SET id = id + 1",
+    "MERGE INTO {t} USING (SELECT 7L AS id) AS s ON false WHEN NOT MATCHED THEN INSERT *",
+]
+
+
+@pytest.mark.parametrize("text", ONCE)
+def test_the_session_counts_its_writes(spark: Any, tmp_path: Path, text: str) -> None:
+    """The second time, as in delta-spark, nothing is done; for another version, it is."""
+    base = made(
+        spark,
+        tmp_path / "base",
+        "CREATE TABLE {t} (id BIGINT) USING delta",
+        "INSERT INTO {t} VALUES (1), (2), (3)",
+    )
+
+    def run(act: Any, path: Path) -> None:
+        for version in ("1", "1", "2"):
+            with settings(spark, {TXN + "AppId": "nightly", TXN + "Version": version}):
+                act(text.format(t=f"delta.`{path}`"))
+
+    both(
+        spark,
+        tmp_path,
+        base,
+        lambda path: run(spark.sql, path),
+        lambda path: run(lambda own: dr_spark.sql(spark, own), path),
+    )
+    for name in ("ours", "theirs"):
+        snapshot = dr.Table(tmp_path / name).snapshot()
+        assert (snapshot.version, snapshot.transactions) == (3, {"nightly": 2})
+
+
+def test_writes_of_the_session_are_done_once(spark: Any, tmp_path: Path) -> None:
+    dr_spark.register(spark)
+    with settings(spark, {TXN + "AppId": "nightly", TXN + "Version": "4"}):
+        for _ in range(2):
+            dr_spark.write(spark.range(3), tmp_path / "written")
+            writer = spark.range(3).write.format("deltareplay").mode("append")
+            writer.save(str(tmp_path / "format"))
+            writer.option("txnAppId", "own").option("txnVersion", "1").save(str(tmp_path / "own"))
+            create = f"CREATE OR REPLACE TABLE delta.`{tmp_path}/as` USING delta AS SELECT 1 AS id"
+            create_table.run(spark, create_forms.parse(create))
+    for name in ("written", "format", "own", "as"):
+        snapshot = dr.Table(tmp_path / name).snapshot()
+        application = {"own": 1} if name == "own" else {"nightly": 4}
+        assert (snapshot.version, snapshot.transactions) == (0, application), name
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {TXN + "AppId": "nightly"},
+        {TXN + "Version": "4"},
+        {
+            TXN + "AppId": "nightly",
+            TXN + "Version": "4",
+            TXN + "Version.autoReset.enabled": "true",
+        },
+    ],
+    ids=lambda values: "-".join(values),
+)
+def test_counts_that_are_not_whole(spark: Any, tmp_path: Path, values: dict[str, str]) -> None:
+    dr_spark.register(spark)
+    dr_spark.write(spark.range(3), tmp_path / "t")
+    merge = dr_spark.merge(spark, tmp_path / "t", spark.range(9), "target.id = source.id")
+    merge.when_not_matched_insert_all()
+    with settings(spark, values):
+        for act in (
+            lambda: dr_spark.write(spark.range(3), tmp_path / "t"),
+            lambda: dr_spark.delete(spark, tmp_path / "t", "id = 1"),
+            lambda: dr_spark.update(spark, tmp_path / "t", None, {"id": "7"}),
+            merge.execute,
+            lambda: dr_spark.sql(spark, f"TRUNCATE TABLE delta.`{tmp_path}/t`"),
+            lambda: (
+                spark.range(3).write.format("deltareplay").mode("append").save(str(tmp_path / "t"))
+            ),
+        ):
+            with pytest.raises(dr.InvalidArgumentError, match=TXN) as caught:
+                act()
+            assert caught.value.code == "spark.setting"
+    assert dr.Table(tmp_path / "t").snapshot().version == 0

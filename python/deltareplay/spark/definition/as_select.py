@@ -73,6 +73,9 @@ def create(
     described = Transaction._description_of(user_metadata=text)
     described["parameters"] = json.loads(parameters)
     transaction = Transaction._begun(location.table, old, native, described)
+    txn = settings.transaction(spark)
+    if txn is not None and transaction.set_transaction(*txn):
+        return
     target = TargetTable(location.table, None, metadata, Protocol(*facts))
     target.check_features()
     target.refuse_void()

@@ -13,6 +13,7 @@ from deltareplay.spark.dml.statement import Statement, as_column, predicates
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.skipping import not_true
+from deltareplay.spark.session import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -63,6 +64,7 @@ def delete(
     """
     statement = Statement.of(spark, table, root)
     statement.refuse_append_only()
+    txn = settings.transaction(spark) if txn is None else txn
     transaction = statement.begin("DELETE", {"predicate": predicates(where)}, user_metadata)
     with subqueries.of(spark) as known:
         return _run(statement, transaction, known.opened(where), target_alias, txn)

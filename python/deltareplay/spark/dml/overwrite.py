@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.scan import partition_values
 from deltareplay.spark.schema.fields import columns_of
-from deltareplay.spark.session import capabilities
+from deltareplay.spark.session import capabilities, settings
 
 _PARSED = "partitionValues_parsed"
 
@@ -91,6 +91,9 @@ def truncate(statement: Statement) -> None:
     if live.num_rows == 0:
         return
     transaction = statement.begin("TRUNCATE", {}, None)
+    txn = settings.transaction(statement.spark)
+    if txn is not None and transaction.set_transaction(*txn):
+        return
     remove(transaction, live, None)
     transaction.set_metrics({"numRemovedFiles": live.num_rows})
     transaction.commit()

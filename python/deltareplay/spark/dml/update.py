@@ -17,7 +17,7 @@ from deltareplay.spark.dml.statement import Statement, analyzed, as_column, pred
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.schema.fields import Json
-from deltareplay.spark.session import capabilities
+from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.writing.table_rows import table_rows
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def update(
             "an update needs columns to set: pass set={'column': 'value'}",
             code="statement.column",
         )
+    txn = settings.transaction(spark) if txn is None else txn
     transaction = statement.begin("UPDATE", {"predicate": predicates(where)}, user_metadata)
     with subqueries.of(spark) as known:
         values = known.values(set)

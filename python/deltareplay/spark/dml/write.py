@@ -44,7 +44,7 @@ def write(
     replace_using: Sequence[str] | None = None,
     replace_on: Expression | None = None,
     target_alias: str = "target",
-    partition_overwrite: Literal["static", "dynamic"] = "static",
+    partition_overwrite: Literal["static", "dynamic"] | None = None,
     partition_columns: Sequence[str] | None = None,
     schema_mode: Literal["merge", "overwrite"] | None = None,
     txn: tuple[str, int] | None = None,
@@ -89,7 +89,7 @@ def write(
             replaced. Give the rows a name by ``DataFrame.alias``.
         target_alias: The name of the table in ``replace_on``.
         partition_overwrite: With ``overwrite``, ``dynamic`` replaces only the partitions of the new
-            rows.
+            rows, ``static`` all; None asks ``spark.sql.sources.partitionOverwriteMode``.
         partition_columns: The partition columns of a new table; for an existing table, its own.
         schema_mode: ``merge`` adds columns that the table lacks, in the same commit. With
             ``overwrite`` as both modes, the columns of the rows replace those of the table, and
@@ -148,7 +148,7 @@ def written(
     mode: str,
     where: str | None = None,
     matching: replace_where.Matching | None = None,
-    partition_overwrite: str = "static",
+    partition_overwrite: str | None = None,
     partition_columns: Sequence[str] | None = None,
     schema_mode: str | None = None,
     txn: tuple[str, int] | None = None,
@@ -158,7 +158,8 @@ def written(
 ) -> Written:
     """Write rows as ``write`` does; ``matching`` selects the rows that they replace."""
     spark = _session(df)
-    _check(mode, where, matching, partition_overwrite, schema_mode)
+    _check(mode, where, matching, partition_overwrite or "static", schema_mode)
+    txn = settings.transaction(spark) if txn is None else txn
     table = resolved(spark, table)
     name = name_parts(table)  # of a table that the catalog does not have
     location = place_of(table) if name is None else Place(registration.new_table(spark, name))
@@ -179,6 +180,18 @@ def written(
     else:
         snapshot = table if isinstance(table, Snapshot) else location.table.snapshot()
         target = TargetTable.of(snapshot)
+    if partition_overwrite is None:
+        all_rows = mode == "overwrite" and where is None and matching is None
+        is_dynamic = all_rows and snapshot is not None and settings.overwrites_partitions(spark)
+        kept = target.partition_columns if partition_columns is None else partition_columns
+        partition_overwrite = "dynamic" if is_dynamic and kept else "static"
+        if partition_overwrite == "dynamic" and schema_mode == "overwrite":
+            raise InvalidArgumentError(
+                "schema_mode='overwrite' replaces all rows with their columns, and "
+                f"{settings.PARTITION_OVERWRITE} of the session is dynamic: pass "
+                "partition_overwrite='static'",
+                code="write.mode",
+            )
     if schema_mode == "overwrite" and snapshot is not None:
         target, partition_columns = target.with_new_columns(df.schema, partition_columns), None
     elif schema_mode == "merge" or settings.merges_schemas(spark):

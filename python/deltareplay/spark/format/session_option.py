@@ -36,6 +36,7 @@ _VERBS = ("append", "create", "createOrReplace", "overwrite", "overwritePartitio
 
 #: Attributes of a writer for settings that PySpark keeps in the JVM.
 _FORMAT, _PARTITIONS = "_deltareplay_format", "_deltareplay_partitions"
+_CLUSTERS = "_deltareplay_clusters"
 _MODE, _OPTIONS = "_deltareplay_mode", "_deltareplay_options"
 
 
@@ -76,6 +77,16 @@ def _extend(kind: Any, ends: str) -> None:
         names = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
         setattr(self, _PARTITIONS, list(names))
         return set_partitions(self, *cols)
+
+    if hasattr(kind, "clusterBy"):  # from Spark 4.0 on
+        set_clusters = kind.clusterBy
+
+        @functools.wraps(set_clusters)
+        def clusterBy(self: Any, *cols: Any) -> Any:  # noqa: N802 PySpark's name
+            setattr(self, _CLUSTERS, cols)
+            return set_clusters(self, *cols)
+
+        kind.clusterBy = clusterBy
 
     @functools.wraps(end)
     def ending(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -169,7 +180,15 @@ def _explain(kind: Any, name: str) -> None:
 def _add_option(writer: Any, *, is_stream: bool) -> None:
     if not _is_ours(writer, None):
         return
-    known: dict[str, Any] = settings.of_writes(_session(writer))
+    if hasattr(writer, _CLUSTERS):  # of which Spark tells a source in Python nothing
+        raise InvalidArgumentError(
+            "clusterBy is not passed on to Python data sources: create the table first, by "
+            "DeltaTable.create(spark).clusterBy(...) or CREATE TABLE ... CLUSTER BY of "
+            "deltareplay.spark.sql, and write into it without clusterBy",
+            code="option.write",
+        )
+    known_to = settings.of_writes if is_stream else settings.of_batch_writes
+    known: dict[str, Any] = known_to(_session(writer))
     partitions = getattr(writer, _PARTITIONS, None)
     if is_stream and partitions:
         known["partitionBy"] = partitions

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from deltareplay.exceptions import (
 )
 from deltareplay.spark.dml import overwrite as replaced
 from deltareplay.spark.format import sink_options
+from deltareplay.spark.session import settings
 from deltareplay.spark.writing import default_properties, table_rows
 from deltareplay.spark.writing.target_table import TargetTable
 
@@ -91,6 +92,16 @@ class Sink:
             target = TargetTable.new(Place(table), schema, parsed.partition_by or (), properties)
         else:
             target = TargetTable.of(table.snapshot())
+        partitions = parsed.partition_by if parsed.overwrite_schema else target.partition_columns
+        if not partitions:
+            parsed = replace(parsed, dynamic=False)
+        elif parsed.dynamic and parsed.overwrite_schema:
+            raise InvalidArgumentError(
+                "overwriteSchema replaces all rows with their columns, and "
+                f"{settings.PARTITION_OVERWRITE} of the session is dynamic: pass "
+                ".option('partitionOverwriteMode', 'static')",
+                code="option.write",
+            )
         partition_by = parsed.partition_by
         if parsed.merge_schema:
             target = target.with_columns(schema)

@@ -133,12 +133,18 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
             code="option.write",
         )
     known: dict[str, Any] = json.loads(lowered.get(OPTION, "{}"))  # what options say comes first
+    if "partitionoverwritemode" not in lowered and where is None:
+        mode = known.get("partitionOverwriteMode", "static")
     version = lowered.get("txnversion")
     if version is not None and "txnappid" not in lowered:
         raise InvalidArgumentError(
             "txnVersion counts the writes of an application: pass txnAppId with it",
             code="option.write",
         )
+    application = lowered.get("txnappid")
+    count = None if version is None else number("txnVersion", version)
+    if application is None:
+        application, count = known.get("txn", (None, None))
     return SinkOptions(
         path=Table(location).uri,  # the executors may be elsewhere
         storage={
@@ -157,8 +163,8 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
         default_properties=known.get("properties", {}),
         replace_where=where,
         dynamic=overwrite and mode == "dynamic",
-        txn_app_id=lowered.get("txnappid"),
-        txn_version=None if version is None else number("txnVersion", version),
+        txn_app_id=application,
+        txn_version=count,
         user_metadata=lowered.get("usermetadata", known.get("userMetadata")),
     )
 

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 #: The prefix of settings with default properties of new tables.
 DEFAULT_PROPERTY = "spark.databricks.delta.properties.defaults."
 
+#: Settings that make writes idempotent.
+TXN_APP_ID = "spark.databricks.delta.write.txnAppId"
+TXN_VERSION = "spark.databricks.delta.write.txnVersion"
+TXN_RESET = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
+
+PARTITION_OVERWRITE = "spark.sql.sources.partitionOverwriteMode"
 STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
 
 
@@ -25,6 +31,35 @@ def user_metadata(spark: SparkSession) -> str | None:
     """Return the user metadata of the session's commits."""
     text: str | None = spark.conf.get("spark.databricks.delta.commitInfo.userMetadata", None)
     return text
+
+
+def transaction(spark: SparkSession) -> tuple[str, int] | None:
+    """Return the application and the version of the session's writes, each of which is done once.
+
+    Raises:
+        InvalidArgumentError: ``spark.setting``: only one of both is set, or the version is no
+            number; or the session is to be changed after the write.
+    """
+    application, version = spark.conf.get(TXN_APP_ID, None), spark.conf.get(TXN_VERSION, None)
+    if application is None and version is None:
+        return None
+    if application is None or version is None:
+        raise InvalidArgumentError(
+            f"{TXN_VERSION} counts the writes of {TXN_APP_ID}: set both of them, or none",
+            code="spark.setting",
+        )
+    if _flag(spark, TXN_RESET, default=False):
+        raise InvalidArgumentError(
+            f"{TXN_RESET} is not done here, since no setting of the session is changed: pass "
+            "txn=(application, version), or turn it off and set the version for each write",
+            code="spark.setting",
+        )
+    try:
+        return application, int(version)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"{TXN_VERSION} is {version!r}: set it to a whole number", code="spark.setting"
+        ) from None
 
 
 def default_properties(spark: SparkSession) -> dict[str, str]:
@@ -49,6 +84,17 @@ def of_writes(spark: SparkSession) -> dict[str, Any]:
     properties = default_properties(spark)
     if properties:
         known["properties"] = properties
+    return known
+
+
+def of_batch_writes(spark: SparkSession) -> dict[str, Any]:
+    """Return also those settings that do not count for a stream, as in delta-spark."""
+    known = of_writes(spark)
+    txn = transaction(spark)
+    if txn is not None:
+        known["txn"] = txn
+    if overwrites_partitions(spark):
+        known["partitionOverwriteMode"] = "dynamic"
     return known
 
 
@@ -79,8 +125,8 @@ def checks_retention(spark: SparkSession) -> bool:
 
 
 def overwrites_partitions(spark: SparkSession) -> bool:
-    """Return whether ``INSERT OVERWRITE`` replaces only the partitions of the new rows."""
-    mode = spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static")
+    """Return whether an overwrite replaces only the partitions of the new rows."""
+    mode = spark.conf.get(PARTITION_OVERWRITE, "static")
     return str(mode).lower() == "dynamic"
 
 

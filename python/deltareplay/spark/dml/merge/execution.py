@@ -34,6 +34,7 @@ from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.skipping import target_filter
 from deltareplay.spark.schema.alignment import MERGING, is_struct, untyped
 from deltareplay.spark.schema.fields import Json, spark_type
+from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing.table_rows import table_rows
 
@@ -75,10 +76,12 @@ class Merging:
             "MERGE", _parameters(self.on, clauses), self.options["user_metadata"]
         )
         txn = self.options["txn"]
+        if txn is None:
+            txn = settings.transaction(self.spark)
         if txn is not None and transaction.set_transaction(*txn):
             return Written(transaction.commit(), {})
         with subqueries.of(self.spark) as known:
-            merging = replace(self, on=known.opened(self.on))
+            merging = replace(self, on=known.opened(self.on), options={**self.options, "txn": txn})
             opened = [
                 replace(
                     clause,

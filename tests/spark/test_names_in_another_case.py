@@ -1,0 +1,129 @@
+"""Names of partition, clustering and ordering columns in another case than the schema has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark.support.beside import both, made
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+from deltareplay import spark as ours
+from deltareplay.spark.statements import create_forms, create_table
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = "(id BIGINT, Day STRING)"
+ROWS = "SELECT 1L AS id, 'mon' AS Day"
+
+
+def _sql(spark: Any, text: str, path: Path) -> None:
+    spark.sql(text.format(t=f"delta.`{path}`"))
+
+
+def _own_sql(spark: Any, text: str, path: Path) -> None:
+    create_table.run(spark, create_forms.parse(text.format(t=f"delta.`{path}`")))
+
+
+def _built(tables: Any, spark: Any, path: Path, clause: str) -> None:
+    new = tables.create(spark).location(str(path)).addColumn("id", "BIGINT")
+    getattr(new.addColumn("Day", "STRING"), clause)("DAY").execute()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"CREATE TABLE {{t}} {COLUMNS} USING delta PARTITIONED BY (DAY)",
+        f"CREATE TABLE {{t}} USING delta PARTITIONED BY (day) AS {ROWS}",
+        f"CREATE TABLE {{t}} {COLUMNS} USING delta CLUSTER BY (DAY)",
+        f"CREATE TABLE {{t}} USING delta CLUSTER BY (day) AS {ROWS}",
+    ],
+)
+def test_created_by_sql(spark: Any, tmp_path: Path, text: str) -> None:
+    *_, partitions, _ = both(
+        spark,
+        tmp_path,
+        None,
+        lambda path: _sql(spark, text, path),
+        lambda path: _own_sql(spark, text, path),
+    )
+    assert partitions == (["Day"] if "PARTITIONED" in text else [])
+    domains = [dr.Table(tmp_path / name).snapshot().domain_metadata for name in ("ours", "theirs")]
+    assert domains[0].keys() == domains[1].keys()
+
+
+@pytest.mark.parametrize("clause", ["partitionedBy", "clusterBy"])
+def test_created_by_builders(spark: Any, tmp_path: Path, clause: str) -> None:
+    delta = pytest.importorskip("delta.tables")
+    both(
+        spark,
+        tmp_path,
+        None,
+        lambda path: _built(delta.DeltaTable, spark, path, clause),
+        lambda path: _built(ours.DeltaTable, spark, path, clause),
+    )
+
+
+WRITES: dict[str, Callable[[Any, Path], Any]] = {
+    "write": lambda rows, path: dr_spark.write(rows, path, partition_columns=["DAY"]),
+    "format": lambda rows, path: (
+        rows.write.format("deltareplay").mode("append").option("partitionBy", "DAY").save(str(path))
+    ),
+}
+
+
+@pytest.mark.parametrize("exists", [False, True])
+@pytest.mark.parametrize("how", WRITES)
+def test_written(spark: Any, tmp_path: Path, how: str, exists: bool) -> None:
+    dr_spark.register(spark)
+    rows, base = spark.sql(ROWS), None
+    if exists:
+        text = f"CREATE TABLE {{t}} {COLUMNS} USING delta PARTITIONED BY (Day)"
+        base = made(spark, tmp_path / "base", text)
+    writer = rows.write.format("delta").mode("append").partitionBy("DAY")
+    both(
+        spark,
+        tmp_path,
+        base,
+        lambda path: writer.save(str(path)),
+        lambda path: WRITES[how](rows, path),
+    )
+
+
+@pytest.mark.parametrize("columns", [["DAY"], ["ID", "day"]])
+def test_ordered(spark: Any, tmp_path: Path, columns: list[str]) -> None:
+    base = made(
+        spark,
+        tmp_path / "base",
+        f"CREATE TABLE {{t}} {COLUMNS} USING delta",
+        "INSERT INTO {t} VALUES (1, 'mon'), (2, 'tue')",
+    )
+    delta = pytest.importorskip("delta.tables")
+    both(
+        spark,
+        tmp_path,
+        base,
+        lambda path: (
+            delta.DeltaTable.forPath(spark, str(path)).optimize().executeZOrderBy(*columns)
+        ),
+        lambda path: dr_spark.optimize(spark, path, z_order_by=columns),
+    )
+
+
+def test_cluster_by_of_writers_is_refused(spark: Any, tmp_path: Path) -> None:
+    """Spark tells a Python data source nothing of it."""
+    dr_spark.register(spark)
+    rows = spark.sql(ROWS)
+    writer = rows.write.format("deltareplay").mode("append").clusterBy("day")
+    rows.write.parquet(str(tmp_path / "rows"))
+    stream = spark.readStream.schema(rows.schema).parquet(str(tmp_path / "rows"))
+    stream = stream.writeStream.clusterBy("day").format("deltareplay")
+    stream = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    for write in (writer.save, stream.start):
+        with pytest.raises(dr.InvalidArgumentError, match="CLUSTER BY") as caught:
+            write(str(tmp_path / "t"))
+        assert caught.value.code == "option.write"
+    assert not dr.is_table(tmp_path / "t")
