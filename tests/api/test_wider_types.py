@@ -1,12 +1,14 @@
 """Rows of wider types than the table's: widened with the feature, refused without it.
 
 The changes of types are those that delta-spark calls ``same_family_type``: integers up to
-``BIGINT``, ``FLOAT`` to ``DOUBLE``, decimals; not integers to ``DOUBLE`` or to decimals, which
-pandas makes of integers with nulls. (By Spark, all are made: ``test_type_widening.py``.)
+``BIGINT``, ``FLOAT`` to ``DOUBLE``, decimals, dates to ``TIMESTAMP_NTZ``; not integers to
+``DOUBLE`` or to decimals, which pandas makes of integers with nulls. (By Spark, all are made:
+``test_type_widening.py``.)
 """
 
 from __future__ import annotations
 
+import datetime
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -105,3 +107,41 @@ def test_other_changes_are_not_made(tmp_path: Path) -> None:
     table.append(pa.table({"a": [5.0], "d": [7]}), schema_mode="merge")
     assert table.snapshot().schema.field("a").type == pa.int32()
     assert table.snapshot().schema.field("d").type == pa.decimal128(5, 2)
+
+
+@pytest.mark.parametrize("how", ["append", "merge"])
+def test_dates_become_timestamps_without_a_zone(how: str, tmp_path: Path) -> None:
+    """``same_family_type`` has this change, too; with a zone, there is none in the protocol.
+
+    As in delta-spark, the table must have the feature of the new type.
+    """
+    types = pa.schema([("id", pa.int64()), ("d", pa.date32()), ("l", pa.list_(pa.date32()))])
+    properties = {"delta.enableTypeWidening": "true"}
+    lacking = dr.create_table(tmp_path / "lacking", types, properties=properties)
+    noon = datetime.datetime(2026, 1, 31, 12)
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        lacking.append(pa.table({"d": [noon]}), schema_mode="merge")
+    assert caught.value.code == "protocol.manual_enablement"
+    properties["delta.feature.timestampNtz"] = "supported"
+    table = dr.create_table(tmp_path / "t", types, properties=properties)
+    day = datetime.date(2026, 1, 31)
+    table.append([{"id": 1, "d": day, "l": [day]}])
+    rows = pa.table({"id": [2], "d": [noon], "l": [[noon]]})
+    if how == "append":
+        table.append(rows, schema_mode="merge")
+    else:
+        merge = table.merge(rows, "target.id = source.id", schema_mode="merge")
+        merge.when_not_matched_insert_all().execute()
+    snapshot = table.snapshot()
+    assert snapshot.schema.field("d").type == pa.timestamp("us")
+    assert "timestampNtz" in (snapshot.protocol.writer_features or ())
+    midnight = datetime.datetime(2026, 1, 31)
+    found = sorted(snapshot.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+    assert found == [
+        {"id": 1, "d": midnight, "l": [midnight]},
+        {"id": 2, "d": noon, "l": [noon]},
+    ]
+    zoned = pa.table({"id": [3], "d": pa.array([noon], pa.timestamp("us", "UTC"))})
+    other = dr.create_table(tmp_path / "u", types, properties=properties)
+    other.append(zoned, schema_mode="merge")
+    assert other.snapshot().schema.field("d").type == pa.date32()

@@ -94,6 +94,22 @@ def test_what_makes_space_needs_none(disk: Path, verb: str) -> None:
     assert again.verify(rows=True).ok
 
 
+@pytest.mark.parametrize("pages", [0, 1, 2])
+def test_a_vacuum_that_makes_no_space_is_done(disk: Path, pages: int) -> None:
+    """There is nothing to delete, and no space to say so, before it or after it."""
+    table = dr.create_table(disk / "t", ROWS.schema)
+    table.append(ROWS)
+    with (disk / "ballast").open("wb") as ballast:
+        left = os.statvfs(disk)
+        ballast.write(b"x" * ((left.f_bavail - pages) * left.f_bsize))
+    assert table.vacuum(dry_run=False).files == ()
+    again = dr.Table(disk / "t")
+    assert again.snapshot().num_rows == 3
+    assert again.verify(rows=True).ok
+    (disk / "ballast").unlink()
+    again.append(ROWS)
+
+
 def test_names_that_no_file_system_takes(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "loop").symlink_to("loop")

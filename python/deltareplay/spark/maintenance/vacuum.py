@@ -116,10 +116,14 @@ def vacuum(
         if log:
             _end(of, "FAILED", 0, 0)
         raise
-    if is_late:
-        started()
-    if log:
-        _end(of, "COMPLETED", len(paths), vacuumed)
+    try:
+        if is_late:
+            started()
+        if log:
+            _end(of, "COMPLETED", len(paths), vacuumed)
+    except StorageError as error:
+        if error.code != "storage.full":  # the files are deleted, even if the log cannot record it
+            raise
     return report
 
 
