@@ -50,7 +50,7 @@ _BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 
 
 def is_plain(kind: type) -> bool:
-    """Whether Arrow takes values of a class by their type, or refuses them.
+    """Return whether Arrow takes values of a class by their type, or refuses them.
 
     >>> is_plain(int), is_plain(complex)
     (True, False)
@@ -59,7 +59,7 @@ def is_plain(kind: type) -> bool:
 
 
 def plain(value: Any, name: str) -> Any:
-    """A value, or a list or dict of values, without classes that Arrow would take for others.
+    """Return a value, or a list or dict of values, without classes that Arrow misreads.
 
     ``NaT`` and ``NA`` are None.
 

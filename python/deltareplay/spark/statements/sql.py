@@ -172,7 +172,7 @@ def _read(spark: SparkSession, text: str) -> DataFrame:
 
 
 def _is_script(reader: Reader) -> bool:
-    """Whether it begins a script, which may have a label."""
+    """Return whether the text is a script, which may have a label."""
     words = [token.text.upper() for token in reader.found[:3]]
     return words[0] == "BEGIN" or words[1:] == [":", "BEGIN"]
 
