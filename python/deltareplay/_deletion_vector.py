@@ -36,7 +36,9 @@ class DeletionVector:
     _vector: _native.DeletionVector
 
     def __init__(self) -> None:
-        raise TypeError("made by from_rows, from_descriptor, decode and set operations")
+        raise TypeError(
+            "create a DeletionVector with from_rows, from_descriptor, decode or set operations"
+        )
 
     @classmethod
     def _of(cls, native: _native.DeletionVector) -> DeletionVector:

@@ -260,9 +260,9 @@ def test_a_scan_pickles(mixed: logs.LogBuilder) -> None:
     assert "Name, id, _row_index" in repr(scan)
 
 
-def test_a_scan_is_made_by_a_snapshot_alone() -> None:
+def test_a_scan_is_created_by_a_snapshot_alone() -> None:
     for cls in (dr.Scan, dr.Split):
-        with pytest.raises(TypeError, match="made by"):
+        with pytest.raises(TypeError, match="create "):
             cls()
 
 

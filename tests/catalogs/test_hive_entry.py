@@ -99,7 +99,7 @@ def test_a_place_that_cannot_be_read_says_what_to_do(location: str) -> None:
         ({"parameters": {"spark.sql.sources.provider": "parquet"}}, "the format parquet"),
         ({"input_format": PARQUET}, "the format MapredParquetInputFormat"),
         ({"parameters": {"storage_handler": "org.apache.hadoop.hive.hbase.H"}}, "the format H"),
-        ({}, "that it does not tell"),
+        ({}, "unknown"),
         ({"location": f"{ROOT}/_symlink_format_manifest", "input_format": SYMLINKS}, f": {ROOT}"),
         ({"location": f"{ROOT}/_symlink_format_manifest/", "parameters": SPARK}, f": {ROOT}"),
     ],

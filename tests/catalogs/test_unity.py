@@ -98,7 +98,7 @@ def test_a_catalog_that_only_finds_tables_makes_none() -> None:
         lambda: dr.create_table("s.t", SCHEMA, catalog=Finder()),
         lambda: dr.write("s.t", row(1), catalog=Finder()),
     ):
-        with pytest.raises(dr.InvalidArgumentError, match="Finder only finds") as caught:
+        with pytest.raises(dr.InvalidArgumentError, match="Finder cannot create tables") as caught:
             make()
         assert caught.value.code == "catalog.creates_none"
 

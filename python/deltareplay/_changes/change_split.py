@@ -32,7 +32,7 @@ class ChangeSplit(Frames):
     _table: TableLocation
 
     def __init__(self) -> None:
-        raise TypeError("splits are made by Changes.splits()")
+        raise TypeError("create splits with Changes.splits()")
 
     @classmethod
     def _made(cls, table: TableLocation, native: NativeSplit) -> ChangeSplit:

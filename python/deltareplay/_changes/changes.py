@@ -43,7 +43,7 @@ class Changes(Frames, Carded):
     _arguments: dict[str, Any]
 
     def __init__(self) -> None:
-        raise TypeError("changes are made by Table.changes()")
+        raise TypeError("create changes with Table.changes()")
 
     @classmethod
     def _made(

@@ -37,7 +37,7 @@ class Follow(Iterator[MicroBatch]):
     _poll_interval: float
 
     def __init__(self) -> None:
-        raise TypeError("streams are made by Table.follow()")
+        raise TypeError("create a stream with Table.follow()")
 
     @classmethod
     def _made(cls, table: TableLocation, native: NativeFollow, poll_interval: float) -> Follow:

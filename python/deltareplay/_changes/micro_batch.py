@@ -33,7 +33,7 @@ class MicroBatch(Frames):
     _offset: str
 
     def __init__(self) -> None:
-        raise TypeError("micro-batches are made by Table.follow()")
+        raise TypeError("create micro-batches with Table.follow()")
 
     @classmethod
     def _made(cls, split: ChangeSplit, offset: str) -> MicroBatch:

@@ -24,4 +24,6 @@ def _text(value: Expression) -> str:
     library = type(value).__module__.split(".")[0]
     if value is None or isinstance(value, _PLAIN) or library in ("numpy", "pandas"):
         return lit(value)
-    raise TypeError(f"a column takes an SQL string or a plain value, not {type(value).__name__}")
+    raise TypeError(
+        f"the value of a column must be a SQL string or a plain value, not {type(value).__name__}"
+    )

@@ -35,7 +35,7 @@ class ReplayPiece:
     _native: NativeReplayPiece
 
     def __init__(self) -> None:
-        raise TypeError("pieces are made by Snapshot.replay_plan()")
+        raise TypeError("create pieces with Snapshot.replay_plan()")
 
     @classmethod
     def _made(cls, native: NativeReplayPiece) -> ReplayPiece:

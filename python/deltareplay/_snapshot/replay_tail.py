@@ -32,7 +32,7 @@ class ReplayTail:
     _table: TableLocation
 
     def __init__(self) -> None:
-        raise TypeError("a tail is made by Snapshot.replay_plan()")
+        raise TypeError("create a tail with Snapshot.replay_plan()")
 
     @classmethod
     def _made(cls, table: TableLocation, native: NativeReplayTail) -> ReplayTail:

@@ -55,7 +55,7 @@ class Scan(Frames, LazyFrames, Carded):
     _keywords: dict[str, Any]
 
     def __init__(self) -> None:
-        raise TypeError("a scan is made by Snapshot.scan()")
+        raise TypeError("create a scan with Snapshot.scan()")
 
     @classmethod
     def _made(cls, snapshot: Scanned, native: NativeScan, keywords: dict[str, Any]) -> Scan:

@@ -55,7 +55,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
     _told: int  # how many warnings Python has had
 
     def __init__(self) -> None:
-        raise TypeError("a snapshot is opened by Table.snapshot()")
+        raise TypeError("open a snapshot with Table.snapshot()")
 
     @classmethod
     def _opened(

@@ -34,7 +34,7 @@ class SnapshotDiff(Carded):
     _totals: list[tuple[int, int | None, int]]
 
     def __init__(self) -> None:
-        raise TypeError("differences are made by Snapshot.diff()")
+        raise TypeError("create a diff with Snapshot.diff()")
 
     @classmethod
     def _made(cls, before: NativeSnapshot, after: NativeSnapshot) -> SnapshotDiff:

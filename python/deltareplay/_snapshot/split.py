@@ -34,7 +34,7 @@ class Split(Frames):
     _table: TableLocation
 
     def __init__(self) -> None:
-        raise TypeError("splits are made by Scan.splits()")
+        raise TypeError("create splits with Scan.splits()")
 
     @classmethod
     def _made(cls, table: TableLocation, native: NativeSplit) -> Split:

@@ -90,7 +90,7 @@ def _whole(argument: str, value: Any) -> int:
             return operator.index(value)
         except TypeError:
             pass
-    raise _wrong(argument, "a whole number", value)
+    raise _wrong(argument, "an integer", value)
 
 
 def _number(argument: str, value: Any) -> float:
@@ -118,7 +118,7 @@ def _text(argument: str, value: Any) -> str:
 def _moment(argument: str, value: Any) -> datetime.datetime | str:
     if isinstance(value, (datetime.datetime, str)):
         return value
-    raise _wrong(argument, "a datetime or ISO 8601 text", value)
+    raise _wrong(argument, "a datetime or an ISO 8601 string", value)
 
 
 def _version_or_moment(argument: str, value: Any) -> int | datetime.datetime | str:
@@ -127,7 +127,7 @@ def _version_or_moment(argument: str, value: Any) -> int | datetime.datetime | s
     try:
         return _whole(argument, value)
     except InvalidArgumentError:
-        raise _wrong(argument, "a version, a datetime or ISO 8601 text", value) from None
+        raise _wrong(argument, "a version, a datetime or an ISO 8601 string", value) from None
 
 
 def _version_or_latest(argument: str, value: Any) -> int | str:
@@ -148,7 +148,7 @@ def _span(argument: str, value: Any) -> datetime.timedelta:
 def _named_version(argument: str, value: Any) -> tuple[str, int]:
     if isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[0], str):
         return value[0], _whole(f"the version of {argument}", value[1])
-    raise _wrong(argument, "a pair of a string and a whole number", value)
+    raise _wrong(argument, "a pair of a string and an integer", value)
 
 
 def _place(argument: str, value: Any) -> str:

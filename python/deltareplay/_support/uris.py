@@ -47,7 +47,7 @@ def refuse_signature(uri: str) -> None:
         name = match[1]
         option = "azure_storage_sas_token" if name.lower() == "sig" else "credentials"
         raise InvalidArgumentError(
-            f"a URI may hold no signature ({name}=): pass {option} in storage_options",
+            f"a URI must not contain a signature ({name}=): pass {option} in storage_options",
             code="uri.form",
         )
 

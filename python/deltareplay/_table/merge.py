@@ -45,7 +45,7 @@ class Merge:
     _run: Callable[[Sequence[_Clause]], Written]
 
     def __init__(self) -> None:
-        raise TypeError("Table.merge makes merges")
+        raise TypeError("create a merge with Table.merge()")
 
     @classmethod
     def _of(cls, run: Callable[[Sequence[_Clause]], Written]) -> Merge:

@@ -77,7 +77,7 @@ def _today(
             continue
         if old.now in values:
             raise InvalidArgumentError(
-                f"{name} is the old spelling of {old.now}: pass {old.now} alone",
+                f"{name} is the old name of {old.now}: pass {old.now} alone",
                 code="argument.renamed",
             )
         value = old.value(values[name])

@@ -76,7 +76,7 @@ def _check(path: Path) -> None:
         with path.open("rb") as file:
             head = file.read(_HEAD)
         if b'<meta name="generator" content="' + GENERATOR.encode() not in head:
-            raise _wrong(f"{path} exists and is no report: choose another name, or delete it")
+            raise _wrong(f"{path} exists and is not a report: choose another name, or delete it")
 
 
 def _wrong(message: str) -> InvalidArgumentError:

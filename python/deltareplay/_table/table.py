@@ -526,7 +526,7 @@ def create_table(
     """
     if if_not_exists and or_replace:
         raise InvalidArgumentError(
-            "if_not_exists leaves a table as it is, and or_replace replaces it: pass one of them",
+            "if_not_exists and or_replace cannot be combined: pass one of them",
             code="create.mode",
         )
     mode = "if_not_exists" if if_not_exists else "or_replace" if or_replace else "new"

@@ -239,13 +239,10 @@ def check_modes(
         ("schema_mode='overwrite'", schema_mode == "overwrite"),
     ):
         if value and mode != "overwrite":
-            raise _wrong_mode(
-                f"{argument} says what mode='overwrite' replaces: pass that mode with it"
-            )
+            raise _wrong_mode(f"{argument} requires mode='overwrite'")
     if where is not None and partition_overwrite == "dynamic":
         raise _wrong_mode(
-            "where and partition_overwrite='dynamic' are two ways to say what is replaced: "
-            "pass one of them"
+            "where and partition_overwrite='dynamic' cannot be combined: pass one of them"
         )
 
 

@@ -54,7 +54,7 @@ class Transaction:
     _description: dict[str, Any]
 
     def __init__(self) -> None:
-        raise TypeError("a transaction is begun by Table.transaction()")
+        raise TypeError("begin a transaction with Table.transaction()")
 
     @classmethod
     def _begun(

@@ -48,7 +48,7 @@ def refused(error: Exception, name: str) -> DeltaReplayError:
     details = response.get("Error") or {}
     kind = str(details.get("Code"))
     status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode", 0)
-    message = f"AWS says about {name}: {kind}"
+    message = f"AWS reports an error for {name}: {kind}"
     if kind in _DENIED:
         return InvalidArgumentError(
             f"{message}. Look at the credentials of the session, and at its region",
@@ -70,11 +70,13 @@ def _without_answer(error: Exception, name: str) -> DeltaReplayError:
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if not kinds.isdisjoint(_CREDENTIALS):
         return InvalidArgumentError(
-            f"there are no credentials of AWS to ask about {name}: {error}", code="catalog.denied"
+            f"there are no AWS credentials to look up {name}: {error}", code="catalog.denied"
         )
     if not kinds.isdisjoint(_ADDRESS):
         return InvalidArgumentError(
-            f"Glue cannot be asked: {error}. Pass region=, profile= or endpoint_url=",
+            f"no request to Glue is possible: {error}. Pass region=, profile= or endpoint_url=",
             code="catalog.address",
         )
-    return StorageError(f"Glue did not answer about {name}: {error}", code="catalog.unreachable")
+    return StorageError(
+        f"Glue did not respond to the request for {name}: {error}", code="catalog.unreachable"
+    )

@@ -70,7 +70,7 @@ class HiveEntry:
         handler = own.get("storage_handler", "").rpartition(".")[2]
         if "delta" not in map(str.lower, formats) and handler != "DeltaStorageHandler":
             known = [*formats, handler, self.input_format.rpartition(".")[2]]
-            what = next(filter(None, known), "that it does not tell")
+            what = next(filter(None, known), "unknown")
             raise self._is_not_delta(f"is a table of the format {what}, and not a Delta table")
         for location in locations:
             scheme = _scheme(location)
@@ -81,7 +81,7 @@ class HiveEntry:
             if location.startswith("/"):
                 return location
         raise TableNotFoundError(
-            f"{self.name} is a Delta table, and the catalog does not tell where it lies. Open it "
+            f"{self.name} is a Delta table, and the catalog does not have its location. Open it "
             "by its location, or register it with one",
             code="catalog.no_location",
         )

@@ -76,7 +76,7 @@ class HiveMetastore:
             if entry is not None:
                 return Located(entry.root())
         raise StorageError(
-            f"no Hive Metastore answers: {'; '.join(failures)}", code="catalog.unreachable"
+            f"no Hive Metastore responds: {'; '.join(failures)}", code="catalog.unreachable"
         )
 
     def _asked(
@@ -91,7 +91,7 @@ class HiveMetastore:
             return None
         except (ThriftError, ThriftRefusal) as error:
             raise StorageError(
-                f"the Hive Metastore at {_authority(*server)} gives no answer of use: {error}",
+                f"the Hive Metastore at {_authority(*server)} sent an invalid response: {error}",
                 code="catalog.response",
             ) from error
 
@@ -128,16 +128,16 @@ def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
         # a metastore that has no catalogs passes the catalog over
         message = _part(_part(answer, 2, dict), 1, str) or f"it has no catalog {catalog[0]}"
         raise TableNotFoundError(
-            f"the Hive Metastore says about {name}: {message}. Check the name",
+            f"the Hive Metastore reports an error for {name}: {message}. Check the name",
             code="catalog.no_table",
         )
     if 1 in answer:
         message = _part(_part(answer, 1, dict), 1, str)
         raise StorageError(
-            f"the Hive Metastore says about {name}: {message}", code="catalog.unreachable"
+            f"the Hive Metastore reports an error for {name}: {message}", code="catalog.unreachable"
         )
     if not success:
-        raise ThriftError(f"it has nothing about {name}")
+        raise ThriftError(f"the response has no table {name}")
     return success
 
 
@@ -156,7 +156,7 @@ def _entry(table: dict[int, Any], name: str) -> HiveEntry:
 def _texts(struct: dict[int, Any], number: int) -> dict[str, str]:
     texts: dict[str, str] = _part(struct, number, dict)
     if not all(isinstance(text, str) for pair in texts.items() for text in pair):
-        raise ThriftError(f"its field {number} is no map of texts")
+        raise ThriftError(f"its field {number} is not a map of strings")
     return texts
 
 
@@ -164,7 +164,7 @@ def _part(struct: dict[int, Any], number: int, kind: type[T]) -> T:
     """Return a field of a struct; an empty value if it is missing."""
     value = struct.get(number, kind())
     if not isinstance(value, kind):
-        raise ThriftError(f"its field {number} is no {kind.__name__}")
+        raise ThriftError(f"its field {number} is not of the type {kind.__name__}")
     return value
 
 

@@ -56,8 +56,8 @@ def staged(name: str, catalog: Locator | str | None) -> UnityStaging:
     if isinstance(locator, UnityCatalog):
         return locator._staged(name)
     raise InvalidArgumentError(
-        f"there is no table {name!r}, and {type(locator).__name__} only finds tables: create it at "
-        "a place of its own, and register that place under the name, e.g. with Spark",
+        f"there is no table {name!r}, and {type(locator).__name__} cannot create tables: create it "
+        "at a path, and register that path under the name, e.g. with Spark",
         code="catalog.creates_none",
     )
 
@@ -69,8 +69,8 @@ def _locator(name: str, catalog: Locator | str | None) -> Locator:
     catalog_class = _KINDS.get(kind)
     if catalog_class is None:
         raise InvalidArgumentError(
-            f"{kind!r} is no kind of catalog: the kinds are {', '.join(sorted(_KINDS))}; or pass a "
-            "catalog of deltareplay.catalogs",
+            f"{kind!r} is not a kind of catalog: the kinds are {', '.join(sorted(_KINDS))}; or "
+            "pass a catalog of deltareplay.catalogs",
             code="catalog.kind",
         )
     return catalog_class()

@@ -140,7 +140,7 @@ class RestClient:
         except (OSError, http.client.HTTPException) as error:
             # without the request, which has the token
             away = StorageError(
-                f"the catalog at {self.base} did not answer: {error}", code="catalog.unreachable"
+                f"the catalog at {self.base} did not respond: {error}", code="catalog.unreachable"
             )
             away.__cause__ = error
             raise _Busy(away, None) from None
@@ -167,22 +167,22 @@ def _decoded(content: bytes, path: str) -> Json:
             raise ValueError(f"it has more than {_MOST_BYTES} bytes")
         answer = json.loads(content, parse_constant=_no_number)
         if not isinstance(answer, dict):
-            raise ValueError("it is no object")
+            raise ValueError("it is not a JSON object")
     except RecursionError:
         raise StorageError(
-            f"the catalog's answer to {path} nests deeper than any answer of a catalog",
+            f"the catalog's response to {path} is nested too deeply",
             code="catalog.response",
         ) from None
     except ValueError as error:
         raise StorageError(
-            f"the catalog's answer to {path} is not what it should be: {error}",
+            f"the catalog's response to {path} is invalid: {error}",
             code="catalog.response",
         ) from error
     return answer
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _refusal(error: urllib.error.HTTPError) -> Exception:

@@ -20,7 +20,7 @@ def number_of(value: object, least: int = 0) -> int:
     if isinstance(value, str) and value.isascii() and len(value) < 20:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
-        raise ValueError(f"{str(value)[:40]} is no version, size or time")
+        raise ValueError(f"{str(value)[:40]} is not a version, size or time")
     return value
 
 

@@ -79,7 +79,7 @@ def answer(read: Callable[[int], bytes], method: str) -> dict[int, Any]:
     version = int.from_bytes(first, "big")
     kind = version & 0xFF
     if version & 0xFFFF0000 != _VERSION or kind not in (_REPLY, _EXCEPTION):
-        raise ThriftError(f"it does not begin like an answer: {first!r}")
+        raise ThriftError(f"it is not a Thrift reply: {first!r}")
     name = reader.value(_STRING)
     reader.value(8)  # the number of the call: only one call is open
     fields: dict[int, Any] = reader.value(_STRUCT)
@@ -109,7 +109,7 @@ class _Reader:
             try:
                 return self._read(self._length()).decode()
             except UnicodeDecodeError as error:
-                raise ThriftError(f"it has a text that is not UTF-8: {error.reason}") from None
+                raise ThriftError(f"it has a string that is not UTF-8: {error.reason}") from None
         if kind == _STRUCT:
             fields = {}
             while (field := self._byte()) != _STOP:
@@ -129,7 +129,7 @@ class _Reader:
         if kind in (_SET, _LIST):
             of_item = self._byte()
             return tuple(self.value(of_item, depth + 1) for _ in range(self._length()))
-        raise ThriftError(f"it has a value of the type {kind}, which there is not")
+        raise ThriftError(f"it has a value of the type {kind}, which is unknown")
 
     def _byte(self) -> int:
         return self._read(1)[0]

@@ -64,7 +64,7 @@ class ThriftClient:
         """Limit the next operation of the socket to the remaining time."""
         left = self._deadline - time.monotonic()
         if left <= 0:
-            raise TimeoutError("it did not answer in time")
+            raise TimeoutError("it did not respond in time")
         self._socket.settimeout(left)
 
     def __enter__(self) -> ThriftClient:

@@ -67,7 +67,7 @@ class _Timely(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         left = self._deadline - time.monotonic()
         if left <= 0:
-            raise TimeoutError("it did not answer in time")
+            raise TimeoutError("it did not respond in time")
         self._connected.settimeout(left)
         return self._raw.readinto(buffer)
 

@@ -53,7 +53,7 @@ def of_older(answer: Json) -> Credentials | None:
 
 def _secret(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError("a credential is no text")  # and is not repeated
+        raise TypeError("a credential is not a string")  # and is not repeated
     return value
 
 

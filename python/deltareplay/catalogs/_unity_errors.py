@@ -27,7 +27,7 @@ def refused(error: RestError, name: str) -> DeltaReplayError:
         error: The response.
         name: The name of the requested table.
     """
-    message = f"the catalog says about {name}: {error}"
+    message = f"the catalog reports an error for {name}: {error}"
     if error.status in (401, 403):
         return InvalidArgumentError(
             f"{message}. Pass a token that may do this, or ask for the permission",
@@ -37,7 +37,7 @@ def refused(error: RestError, name: str) -> DeltaReplayError:
         return TableNotFoundError(f"{message}. Check the name", code="catalog.no_table")
     if error.kind == "UpdateRequirementConflictException":
         return CorruptTableError(
-            f"{message}. The table was replaced by another one: open it anew",
+            f"{message}. The table was replaced: open it again",
             code="catalog.table_id",
         )
     if error.kind == "AlreadyExistsException":
@@ -57,7 +57,6 @@ def call_catalog(ask: Callable[[], T], name: str) -> T:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise StorageError(
-            f"the catalog's answer about {name} lacks something or has it in another form: "
-            f"{error!r}",
+            f"the catalog's response about {name} is incomplete or invalid: {error!r}",
             code="catalog.response",
         ) from error

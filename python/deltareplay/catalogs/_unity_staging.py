@@ -100,7 +100,9 @@ class UnityStaging:
         return LogTail(0 if self._is_written else None, allowed=["take_over"])
 
     def commit(self, staged: StagedCommit) -> Ratification:
-        raise AssertionError(f"version {staged.version} comes after the table was made")
+        raise AssertionError(
+            f"version {staged.version} cannot be committed before the table is registered"
+        )
 
     def published(self, version: int) -> None:
         self._is_written = version >= 0

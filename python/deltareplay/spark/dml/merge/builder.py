@@ -33,7 +33,7 @@ class Merge:
     _merging: Merging
 
     def __init__(self) -> None:
-        raise TypeError("deltareplay.spark.merge makes merges")
+        raise TypeError("create a merge with deltareplay.spark.merge()")
 
     @classmethod
     def _of(cls, merging: Merging) -> Merge:
