@@ -110,7 +110,7 @@ def test_whatever_fails_falls_back_with_one_warning(
             found = [dr_spark.read(spark, path, version=3) for _ in range(2)]
         told = [one for one in told if issubclass(one.category, dr.DeltaReplayWarning)]
         assert [one.filename for one in told] == [__file__]
-        assert "look at each path by itself" in str(told[0].message)
+        assert "look up each path" in str(told[0].message)
         assert lines(found[1].toArrow()) == expected
     by_file_index._warned.clear()
 

@@ -218,7 +218,7 @@ def test_a_spark_with_other_insides_reads_by_paths(
 ) -> None:
     expected = lines(dr_spark.read(spark, tables("plain")).toArrow())
     monkeypatch.setattr(driver_classes, "compiled", lambda spark, name: spark._jvm.no.such.Index)
-    with pytest.warns(dr.DeltaReplayWarning, match="look at each path by itself"):
+    with pytest.warns(dr.DeltaReplayWarning, match="look up each path"):
         found = dr_spark.read(spark, tables("plain"))
     assert lines(found.toArrow()) == expected
 

@@ -221,7 +221,7 @@ def _storage_options(path: str, settings: Mapping[str, str]) -> dict[str, str]:
             options[_SETTINGS[known]] = value
         else:
             raise UnsupportedFeatureError(
-                f"the setting {key} has no counterpart here: pass a deltareplay.Table with "
+                f"the setting {key} is not supported: pass a deltareplay.Table with "
                 "storage_options instead of the path",
                 code="spark.hadoop",
             )

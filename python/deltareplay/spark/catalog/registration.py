@@ -36,8 +36,8 @@ def check_takes_delta(spark: SparkSession) -> None:
     else:
         return
     raise UnsupportedFeatureError(
-        "Spark does not know the format delta, so its catalog takes no names of Delta tables: "
-        "call deltareplay.spark.register(spark, 'delta') first, or leave the name out",
+        "Spark does not know the format delta, so its catalog cannot hold Delta tables: call "
+        "deltareplay.spark.register(spark, 'delta') first, or leave the name out",
         code="spark.no_delta",
     )
 
@@ -61,7 +61,7 @@ def new_location(spark: SparkSession, parts: Sequence[str], location: str | None
         return location
     if not root:
         raise TableNotFoundError(
-            f"the schema {space} has no location: give the table one", code="name.schema"
+            f"the schema {space} has no location: set the location of the table", code="name.schema"
         )
     return f"{root.rstrip('/')}/{parts[-1].lower()}"
 
@@ -79,8 +79,9 @@ def new_table(spark: SparkSession, parts: Sequence[str]) -> Table:
     if table._native.exists():
         name = ".".join(map(names.quoted, parts))
         raise InvalidArgumentError(
-            f"the catalog has no table {name}, and there is one at {table.uri}, where it would be: "
-            f"name that one by CREATE TABLE {name} USING delta LOCATION ..., or delete its files",
+            f"the catalog has no table {name}, but there is a table at its default location "
+            f"{table.uri}: register that table by CREATE TABLE {name} USING delta LOCATION ..., "
+            "or delete its files",
             code="table.exists",
         )
     return table

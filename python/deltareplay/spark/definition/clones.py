@@ -64,7 +64,7 @@ def run(
         return table, None if entry is None else entry.name, {}
     if exists and mode == "create":
         raise InvalidArgumentError(
-            f"there is a table already at {table.uri}: replace it, or choose another place",
+            f"there is a table already at {table.uri}: replace it, or choose another location",
             code="table.exists",
         )
     if not exists and mode == "replace":

@@ -47,25 +47,21 @@ def _check(rows: DataFrame, column: Json, key: str) -> None:
         # a join refuses it even where a query could have it
         _ = rows.join(other, sf.expr(f"({text}) IS NULL")).schema
     except PySparkException as error:
-        raise _wrong(
-            column, key, "Spark cannot compute from one row, each time the same"
-        ) from error
+        raise _wrong(column, key, "must be deterministic and must not use other rows") from error
     type_, own = nullable(computed["type"]), nullable(column["type"])
     if key == _DEFAULT:
         fitting = fits(type_, own) or _casts(rows.sparkSession, text, column)
     else:
         fitting = type_ == own
         if at(text, datetime.datetime(2000, 1, 1), rows.sparkSession, rows.columns) != text:
-            raise _wrong(column, key, "asks for the current time")
+            raise _wrong(column, key, "uses the current time")
     if not fitting:
         actual, declared = (spark_type(data_type).simpleString() for data_type in (type_, own))
         raise _wrong(column, key, f"is {actual}, and the column {declared}")
     try:
         log_expressions.sql(rows.sparkSession, text, column["name"], rows.columns)
     except UnsupportedFeatureError as error:
-        raise _wrong(
-            column, key, "sees more than its arguments, so no write would compute it"
-        ) from error
+        raise _wrong(column, key, "depends on more than its arguments") from error
 
 
 def _casts(spark: SparkSession, text: str, column: Json) -> bool:
@@ -84,6 +80,6 @@ def _casts(spark: SparkSession, text: str, column: Json) -> bool:
 
 def _wrong(column: Json, key: str, why: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"the column {column['name']} cannot get the value {column['metadata'][key]}, which {why}",
+        f"the column {column['name']} cannot have the value {column['metadata'][key]}, which {why}",
         code=_CODES[key],
     )

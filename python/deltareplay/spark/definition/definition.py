@@ -168,8 +168,8 @@ def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | N
     is_new = location is None and not table._native.exists()
     if location is None and not is_new and definition.mode == "create":
         raise InvalidArgumentError(
-            f"the catalog does not know {name}, and there is a table at {table.uri}: give it the "
-            "name again by CREATE TABLE ... LOCATION, or replace it by CREATE OR REPLACE TABLE",
+            f"the catalog does not know {name}, and there is a table at {table.uri}: register it "
+            "by CREATE TABLE ... LOCATION, or replace it by CREATE OR REPLACE TABLE",
             code="table.exists",
         )
     created = _created(spark, Place(table), definition)
@@ -210,7 +210,7 @@ def _created(spark: SparkSession, location: Place, definition: Definition) -> Ta
 def _same(location: str | None, other: str) -> str:
     if location is not None and location.rstrip("/") != other.rstrip("/"):
         raise InvalidArgumentError(
-            f"the table has two paths, {location} and {other}: leave one out",
+            f"the table has two paths, {location} and {other}: leave out one of them",
             code="definition.place",
         )
     return other

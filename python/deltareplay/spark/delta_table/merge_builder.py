@@ -153,7 +153,7 @@ class DeltaMergeBuilder:
 
         Raises:
             InvalidArgumentError: There is no clause, an expression names a column that does not
-                exist, or several rows of the source match one row of the table.
+                exist, or several source rows match one target row.
             CommitConflictError: Another writer's commit conflicts.
         """
         evolves = self._evolves or settings.merges_schemas(self._spark)

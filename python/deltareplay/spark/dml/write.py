@@ -238,14 +238,13 @@ def _matching(
     """Return the matching condition of the arguments of ``write``."""
     if using is not None and on is not None:
         raise InvalidArgumentError(
-            "replace_using and replace_on are two ways to say which rows are replaced: pass one of "
-            "them",
+            "replace_using and replace_on cannot be combined: pass one of them",
             code="write.mode",
         )
     columns = () if using is None else tuple(using)
     if on is None and not columns:
         raise InvalidArgumentError(
-            "replace_using takes a list of columns, such as ['id'], and has none",
+            "replace_using is empty: pass a list of columns, such as ['id']",
             code="argument.type",
         )
     return replace_where.Matching(
@@ -302,9 +301,8 @@ def _check(
         or schema_mode == "overwrite"
     ):
         raise InvalidArgumentError(
-            "replace_using and replace_on say which rows mode='overwrite' replaces: pass that mode "
-            "with one of them, and leave out where, partition_overwrite and "
-            "schema_mode='overwrite'",
+            "replace_using and replace_on require mode='overwrite': pass one of them, and leave "
+            "out where, partition_overwrite and schema_mode='overwrite'",
             code="write.mode",
         )
     if schema_mode == "overwrite" and (where is not None or partition_overwrite == "dynamic"):

@@ -75,7 +75,7 @@ def travelled(options: Options, zone: str | None) -> dict[str, str]:
     root, version, time = travelled_path
     if {"versionasof", "timestampasof"} & set(lowered):
         raise InvalidArgumentError(
-            f"{lowered['path']} has a version, and so have the options: leave one of them out",
+            f"{lowered['path']} has a version, and so have the options: leave out one of them",
             code="argument.version",
         )
     kept = {name: value for name, value in options.items() if name.lower() != "path"}

@@ -37,8 +37,8 @@ def save(df: DataFrame, options: Mapping[str, str], mode: str | None) -> None:
     overwrites = mode is not None and mode.lower() == "overwrite"  # as Spark reads it
     if others or len({"replaceusing", "replaceon"} & set(own)) > 1 or not overwrites:
         raise InvalidArgumentError(
-            "replaceUsing and replaceOn say which rows .mode('overwrite') replaces: pass that mode "
-            f"and one of the two options, without {', '.join(others) or 'the other'}",
+            "replaceUsing and replaceOn require .mode('overwrite'): pass one of the two options, "
+            f"without {', '.join(others) or 'the other'}",
             code="option.write",
         )
     using, on = own.get("replaceusing"), own.get("replaceon")

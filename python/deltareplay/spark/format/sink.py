@@ -211,8 +211,8 @@ class Sink:
         queries = {message.query for message in written if message.query is not None}
         if len(queries) != 1:
             raise InvalidArgumentError(
-                "the id of the query is not known here, so a batch could be committed twice: "
-                "pass .option('txnAppId', ...) with a name that no other query has",
+                "the id of the query is unknown, so a batch could be committed twice: pass "
+                ".option('txnAppId', ...) with a name that no other query has",
                 code="sink.query",
             )
         return queries.pop()

@@ -101,7 +101,7 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
     if pairs:
         raise UnsupportedFeatureError(
             f"{pairs[0]} is known to df.write in the Python process that called "
-            "deltareplay.spark.register, and not to streams and other languages: call "
+            "deltareplay.spark.register, but not to streams and other languages: call "
             "deltareplay.spark.write(df, table, mode='overwrite', replace_using=[...]), or with "
             "replace_on=",
             code="option.replace",
@@ -121,8 +121,8 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
     where = lowered.get("replacewhere")
     if where is not None and (mode == "dynamic" or not overwrite):
         raise InvalidArgumentError(
-            "replaceWhere says what .mode('overwrite') replaces, instead of "
-            "partitionOverwriteMode: pass that mode, and one of the two options",
+            "replaceWhere requires .mode('overwrite'), and cannot be combined with "
+            "partitionOverwriteMode",
             code="option.write",
         )
     replaces = lowered.get("overwriteschema", "").lower() == "true"

@@ -81,7 +81,7 @@ def check_batch(options: Mapping[str, str]) -> None:
     for pair, what in ((_START, "begin"), (_END, "end")):
         if known >= pair:
             raise InvalidArgumentError(
-                f"a version and a timestamp are two ways to say where changes {what}: pass one",
+                f"changes {what} at a version or a timestamp: pass one of them",
                 code="option.start",
             )
     if changes and not known & _START:
@@ -106,8 +106,7 @@ def check_stream(options: Mapping[str, str]) -> None:
         )
     if {name.lower() for name in options} >= _START:
         raise InvalidArgumentError(
-            "startingVersion and startingTimestamp are two ways to say where a stream begins: "
-            "pass one of them",
+            "startingVersion and startingTimestamp cannot be combined: pass one of them",
             code="option.start",
         )
 
@@ -154,7 +153,7 @@ def excluded(options: Mapping[str, str]) -> re.Pattern[str] | None:
         return None
     if follow_arguments(options).get("kind", "full-delta") != "full-delta":
         raise InvalidArgumentError(
-            "excludeRegex leaves out files, and net changes are of rows wherever they lie: leave "
+            "excludeRegex leaves out files, and net changes do not belong to files: leave "
             "changeKind or excludeRegex out",
             code="option.stream",
         )
@@ -164,7 +163,7 @@ def excluded(options: Mapping[str, str]) -> re.Pattern[str] | None:
             return re.compile(text, re.ASCII)  # as Java, whose classes have ASCII alone
     except (re.error, Warning) as cause:
         raise InvalidArgumentError(
-            f"excludeRegex is {text!r}, which is no regular expression of Python: {cause}",
+            f"excludeRegex is {text!r}, which is not a valid regular expression in Python: {cause}",
             code="option.regex",
         ) from cause
 

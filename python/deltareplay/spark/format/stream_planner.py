@@ -182,7 +182,7 @@ class StreamPlanner:
         ):
             raise InvalidArgumentError(
                 f"the table's columns changed after version {known.version}: start the query "
-                "again with the same checkpoint, and it continues with the new ones",
+                "again with the same checkpoint, and it continues with the new columns",
                 code="follow.schema",
             )
 

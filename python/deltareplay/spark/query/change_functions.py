@@ -34,7 +34,7 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
     """
     if len(arguments) not in (2, 3):
         raise InvalidArgumentError(
-            f"{function} takes a table, where changes begin and, perhaps, where they end, not "
+            f"{function} takes a table, a start and optionally an end, not "
             f"{len(arguments)} arguments",
             code="sql.changes",
         )

@@ -178,7 +178,7 @@ def _snapshot(spark: SparkSession, reference: Reference) -> Snapshot | None:
     else:
         if version is not None or timestamp is not None:
             raise InvalidArgumentError(
-                f"{reference.name[-1]} has a version, and so has the query: leave one of them out",
+                f"{reference.name[-1]} has a version, and so has the query: leave out one of them",
                 code="argument.version",
             )
         path, version, timestamp = travelled

@@ -39,8 +39,8 @@ def frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame | 
         if spark not in _warned:
             _warned.add(spark)
             warn(
-                f"Spark {spark.version} does not take a list of files as others do "
-                f"({_first(cause)}): it will look at each path by itself, which is slower"
+                f"Spark {spark.version} does not accept a list of files ({_first(cause)}): it "
+                "will look up each path, which is slower"
             )
         return None
 

@@ -100,8 +100,8 @@ def sent(spark: SparkSession, chunks: BatchIterator) -> DataFrame:
         total += batch.nbytes
         if total > _MOST:
             raise UnsupportedFeatureError(
-                f"the rows that this scan tells from others take more than {_MOST >> 30} GiB as "
-                "bitmaps, which is too much to broadcast: narrow it with a filter, read it by "
+                f"the deletion vectors or row sets of this scan take more than {_MOST >> 30} GiB "
+                "as bitmaps, which is too much to broadcast: narrow it with a filter, read it by "
                 "the format 'deltareplay', or rewrite the files (OPTIMIZE)",
                 code="spark.vectors",
             )

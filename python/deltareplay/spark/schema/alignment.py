@@ -28,8 +28,8 @@ def untyped(name: str, type_: str, evolve: str, code: str) -> InvalidArgumentErr
         code: The code of the error.
     """
     return InvalidArgumentError(
-        f"the column {name} has no type in the table, as it holds nothing but nulls: give it the "
-        f"type {type_} by {evolve}",
+        f"the column {name} has no type in the table, because it has only nulls: set the type "
+        f"{type_} by {evolve}",
         code=code,
     )
 

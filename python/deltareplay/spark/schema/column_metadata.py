@@ -31,10 +31,10 @@ def check(fields: list[Any]) -> None:
         metadata = field.get("metadata") or {}
         for key in _TEXTS:
             if key in metadata and not isinstance(metadata[key], str):
-                raise _wrong(field, key, "is no text")
+                raise _wrong(field, key, "is not a string")
         limit = metadata.get(_CHAR, "")
         if not isinstance(limit, str):
-            raise _wrong(field, _CHAR, "is no text")
+            raise _wrong(field, _CHAR, "is not a string")
         if limit.startswith(("varchar", "char")) and not _LIMIT.fullmatch(limit):
             raise _wrong(field, _CHAR, "is neither char(n) nor varchar(n)")
         if "delta.invariants" in metadata:
@@ -66,7 +66,7 @@ def _check_identity(field: Any, metadata: dict[str, Any]) -> None:
         return
     for key, number in numbers.items():
         if number is None:
-            raise _wrong(field, key, "is no whole number of 64 bits")
+            raise _wrong(field, key, "is not an integer of 64 bits")
     if field["type"] != "long":
         raise _wrong(field, _IDENTITY[0], "belongs to a column that is not of the type long")
     step = numbers.get("delta.identity.step", 1) or 0

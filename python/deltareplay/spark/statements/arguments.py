@@ -139,8 +139,8 @@ def _in_utc(moment: datetime.datetime) -> str:
 
 def _no_literal(value: Any) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"args has a {type(value).__name__}, and takes texts, numbers, truth values, bytes, dates, "
-        "times and None: write other values into the statement",
+        f"args has a {type(value).__name__}, and takes strings, numbers, booleans, bytes, dates, "
+        "timestamps and None: write other values into the statement",
         code="sql.arguments",
     )
 
@@ -166,7 +166,7 @@ def _with_names(spark: SparkSession, text: str) -> str:
         [row] = spark.sql(f"SELECT CAST(({value}) AS STRING)").collect()
         if row[0] is None:
             raise InvalidArgumentError(
-                f"IDENTIFIER at {position(text, token.start)} is NULL, and no name",
+                f"IDENTIFIER at {position(text, token.start)} is NULL, not a name",
                 code="name.syntax",
             )
         name = ".".join(map(names.quoted, names.parts_of(row[0])))

@@ -55,7 +55,7 @@ def run(spark: SparkSession, statement: CreateTable) -> None:
         "create_or_replace",
     ):
         raise InvalidArgumentError(
-            "a table is replaced by one with columns: list them, or use AS with a query",
+            "REPLACE TABLE needs columns: list them, or use AS with a query",
             code="definition.columns",
         )
     defaults = [column.name for column in statement.columns if column.default is not None]
@@ -111,8 +111,8 @@ def _check_same(table: Table, statement: CreateTable, columns: list[Json]) -> No
     """Check that an existing table has the definition of the statement, as in delta-spark."""
     if statement.query is not None:
         raise InvalidArgumentError(
-            f"there is a table at {statement.location}, to which CREATE TABLE ... AS adds no rows: "
-            "name it without AS, and use INSERT INTO",
+            f"there is a table at {statement.location}, and CREATE TABLE ... AS does not add rows "
+            "to it: register it without AS, and use INSERT INTO",
             code="table.exists",
         )
     snapshot = table.snapshot()
@@ -132,7 +132,7 @@ def _check_same(table: Table, statement: CreateTable, columns: list[Json]) -> No
     if differing:
         raise InvalidArgumentError(
             f"the table at {statement.location} has other {' and '.join(differing)}: leave them "
-            "out to name it as it is, or use CREATE OR REPLACE TABLE",
+            "out to register the table, or use CREATE OR REPLACE TABLE",
             code="definition.differs",
         )
 

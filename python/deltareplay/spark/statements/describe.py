@@ -139,7 +139,7 @@ def _column(snapshot: Snapshot, name: Name) -> list[Row]:
             facts = zip(_TABLE, (name[0], *row[1:]), strict=True)  # the name as in the statement
             return [(key, value or "NULL") for key, value in facts]
     raise InvalidArgumentError(
-        f"the table has no column {'.'.join(name)}; DESCRIBE knows whole columns, not their fields",
+        f"the table has no column {'.'.join(name)}; DESCRIBE takes top-level columns only",
         code="columns.unknown",
     )
 

@@ -59,7 +59,7 @@ def statement(spark: SparkSession, immediate: Immediate) -> str:
     [row] = spark.sql(f"SELECT CAST(({immediate.text}) AS STRING)").collect()
     if row[0] is None:
         raise InvalidArgumentError(
-            "the text of EXECUTE IMMEDIATE is NULL, and no statement", code="sql.arguments"
+            "the text of EXECUTE IMMEDIATE is NULL, not a statement", code="sql.arguments"
         )
     if not immediate.values:
         return str(row[0])

@@ -286,8 +286,8 @@ def _check_places(using: Sequence[str], rows: DataFrame, columns: Sequence[str])
     for name in using:
         if name.lower() in source and source.index(name.lower()) != own.index(name.lower()):
             raise InvalidArgumentError(
-                f"the column {name} is at another place in the query than in the table, so its "
-                "values would be compared with those of another column: use BY NAME",
+                f"the column {name} has another position in the query than in the table: use BY "
+                "NAME",
                 code="write.columns",
             )
 
@@ -298,8 +298,8 @@ def _constants(statement: Insert, target: TargetTable) -> dict[str, str]:
     for name in statement.partition:
         if name.lower() not in own:
             raise InvalidArgumentError(
-                f"{name} is no partition column of the table, which has "
-                f"{', '.join(own.values()) or 'none'}: give its values by the query",
+                f"{name} is not a partition column of the table, which has "
+                f"{', '.join(own.values()) or 'none'}: take its values from the query",
                 code="write.partitions",
             )
     return {own[name.lower()]: value for name, value in statement.constants.items()}

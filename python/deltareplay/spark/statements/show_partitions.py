@@ -78,7 +78,7 @@ def run(spark: SparkSession, statement: ShowPartitions) -> DataFrame:
     for name in statement.partition:
         if name.lower() not in own:
             raise InvalidArgumentError(
-                f"{name} is no partition column: the table has {', '.join(own.values())}",
+                f"{name} is not a partition column: the table has {', '.join(own.values())}",
                 code="sql.partitions",
             )
     files = snapshot.files(["partitionValues", "partitionValues_parsed"])

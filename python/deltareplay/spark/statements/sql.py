@@ -261,9 +261,7 @@ def _truncate(spark: SparkSession, statement: forms.Truncate) -> DataFrame:
 def _optimize(spark: SparkSession, statement: forms.Optimize) -> DataFrame:
     table = _table(spark, statement.table)
     if statement.full and "delta.clustering" not in table.snapshot().domain_metadata:
-        raise InvalidArgumentError(
-            "OPTIMIZE FULL is for tables with clustering columns", code="sql.full"
-        )
+        raise InvalidArgumentError("OPTIMIZE FULL requires clustering columns", code="sql.full")
     return optimize_result.run(
         spark, table, statement.where, statement.z_order_by or None, purge=statement.purge
     )

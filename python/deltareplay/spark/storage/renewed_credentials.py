@@ -52,7 +52,7 @@ def options(
     except Exception as cause:  # Py4J's, of whatever the classes raise
         text = str(getattr(cause, "java_exception", cause)).splitlines()[0]
         raise StorageError(
-            f"Unity Catalog's classes get no credentials for {table.uri}: {text}",
+            f"Unity Catalog's classes failed to get credentials for {table.uri}: {text}",
             code="spark.unity_catalog",
         ) from None  # its text may have the token
     provider = options.get("fs.s3a.aws.credentials.provider")

@@ -42,6 +42,6 @@ class Directory:
             _native.discard_directory(self._table._native, self.name)
         except DeltaReplayError as error:
             warn(
-                f"no commit names the files in {self.name}, but they are left there until VACUUM "
-                f"removes them: {error}"
+                f"the uncommitted files in {self.name} cannot be deleted, and are left for "
+                f"VACUUM: {error}"
             )

@@ -135,8 +135,8 @@ class _Placing:
         fields, known = source["fields"], own["fields"]
         if len(fields) < len(known):
             raise InvalidArgumentError(
-                f"the value of {name} has {len(fields)} fields, and the table {len(known)}: give "
-                "all of them, or use BY NAME with schema evolution",
+                f"the value of {name} has {len(fields)} fields, and the table {len(known)}: pass "
+                "all fields, or use BY NAME with schema evolution",
                 code="write.columns",
             )
         parts = []

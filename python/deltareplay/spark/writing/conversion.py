@@ -73,7 +73,7 @@ def converted(
 def _differs(source: Any, own: Any, name: str, code: str) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"{name} is {spark_type(own).simpleString()} in the table, and the value is "
-        f"{spark_type(source).simpleString()}: give it the table's fields",
+        f"{spark_type(source).simpleString()}: pass the table's fields",
         code=code,
     )
 
@@ -103,7 +103,7 @@ def _check_policy(spark: SparkSession, source: Any, own: str, name: str) -> None
             code="spark.setting",
         )
     raise InvalidArgumentError(
-        f"{setting} is {policy}, and values that do not fit are never cut here (from {types}, in "
+        f"{setting} is {policy}, and values that do not fit are never truncated (from {types}, in "
         f"{name}): cast the value, or set it to ANSI",
         code="spark.setting",
     )

@@ -155,9 +155,9 @@ class Staged:
         num_rows = self.metrics(files.adds)["numOutputRows"] + files.changed_rows
         if num_rows != written:
             raise StorageError(
-                f"Spark's tasks committed {written} rows, but the files in "
-                f"{self._directory.name} have {num_rows}: a repeated attempt has left some "
-                "there, or lost some. Nothing was committed; write again",
+                f"Spark's tasks committed {written} rows, but the files in {self._directory.name} "
+                f"have {num_rows}: a repeated attempt left extra files, or lost some. Nothing was "
+                "committed; write again",
                 code="write.uncommitted_files",
             )
 

@@ -216,7 +216,7 @@ def _source_fields(df: DataFrame, fields: list[Json]) -> dict[str, Json]:
     for field in fields_of(df.schema):
         if field["name"].lower() in sources:
             raise InvalidArgumentError(
-                f"the rows have two columns {field['name']}: give one of them another name",
+                f"the rows have two columns {field['name']}: rename one of them",
                 code="write.columns",
             )
         refuse_collation(field)
@@ -293,7 +293,7 @@ def _text(column: Column, field: Json) -> Column:
     if type_ == "binary" or not isinstance(type_, str):
         raise UnsupportedFeatureError(
             f"the partition column {field['name']} has a type whose values cannot be written as "
-            "text: write this table with Delta's own writer",
+            "strings: write this table with Delta's own writer",
             code="write.feature",
         )
     if type_ == "string":

@@ -263,8 +263,8 @@ def check_writable(protocol: Protocol) -> None:
     )
     if named:
         raise UnsupportedFeatureError(
-            f"the table has {', '.join(named)}, which requires more in its files than "
-            "Spark writes: write it with Delta's own writer",
+            f"the table has {', '.join(named)}, which Spark's Parquet writer does not support: "
+            "write it with Delta's own writer",
             code="write.feature",
         )
 
@@ -291,8 +291,8 @@ def partitions_among(columns: Sequence[str], partition_by: Sequence[str]) -> lis
 
 def _untyped(what: str, name: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"{what}, and no type, so it cannot be written: give it one, such as by "
-        f"CAST({name} AS ...), or leave it out",
+        f"{what}, and no type, so it cannot be written: set one, such as by CAST({name} AS ...), "
+        "or leave it out",
         code="write.columns",
     )
 
@@ -372,8 +372,8 @@ def refuse_collation(field: Json) -> None:
     name = _collated(field)
     if name is not None:
         raise UnsupportedFeatureError(
-            f"the column {name} has a collation, and Delta tables with collations are not written "
-            "here: cast it to STRING, which compares by bytes",
+            f"the column {name} has a collation, which deltareplay cannot write: cast it to "
+            "STRING, which compares by bytes",
             code="spark.collation",
         )
 

@@ -54,15 +54,13 @@ def check(clauses: Sequence[Clause]) -> None:
         InvalidArgumentError: ``rows.merge``.
     """
     if not clauses:
-        raise InvalidArgumentError(
-            "a merge needs a clause that says what becomes of the rows", code="rows.merge"
-        )
+        raise InvalidArgumentError("a merge needs at least one clause", code="rows.merge")
     for at, clause in enumerate(clauses):
         if clause.condition is None and any(
             later.when == clause.when for later in clauses[at + 1 :]
         ):
             raise InvalidArgumentError(
-                "only the last of the clauses of a kind may have no condition", code="rows.merge"
+                "only the last clause of a kind may lack a condition", code="rows.merge"
             )
 
 
@@ -161,7 +159,7 @@ class Sides:
             elif not evolves and not _computed(field):
                 raise InvalidArgumentError(
                     f"the source has no column {field['name']}, which a clause for all columns "
-                    f"sets: name the columns, or let the schema evolve, by {MERGING}",
+                    f"sets: name the columns, or evolve the schema by {MERGING}",
                     code="statement.column",
                 )
         return Assignments(values)

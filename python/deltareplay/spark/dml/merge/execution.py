@@ -244,8 +244,8 @@ class _Run:
             written = inserted + metrics["numTargetRowsUpdated"]
             raise InvalidArgumentError(
                 f"the merge found {metrics['numTargetRowsUpdated']} rows to update, and wrote "
-                f"{written}: a condition gave other results the second time, such as a UDF that is "
-                "not marked by asNondeterministic; nothing was committed",
+                f"{written}: a condition is not deterministic, such as a UDF that is not marked "
+                "by asNondeterministic; nothing was committed",
                 code="statement.unrepeatable",
             )
 
@@ -297,9 +297,9 @@ class _Run:
             "" if duplicate is None else f", such as {duplicate['n']} the row {duplicate['row']}"
         )
         raise InvalidArgumentError(
-            f"several rows of the source match one row of the table{example}: which of them "
-            "counts is not known, whatever conditions clauses have; make the source's keys "
-            "unique, or say it in `on`; nothing was written",
+            f"several source rows match one target row{example}; a target row may match at most "
+            "one source row. Make the keys of the source unique, or narrow `on`; nothing was "
+            "written",
             code="rows.ambiguous",
         )
 

@@ -71,7 +71,7 @@ class MergeSource:
         for field in fields:
             if field["name"].lower() in seen:
                 raise InvalidArgumentError(
-                    f"the source has two columns {field['name']}: give one of them another name",
+                    f"the source has two columns {field['name']}: rename one of them",
                     code="write.columns",
                 )
             seen.add(field["name"].lower())
