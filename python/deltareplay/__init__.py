@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from deltareplay._native import __version__
     from deltareplay._protocol.metadata import Metadata
     from deltareplay._protocol.protocol import Obstacle, Protocol
+    from deltareplay._snapshot.log_segment import LogSegment
     from deltareplay._snapshot.log_warning import LogWarning
     from deltareplay._snapshot.replay_piece import ReplayPiece
     from deltareplay._snapshot.replay_plan import ReplayPlan
@@ -76,6 +77,7 @@ __all__ = [
     "InvalidArgumentError",
     "LogAdvice",
     "LogCleanup",
+    "LogSegment",
     "LogWarning",
     "Merge",
     "Metadata",
@@ -131,6 +133,7 @@ if not TYPE_CHECKING:
         "InvalidArgumentError": "exceptions",
         "LogAdvice": "_table.optimize_log",
         "LogCleanup": "_table.cleanup_log",
+        "LogSegment": "_snapshot.log_segment",
         "LogWarning": "_snapshot.log_warning",
         "Merge": "_table.merge",
         "Metadata": "_protocol.metadata",

@@ -94,6 +94,29 @@ def rich(log: logs.LogBuilder, request: pytest.FixtureRequest) -> logs.LogBuilde
     return log
 
 
+@pytest.mark.parametrize("kind", ["classic", "multipart", "v2-classic"])
+def test_log_segment(events: logs.LogBuilder, kind: str) -> None:
+    """The files of the log by hand: a checkpoint, and commits of which two are compacted."""
+
+    def size(*names: str) -> int:
+        return sum((events.table / "_delta_log" / name).stat().st_size for name in names)
+
+    commits = [f"{version:020}.json" for version in range(6)]
+    segment = dr.Table(events.uri).snapshot().log_segment
+    assert segment == dr.LogSegment(None, [], 0, 3, size(*commits[:3]))
+    new = sorted(path.name for path in events.checkpoint(kind=kind))
+    for number in range(3):
+        events.commit(logs.txn("app", number))
+    events.compact(3, 4)
+    segment = dr.Table(events.uri).snapshot().log_segment
+    assert segment.checkpoint_version == 2
+    assert segment.checkpoint_paths == [f"_delta_log/{name}" for name in new]
+    assert segment.checkpoint_size_in_bytes == size(*new)
+    assert segment.num_commits == 3
+    compacted = f"{3:020}.{4:020}.compacted.json"
+    assert segment.tail_size_in_bytes == size(compacted, commits[5])
+
+
 def test_has_what_the_log_says(rich: logs.LogBuilder) -> None:
     state = rich.state()
     snapshot = dr.Table(rich.uri).snapshot()

@@ -196,6 +196,31 @@ def test_history_is_newest_first(table: dr.Table) -> None:
         table.history(-1)
 
 
+def test_history_of_a_version(events: logs.LogBuilder) -> None:
+    table = dr.Table(events.uri)
+    for version in range(3):
+        row = table.history().slice(2 - version, 1)
+        assert table.history(version=version).to_pylist() == row.to_pylist()
+    assert table.history(version=1).schema == table.history().schema
+    with pytest.raises(dr.VersionNotFoundError):
+        table.history(version=3)
+    with pytest.raises(dr.InvalidArgumentError):
+        table.history(1, version=1)
+    with pytest.raises(dr.InvalidArgumentError):
+        table.history(version=-1)
+    # damage of other versions does not matter
+    (events.table / "_delta_log" / f"{2:020}.json").write_text("{")
+    assert table.history(version=1)["operation"].to_pylist() == ["WRITE"]
+
+
+def test_history_of_a_version_of_which_only_the_checkpoint_is_left(events: logs.LogBuilder) -> None:
+    events.checkpoint()
+    events.delete_commits(3)
+    with pytest.raises(dr.VersionNotFoundError, match="only its checkpoint") as caught:
+        dr.Table(events.uri).history(version=2)
+    assert caught.value.version == 2
+
+
 def test_actions_are_the_log_itself(events: logs.LogBuilder) -> None:
     reader = dr.Table(events.uri).actions(0)
     assert isinstance(reader, pa.RecordBatchReader)

@@ -14,6 +14,7 @@ from deltareplay._expressions import double_quotes
 from deltareplay._names import some_names
 from deltareplay._protocol.metadata import Metadata
 from deltareplay._protocol.protocol import Protocol
+from deltareplay._snapshot.log_segment import LogSegment
 from deltareplay._snapshot.log_warning import LogWarning
 from deltareplay._snapshot.replay_plan import ReplayPlan
 from deltareplay._snapshot.scan import Scan
@@ -111,6 +112,18 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         >>> table.snapshot().in_commit_timestamp
         """
         return self._native.in_commit_timestamp
+
+    @property
+    def log_segment(self) -> LogSegment:
+        """The files of the log that this version is read from.
+
+        Nothing is read for it. It changes when a checkpoint or a compacted file proves to be
+        unreadable and other files are read instead.
+
+        >>> table.snapshot().log_segment.num_commits
+        3
+        """
+        return LogSegment(*self._native.log_segment())
 
     @property
     def schema(self) -> pa.Schema:

@@ -170,11 +170,12 @@ class Table(
         strict = verify or (self._strict if strict is None else strict)
         return Snapshot._opened(self, native, strict)
 
-    def history(self, limit: int | None = None) -> pa.Table:
+    def history(self, limit: int | None = None, *, version: int | None = None) -> pa.Table:
         """List the commits, newest first.
 
         Args:
             limit: The maximum number; None lists all commits that are still in the log.
+            version: The version of the only commit to list; excludes ``limit``.
 
         Returns:
             One row for each commit: ``version`` (int64), ``timestamp`` (milliseconds, UTC),
@@ -183,13 +184,21 @@ class Table(
 
         Raises:
             TableNotFoundError: There is no Delta table.
+            VersionNotFoundError: The version, or its commit, is not in the log any more.
             CorruptTableError: A commit does not decode.
 
         Source: Delta protocol, "Commit Provenance Information".
 
         >>> table.history(limit=2).column("version").to_pylist()
         [2, 1]
+        >>> table.history(version=0).column("operation").to_pylist()
+        ['CREATE TABLE']
         """
+        if version is not None:
+            if limit is not None:
+                message = "limit and version exclude each other"
+                raise InvalidArgumentError(message, code="argument.version")
+            return to_table(self._native.history_of(version))
         return to_table(self._native.history(limit))
 
     def actions(self, start: int, end: int | None = None) -> pa.RecordBatchReader:

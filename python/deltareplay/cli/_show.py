@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import re
 import warnings
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,8 +15,8 @@ from deltareplay._arrow.schema_text import leaves
 from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay._support import units
 from deltareplay.cli._check import print_findings
-from deltareplay.cli._history import effect, newest_commits, who
-from deltareplay.cli._values import counted, instant, plain, size, thousands
+from deltareplay.cli._history import effect, who
+from deltareplay.cli._values import counted, instant, plain, records, size, thousands
 from deltareplay.cli._verb import Request, Timestamp, Version, verb
 from deltareplay.exceptions import CorruptTableError, DeltaReplayWarning, VersionNotFoundError
 
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 _MOST = 20
 #: Files below this are small; so many of them, or so many commits, are many.
 _SMALL, _MANY = 32 << 20, 100
-_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.")
 
 
 @verb
@@ -50,7 +47,7 @@ def show(request: Request, *, version: Version = None, timestamp: Timestamp = No
 def _facts(request: Request, table: Table, snapshot: Snapshot) -> dict[str, Any]:
     metadata, protocol = snapshot.metadata, snapshot.protocol
     rows = snapshot.num_rows  # first, for it reads what the other two need
-    commit = _commit(table, snapshot)
+    commit = _commit(table, snapshot.version)
     facts: dict[str, Any] = {
         "name": metadata.name,
         "description": metadata.description,
@@ -80,36 +77,21 @@ def _facts(request: Request, table: Table, snapshot: Snapshot) -> dict[str, Any]
     return facts
 
 
-def _commit(table: Table, snapshot: Snapshot) -> dict[str, Any]:
-    """Return the commit of a version; an empty dict if the log no longer has it.
-
-    Commits after it may be damaged.
-    """
-    with contextlib.suppress(CorruptTableError):
-        newest = next(newest_commits(table, 1), {})  # passes over all other actions
-        if newest.get("version") == snapshot.version:
-            return newest
+def _commit(table: Table, version: int) -> dict[str, Any]:
+    """Return the commit of a version; empty if it is damaged or not in the log any more."""
     try:
-        for batch in table.actions(snapshot.version, snapshot.version):
-            infos: list[Any] = batch["commitInfo"].drop_null().to_pylist()
-            for info in infos:
-                metrics = dict(info["operationMetrics"] or ())
-                return {**json.loads(info["json"] or "{}"), **info, "operationMetrics": metrics}
+        return next(records(table.history(version=version).to_batches()))
     except (CorruptTableError, VersionNotFoundError):
-        pass
-    return {}
+        return {}
 
 
 def _log(snapshot: Snapshot) -> dict[str, int | None]:
-    """Return the version of the checkpoint, and the number of commits after it."""
-    # with keys, a plan replays nothing: it only lists the files to read
-    plan = snapshot.replay_plan(["path"], keyed=True)
-    names = {path.rpartition("/")[2] for piece in plan.pieces for path in piece.paths}
-    checkpoints = [int(match[1]) for match in map(_CHECKPOINT.match, names) if match]
-    checkpoint = max(checkpoints, default=None)
-    commits = sum(name[:20].isdigit() and name[20:] == ".json" for name in names)
-    after = commits if checkpoint is None else snapshot.version - checkpoint
-    return {"checkpoint_version": checkpoint, "commits_after_checkpoint": after}
+    """Return the version of the checkpoint and the number of commits after it."""
+    segment = snapshot.log_segment
+    return {
+        "checkpoint_version": segment.checkpoint_version,
+        "commits_after_checkpoint": segment.num_commits,
+    }
 
 
 def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list[dict[str, str]]:

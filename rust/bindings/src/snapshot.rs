@@ -163,11 +163,19 @@ impl Snapshot {
         Ok(BatchIterator::new(batches.schema(), Box::new(batches)))
     }
 
-    /// The bytes of the commits and compacted files that are replayed after the checkpoint.
-    #[getter]
-    fn tail_size_in_bytes(&self) -> u64 {
+    /// The files of the log that this version is read from, by the fields of
+    /// `deltareplay.LogSegment`.
+    fn log_segment(&self) -> (Option<u64>, Vec<String>, u64, usize, u64) {
         let segment = self.state.segment();
-        segment.tail.iter().map(|file| file.file.size).sum()
+        let checkpoint = segment.checkpoint.as_ref();
+        let files = checkpoint.map_or(&[][..], |checkpoint| &checkpoint.files);
+        (
+            checkpoint.map(|checkpoint| checkpoint.version),
+            files.iter().map(|file| file.path.clone()).collect(),
+            files.iter().map(|file| file.size).sum(),
+            segment.commits.len(),
+            segment.tail.iter().map(|file| file.file.size).sum(),
+        )
     }
 
     /// The replay of the live files in pieces: these, what is needed to read them, and the files

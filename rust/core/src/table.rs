@@ -8,8 +8,10 @@ use crate::changes::{ChangeOptions, Changes, Edge};
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
-use crate::log::history::{history_batch, prefetch_history, read_history, version_at};
-use crate::log::{Catalog, LogListing};
+use crate::log::history::{
+    history_batch, prefetch_history, read_entries, read_history, version_at,
+};
+use crate::log::{Catalog, LogListing, VersionedFile};
 use crate::replay::{FileFilter, Source};
 use crate::scan::min_max::min_max;
 use crate::scan::{Scan, ScanOptions};
@@ -173,6 +175,30 @@ impl Table {
             &listing,
             limit,
             newest.in_commit_timestamps(),
+        )?;
+        history_batch(&entries)
+    }
+
+    /// Returns the row of the history of one version.
+    ///
+    /// # Errors
+    ///
+    /// `version.not_found` when the version, or its commit, is not in the log any more.
+    pub fn history_of(&self, version: u64) -> Result<RecordBatch> {
+        let snapshot = self.snapshot(At::Version(version), None)?;
+        let segment = snapshot.segment();
+        let Some(file) = segment.last_commit.clone() else {
+            let message = format!(
+                "the commit of version {version} is not in the log any more, only its checkpoint"
+            );
+            let error = Error::new(ErrorKind::VersionNotFound, "version.not_found", message);
+            return Err(self.named(error.at_version(version)));
+        };
+        let commit = VersionedFile { version, file };
+        let entries = read_entries(
+            &*self.source.storage,
+            &[(&commit, segment.file_timestamp)],
+            snapshot.in_commit_timestamps(),
         )?;
         history_batch(&entries)
     }

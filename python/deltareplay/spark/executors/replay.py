@@ -84,7 +84,7 @@ def files(
         )
     snapshot = snapshot_of(table, version, timestamp)
     keyed = reconcile == "executors" or (
-        reconcile == "auto" and snapshot._native.tail_size_in_bytes > DRIVER_BYTES
+        reconcile == "auto" and snapshot.log_segment.tail_size_in_bytes > DRIVER_BYTES
     )
     # to select no columns, read one: rows without a column cannot be sent as Arrow
     names = ["path"] if columns is not None and len(columns) == 0 else columns

@@ -99,6 +99,16 @@ impl Table {
         })
     }
 
+    /// The row of the history of one version.
+    fn history_of(&self, py: Python<'_>, version: i128) -> PyResult<ArrowTable> {
+        let version = convert::unsigned(py, "version", version)?;
+        let batch = detached(py, || self.0.history_of(version))?;
+        Ok(ArrowTable {
+            schema: batch.schema(),
+            batches: vec![batch],
+        })
+    }
+
     /// The decoded paths, relative to the root, of files that the log names; absolute within the
     /// store, with a slash in front, below an allowed root.
     fn locate(&self, py: Python<'_>, paths: Vec<String>) -> PyResult<Vec<String>> {

@@ -234,8 +234,17 @@ pub fn read_history(
         .rev()
         .take(limit.unwrap_or(usize::MAX))
         .collect();
-    let mut entries = Vec::with_capacity(newest.len());
-    for run in newest.chunks(512) {
+    read_entries(storage, &newest, in_commit)
+}
+
+/// Reads the entries of commits, each with the time of its file.
+pub fn read_entries(
+    storage: &dyn Storage,
+    commits: &[(&VersionedFile, i64)],
+    in_commit: Option<InCommitTimestamps>,
+) -> Result<Vec<HistoryEntry>> {
+    let mut entries = Vec::with_capacity(commits.len());
+    for run in commits.chunks(512) {
         interrupt::check()?;
         let files: Vec<_> = run
             .iter()

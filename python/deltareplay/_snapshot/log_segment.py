@@ -1,0 +1,30 @@
+"""``LogSegment``: the files of the log that a version is read from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LogSegment:
+    """The files of the log that a version is read from: a checkpoint and the commits after it.
+
+    Attributes:
+        checkpoint_version: The version of the checkpoint, or None if there is none.
+        checkpoint_paths: Its files, relative to the table root; one unless it is multi-part.
+            Sidecars are not among them.
+        checkpoint_size_in_bytes: Their size in bytes.
+        num_commits: The number of commits after the checkpoint.
+        tail_size_in_bytes: The size in bytes of the commits after the checkpoint; of a compacted
+            file where it is read instead of several commits.
+
+    >>> segment = table.snapshot().log_segment
+    >>> segment.checkpoint_version, segment.num_commits
+    (None, 3)
+    """
+
+    checkpoint_version: int | None
+    checkpoint_paths: list[str]
+    checkpoint_size_in_bytes: int
+    num_commits: int
+    tail_size_in_bytes: int
