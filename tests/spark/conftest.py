@@ -48,8 +48,8 @@ def _is_skipped(item: pytest.Item) -> bool:
     return any(mark.args[:1] == (True,) for mark in item.iter_markers("skipif"))
 
 
-#: For every JVM, those of other processes too. Plans of a few rows run once: for them, the optimising
-#: compiler takes more time than it saves.
+#: For every JVM, those of other processes too. Plans of a few rows run once: for them, the
+#: optimising compiler takes more time than it saves.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 SETTINGS = {

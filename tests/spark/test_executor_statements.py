@@ -14,7 +14,7 @@ from support import logs
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark.dml.row_sets import Marked
+from deltareplay.spark.dml.row_sets import RowSets
 
 pytestmark = pytest.mark.spark
 
@@ -450,8 +450,8 @@ def test_rows_that_stay_are_written_with_those_that_change(
     from pyspark.sql import functions as sf
 
     scans = []
-    without = Marked.without
-    monkeypatch.setattr(Marked, "without", lambda *given: scans.append(1) or without(*given))
+    without = RowSets.without
+    monkeypatch.setattr(RowSets, "without", lambda *given: scans.append(1) or without(*given))
     path = tmp_path / "table"
     made(spark, path, {})
     # rows that are there break this rule

@@ -35,7 +35,7 @@ class ChangeSplit(Frames):
         raise TypeError("create splits with Changes.splits()")
 
     @classmethod
-    def _made(cls, table: TableLocation, native: NativeSplit) -> ChangeSplit:
+    def _from_native(cls, table: TableLocation, native: NativeSplit) -> ChangeSplit:
         self = cls.__new__(cls)
         self._table = table
         self._native = native
@@ -43,7 +43,7 @@ class ChangeSplit(Frames):
 
     def _cut(self, target_size: int) -> list[ChangeSplit]:
         """Divide the split into smaller ones of about this many bytes of files."""
-        return [self._made(self._table, part) for part in self._native.cut(target_size)]
+        return [self._from_native(self._table, part) for part in self._native.cut(target_size)]
 
     @property
     def schema(self) -> pa.Schema:
@@ -114,4 +114,4 @@ class ChangeSplit(Frames):
 
 
 def _restored(table: TableLocation, json: str) -> ChangeSplit:
-    return ChangeSplit._made(table, _native.ChangeSplit(json))
+    return ChangeSplit._from_native(table, _native.ChangeSplit(json))

@@ -46,7 +46,7 @@ class Changes(Frames, Carded):
         raise TypeError("create changes with Table.changes()")
 
     @classmethod
-    def _made(
+    def _from_native(
         cls, table: TableLocation, native: NativeChanges, arguments: dict[str, Any]
     ) -> Changes:
         self = cls.__new__(cls)
@@ -157,7 +157,7 @@ class Changes(Frames, Carded):
         [4]
         """
         splits = self._native.splits(target_size)
-        return [ChangeSplit._made(self._table, split) for split in splits]
+        return [ChangeSplit._from_native(self._table, split) for split in splits]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the rows as an Arrow C stream, which is read without Python."""

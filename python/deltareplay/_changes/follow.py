@@ -40,7 +40,9 @@ class Follow(Iterator[MicroBatch]):
         raise TypeError("create a stream with Table.follow()")
 
     @classmethod
-    def _made(cls, table: TableLocation, native: NativeFollow, poll_interval: float) -> Follow:
+    def _from_native(
+        cls, table: TableLocation, native: NativeFollow, poll_interval: float
+    ) -> Follow:
         self = cls.__new__(cls)
         self._table = table
         self._native = native
@@ -96,7 +98,7 @@ class Follow(Iterator[MicroBatch]):
                 )
             if batch is not None:
                 split, offset = batch
-                return MicroBatch._made(ChangeSplit._made(self._table, split), offset)
+                return MicroBatch._from_native(ChangeSplit._from_native(self._table, split), offset)
             if self._native.is_done():
                 raise StopIteration
             time.sleep(self._poll_interval)

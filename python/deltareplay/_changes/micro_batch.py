@@ -36,7 +36,7 @@ class MicroBatch(Frames):
         raise TypeError("create micro-batches with Table.follow()")
 
     @classmethod
-    def _made(cls, split: ChangeSplit, offset: str) -> MicroBatch:
+    def _from_native(cls, split: ChangeSplit, offset: str) -> MicroBatch:
         self = cls.__new__(cls)
         self._split = split
         self._offset = offset

@@ -38,7 +38,7 @@ class ReplayPiece:
         raise TypeError("create pieces with Snapshot.replay_plan()")
 
     @classmethod
-    def _made(cls, native: NativeReplayPiece) -> ReplayPiece:
+    def _from_native(cls, native: NativeReplayPiece) -> ReplayPiece:
         self = cls.__new__(cls)
         self._native = native
         return self
@@ -110,4 +110,4 @@ class ReplayPiece:
 
 
 def _restored(json: str) -> ReplayPiece:
-    return ReplayPiece._made(_native.ReplayPiece(json))
+    return ReplayPiece._from_native(_native.ReplayPiece(json))

@@ -42,12 +42,12 @@ class ReplayPlan(Carded):
         )
 
     @classmethod
-    def _made(
+    def _from_native(
         cls,
         table: TableLocation,
         pieces: list[_native.ReplayPiece],
         tail: _native.ReplayTail,
         files: _native.ArrowTable,
     ) -> ReplayPlan:
-        own = [ReplayPiece._made(piece) for piece in pieces]
-        return cls(own, ReplayTail._made(table, tail), to_table(files))
+        own = [ReplayPiece._from_native(piece) for piece in pieces]
+        return cls(own, ReplayTail._from_native(table, tail), to_table(files))

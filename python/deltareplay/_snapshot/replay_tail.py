@@ -35,7 +35,7 @@ class ReplayTail:
         raise TypeError("create a tail with Snapshot.replay_plan()")
 
     @classmethod
-    def _made(cls, table: TableLocation, native: NativeReplayTail) -> ReplayTail:
+    def _from_native(cls, table: TableLocation, native: NativeReplayTail) -> ReplayTail:
         self = cls.__new__(cls)
         self._table = table
         self._native = native
@@ -83,4 +83,4 @@ class ReplayTail:
 
 
 def _restored(table: TableLocation, json: str, hidden: bytes) -> ReplayTail:
-    return ReplayTail._made(table, _native.ReplayTail(json, hidden))
+    return ReplayTail._from_native(table, _native.ReplayTail(json, hidden))

@@ -58,7 +58,7 @@ class Scan(Frames, LazyFrames, Carded):
         raise TypeError("create a scan with Snapshot.scan()")
 
     @classmethod
-    def _made(cls, snapshot: Scanned, native: NativeScan, keywords: dict[str, Any]) -> Scan:
+    def _from_native(cls, snapshot: Scanned, native: NativeScan, keywords: dict[str, Any]) -> Scan:
         self = cls.__new__(cls)
         self._snapshot = snapshot
         self._native = native
@@ -168,7 +168,7 @@ class Scan(Frames, LazyFrames, Carded):
         """
         native_splits = self._native.splits(target_size)
         self._snapshot._tell()
-        return [Split._made(self._snapshot._table, split) for split in native_splits]
+        return [Split._from_native(self._snapshot._table, split) for split in native_splits]
 
     @property
     def skipped(self) -> list[SkippedFile]:

@@ -48,12 +48,12 @@ class Snapshot(SnapshotFiles, Frames, Carded):
     2
     """
 
-    __slots__ = ("_native", "_strict", "_table", "_told")
+    __slots__ = ("_native", "_num_reported", "_strict", "_table")
 
     _table: TableLocation
     _native: NativeSnapshot
     _strict: bool
-    _told: int  # how many warnings Python has had
+    _num_reported: int  # warnings that were passed on to Python
 
     def __init__(self) -> None:
         raise TypeError("open a snapshot with Table.snapshot()")
@@ -66,7 +66,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         self._table = table
         self._native = native
         self._strict = strict
-        self._told = reported
+        self._num_reported = reported
         log.info("opened version %d of %r", native.version, table)
         self._tell()
         return self
@@ -314,7 +314,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         """
         result = self._native.replay_plan(columns, filter, target_size=piece_size, keyed=keyed)
         self._tell()
-        return ReplayPlan._made(self._table, *result)
+        return ReplayPlan._from_native(self._table, *result)
 
     def scan(
         self,
@@ -378,7 +378,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
             on_error == "skip",
             look_ahead,
         )
-        return Scan._made(self, native, keywords)
+        return Scan._from_native(self, native, keywords)
 
     def to_arrow(self) -> pa.Table:
         """Read all rows, as ``scan().to_arrow()`` does.
@@ -433,7 +433,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         if other._table != self._table:
             message = f"{other!r} belongs to another table than {self!r}: compare versions of one"
             raise InvalidArgumentError(message, code="diff.table")
-        return SnapshotDiff._made(self._native, other._native)
+        return SnapshotDiff._from_native(self._native, other._native)
 
     def refresh(self) -> Snapshot:
         """Open the newest version, reading only the commits since this one.
@@ -449,7 +449,8 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         2
         """
         native = self._native.update()
-        reported = self._told if native.warnings(0)[: self._told] == self._native.warnings(0) else 0
+        known = native.warnings(0)[: self._num_reported]
+        reported = self._num_reported if known == self._native.warnings(0) else 0
         return Snapshot._opened(self._table, native, self._strict, reported)
 
     def update(self) -> Snapshot:
@@ -486,6 +487,6 @@ class Snapshot(SnapshotFiles, Frames, Carded):
 
     def _tell(self) -> None:
         """Pass new warnings on to Python's ``warnings``, once each."""
-        for facts in self._native.warnings(self._told):
-            self._told += 1
+        for facts in self._native.warnings(self._num_reported):
+            self._num_reported += 1
             warn(str(LogWarning(*facts)))

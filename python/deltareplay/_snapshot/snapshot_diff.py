@@ -37,7 +37,7 @@ class SnapshotDiff(Carded):
         raise TypeError("create a diff with Snapshot.diff()")
 
     @classmethod
-    def _made(cls, before: NativeSnapshot, after: NativeSnapshot) -> SnapshotDiff:
+    def _from_native(cls, before: NativeSnapshot, after: NativeSnapshot) -> SnapshotDiff:
         self = cls.__new__(cls)
         files, definition, totals = before.diff(after)
         self._versions = before.version, after.version

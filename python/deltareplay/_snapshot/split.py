@@ -37,7 +37,7 @@ class Split(Frames):
         raise TypeError("create splits with Scan.splits()")
 
     @classmethod
-    def _made(cls, table: TableLocation, native: NativeSplit) -> Split:
+    def _from_native(cls, table: TableLocation, native: NativeSplit) -> Split:
         self = cls.__new__(cls)
         self._table = table
         self._native = native
@@ -120,4 +120,4 @@ class Split(Frames):
 
 
 def _restored(table: TableLocation, json: str) -> Split:
-    return Split._made(table, _native.Split(json))
+    return Split._from_native(table, _native.Split(json))

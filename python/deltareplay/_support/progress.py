@@ -49,14 +49,14 @@ Callback = Callable[[Progress], object]
 _CALLBACK: ContextVar[Callback | None] = ContextVar("deltareplay_progress", default=None)
 
 
-class _Told(threading.local):
+class _Reported(threading.local):
     """The last progress of this thread's call that was reported."""
 
     last: Progress | None = None
     logged: float = 0.0
 
 
-_told = _Told()
+_reported = _Reported()
 
 
 @contextlib.contextmanager
@@ -93,10 +93,10 @@ def show(seconds: float, listed: int, read: int, units: tuple[int, int] | None) 
     """
     fraction = None if units is None or units[1] == 0 else units[0] / units[1]
     now = Progress(seconds, listed, read, fraction)
-    if _told.last is None or seconds - _told.logged >= _LOGGED_EVERY:
-        _told.logged = seconds
+    if _reported.last is None or seconds - _reported.logged >= _LOGGED_EVERY:
+        _reported.logged = seconds
         log.info("still at work: %s", line(now))
-    _told.last = now
+    _reported.last = now
     callback = _CALLBACK.get()
     if callback is not None:
         _call(callback, now)
@@ -106,7 +106,7 @@ def show(seconds: float, listed: int, read: int, units: tuple[int, int] | None) 
 
 def clear() -> None:
     """Remove the line, when the call is over."""
-    last, _told.last = _told.last, None
+    last, _reported.last = _reported.last, None
     callback = _CALLBACK.get()
     if callback is not None:
         if last is not None:

@@ -294,7 +294,7 @@ class Table(
             "allow_out_of_range": allow_out_of_range,
         }
         native = self._native.changes(start, end, **arguments)
-        return Changes._made(self, native, {"start": start, "end": end, **arguments})
+        return Changes._from_native(self, native, {"start": start, "end": end, **arguments})
 
     def transaction(
         self,
@@ -439,7 +439,7 @@ class Table(
             "until": until,
         }
         native = _native.Follow(self._native, arguments)
-        return Follow._made(self, native, poll_interval)
+        return Follow._from_native(self, native, poll_interval)
 
 
 @checked

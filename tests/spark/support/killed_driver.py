@@ -21,7 +21,7 @@ from deltareplay import spark as dr_spark
 from deltareplay._transaction.transaction import Transaction
 from deltareplay.spark.dml.merge.execution import _Run
 from deltareplay.spark.dml.rewrite import Rewrite
-from deltareplay.spark.dml.row_sets import Marked
+from deltareplay.spark.dml.row_sets import RowSets
 from deltareplay.spark.writing.staged_files import Staged
 
 #: What a driver has done when it dies: a method, and whether it is dead before or after the call.
@@ -32,7 +32,7 @@ POINTS: dict[str, tuple[type, str, bool]] = {
     "change files are not moved": (Staged, "_moved", False),
     "change files are moved": (Staged, "_moved", True),
     "files are staged": (Staged, "write", True),
-    "vectors are written": (Marked, "write_vectors", True),
+    "vectors are written": (RowSets, "write_vectors", True),
     "before the commit": (Rewrite, "commit", False),
     "after the commit": (Transaction, "commit", True),
 }

@@ -62,7 +62,7 @@ def table_of(table: TableLike) -> Table:
     return table if isinstance(table, Table) else Table(table)
 
 
-def place_of(table: TableLike) -> Place:
+def location_of(table: TableLike) -> Place:
     """Return the location of an existing table, or of a table to be created."""
     return Place(table_of(table)) if isinstance(table, (Table, Snapshot)) else Place.of(table)
 

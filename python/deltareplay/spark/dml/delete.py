@@ -8,7 +8,7 @@ from deltareplay._support.arguments import checked
 from deltareplay._transaction.written import Written
 from deltareplay.spark.catalog.table_argument import TableLike
 from deltareplay.spark.dml.rewrite import Rewrite, with_change
-from deltareplay.spark.dml.row_sets import Marked
+from deltareplay.spark.dml.row_sets import RowSets
 from deltareplay.spark.dml.statement import Statement, as_column, predicates
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
@@ -88,7 +88,7 @@ def _run(
     matches = candidates.rows(candidates.numbers() - whole)
     if where is not None:
         matches = matches.alias(target_alias).where(as_column(where))
-    marked = Marked.of(matches)
+    marked = RowSets.of(matches)
     deleted: int | None = len(marked)
     for rows in candidates.live_rows(whole).values():
         deleted = None if rows is None or deleted is None else deleted + rows

@@ -10,7 +10,7 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml import change_data
 from deltareplay.spark.dml.merge.source import MergeSource
 from deltareplay.spark.dml.rewrite import Rewrite, with_change
-from deltareplay.spark.dml.row_sets import Marked
+from deltareplay.spark.dml.row_sets import RowSets
 from deltareplay.spark.dml.statement import (
     Statement,
     analyzed,
@@ -79,7 +79,7 @@ def replace(
     candidates, _ = statement.matched(transaction, condition, _ALIAS)
     identity_columns.refuse_given(df, statement.target)
     rows = table_rows(df, statement.target, replace_where=condition)
-    marked = Marked.of(candidates.rows().alias(_ALIAS).where(as_column(condition)))
+    marked = RowSets.of(candidates.rows().alias(_ALIAS).where(as_column(condition)))
     return _committed(statement, candidates, marked, rows, df.columns, transaction)
 
 
@@ -121,7 +121,7 @@ def replace_matching(
         candidates = statement.candidates(filter)
         with source.stable(target, statement.root) as kept:
             rows = candidates.rows().alias(alias)
-            marked = Marked.of(rows.join(kept, pairs(), "left_semi"))
+            marked = RowSets.of(rows.join(kept, pairs(), "left_semi"))
             added = [copy for _, copy in source.columns]
             written = matching.shape(kept.drop(*added, names.FROM_SOURCE))
             rows = table_rows(written, target)
@@ -151,7 +151,7 @@ def _equal(matching: Matching, source: MergeSource, statement: Statement) -> Col
 def _committed(
     statement: Statement,
     candidates: Candidates,
-    marked: Marked,
+    marked: RowSets,
     rows: DataFrame,
     columns: Collection[str],
     transaction: Transaction,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from deltareplay._transaction.transaction import Transaction
-    from deltareplay.spark.dml.row_sets import Marked
+    from deltareplay.spark.dml.row_sets import RowSets
     from deltareplay.spark.scan.candidates import Candidates
     from deltareplay.spark.writing.target_table import TargetTable
 
@@ -81,7 +81,7 @@ class Rewrite:
         self._removed |= set(numbers)
 
     def stage(
-        self, marked: Marked, rows: DataFrame | None = None, *, with_kept: bool = False
+        self, marked: RowSets, rows: DataFrame | None = None, *, with_kept: bool = False
     ) -> None:
         """Stage the deletion of rows and the addition of others.
 

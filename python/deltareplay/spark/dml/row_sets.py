@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _WORDS = pa.schema([("file", pa.int32()), ("word", pa.int64()), ("bits", pa.int64())])
 
 
-class Marked:
+class RowSets:
     """Sets of rows, by the number of their file."""
 
     def __init__(self, spark: SparkSession, words: pa.Table) -> None:
@@ -40,7 +40,7 @@ class Marked:
         self.counts: dict[int, int] = dict(self._native.counts())
 
     @classmethod
-    def of(cls, rows: DataFrame) -> Marked:
+    def of(cls, rows: DataFrame) -> RowSets:
         """Run a query, and return the set of its rows.
 
         Args:
@@ -49,7 +49,7 @@ class Marked:
         return cls(rows.sparkSession, words(rows, {"bits": bit()}))
 
     @classmethod
-    def of_words(cls, spark: SparkSession, table: pa.Table, *columns: str) -> Marked:
+    def of_words(cls, spark: SparkSession, table: pa.Table, *columns: str) -> RowSets:
         """Return the union of one or several columns of the output of ``words``."""
         parts = [table.select(["file", "word", column]) for column in columns]
         named = [part.rename_columns(["file", "word", "bits"]) for part in parts]
@@ -57,7 +57,7 @@ class Marked:
         return cls(spark, joined.filter(pc.not_equal(joined["bits"], pa.scalar(0))))
 
     @classmethod
-    def none(cls, spark: SparkSession) -> Marked:
+    def none(cls, spark: SparkSession) -> RowSets:
         """Return an empty set."""
         return cls(spark, _WORDS.empty_table())
 

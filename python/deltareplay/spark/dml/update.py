@@ -12,7 +12,7 @@ from deltareplay.spark.catalog.table_argument import TableLike
 from deltareplay.spark.dml import change_data
 from deltareplay.spark.dml.assignments import Assignments
 from deltareplay.spark.dml.rewrite import Rewrite
-from deltareplay.spark.dml.row_sets import Marked
+from deltareplay.spark.dml.row_sets import RowSets
 from deltareplay.spark.dml.statement import Statement, analyzed, as_column, predicates
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
@@ -104,7 +104,7 @@ def _run(
     rows = candidates.rows()
     if where is not None:
         rows = rows.alias(target_alias).where(as_column(where))
-    marked = Marked.of(rows)
+    marked = RowSets.of(rows)
     updated = len(marked)
     if not marked and txn is None:
         return Written(None, rewrite.commit_metrics(numUpdatedRows=0))

@@ -13,7 +13,7 @@ from deltareplay._table.write import MODES, check_modes
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import registration
-from deltareplay.spark.catalog.table_argument import TableLike, name_parts, place_of, resolved
+from deltareplay.spark.catalog.table_argument import TableLike, location_of, name_parts, resolved
 from deltareplay.spark.dml import expressions, overwrite, replace_where
 from deltareplay.spark.dml.statement import Statement
 from deltareplay.spark.scan.skipping import own_filter
@@ -162,7 +162,7 @@ def written(
     txn = settings.transaction(spark) if txn is None else txn
     table = resolved(spark, table)
     name = name_parts(table)  # of a table that the catalog does not have
-    location = place_of(table) if name is None else Place(registration.new_table(spark, name))
+    location = location_of(table) if name is None else Place(registration.new_table(spark, name))
     if matching is None and not location.table._native.exists():
         snapshot = None
         table_properties = default_properties.merged(

@@ -68,7 +68,11 @@ def write_checkpoint(
         return Checkpoint(snapshot.version, *(plan.there() or ()))
     pieces, tail, codec = work
     sent = pickle.dumps(
-        (ReplayTail._made(of, tail), [ReplayPiece._made(piece) for piece in pieces], codec)
+        (
+            ReplayTail._from_native(of, tail),
+            [ReplayPiece._from_native(piece) for piece in pieces],
+            codec,
+        )
     )
     written: list[tuple[str, int, int, int, int]] = []
     if pieces:

@@ -12,7 +12,7 @@ from deltareplay.spark.catalog.timestamps import moment
 from deltareplay.spark.query import change_functions, metadata_column, target_views
 from deltareplay.spark.scan import file_metadata
 from deltareplay.spark.scan import skipping as pruning
-from deltareplay.spark.scan.projection import Wanted
+from deltareplay.spark.scan.projection import ExtraColumns
 from deltareplay.spark.scan.read import rows_of
 from deltareplay.spark.schema.fields import columns_of
 from deltareplay.spark.schema.frames import nothing
@@ -116,7 +116,7 @@ def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFra
     frames: dict[str, DataFrame] = {}
     snapshots: dict[tuple[Any, ...], Snapshot | None] = {}  # shared by all uses of a table
     reader = Reader(text)
-    parsed = reader.found
+    parsed = reader.tokens
     names_metadata = metadata_column.is_named(parsed)
     with_metadata: dict[int, str] = {}
     edits: list[tuple[int, int, str]] = []
@@ -193,7 +193,7 @@ def _frame(
         reference.where, spark, snapshot, reference.alias, joined=reference.is_joined
     )
     tracks_rows = snapshot.properties.get("delta.enableRowTracking", "").lower() == "true"
-    beside = Wanted(
+    beside = ExtraColumns(
         row_id=False,
         file_path=False,
         row_index=False,
@@ -234,7 +234,7 @@ def _view(text: str) -> _View | None:
         return None
     does = "createOrReplace" if replaces else "create"
     method = f"{does}{'Global' if is_global else ''}TempView" if is_temporary else None
-    name, _ = names.name_at(reader.found, reader.at)
+    name, _ = names.name_at(reader.tokens, reader.at)
     reader.at += 2 * len(name) - 1
     return _View(method, name, reader.query() if reader.takes("AS") else None)
 
@@ -258,7 +258,7 @@ def _references(reader: Reader) -> list[Reference]:
 
 def tables_in(reader: Reader) -> list[Reference]:
     """Return the tables in the queries of a text, such as an expression with subqueries."""
-    defined = _defined(reader.found)
+    defined = _defined(reader.tokens)
     return [
         table
         for table in _tables(reader)
@@ -290,7 +290,7 @@ def _tables(reader: Reader) -> list[Reference]:
                 else:
                     level.tables.append(len(references))
                 references.append(table)
-            before, may_follow = reader.found[reader.at - 1], False
+            before, may_follow = reader.tokens[reader.at - 1], False
             continue
         if token.text == "(":
             levels.append(_Level(may_follow, before.is_word(*_WITH_FROM)))
@@ -308,7 +308,7 @@ def _tables(reader: Reader) -> list[Reference]:
                 level.begins()
         elif token.is_word("TABLE"):
             may_follow = (
-                not before.is_word(*_NAMES_TABLE) and reader.found[reader.at + 1].text != "("
+                not before.is_word(*_NAMES_TABLE) and reader.tokens[reader.at + 1].text != "("
             )
         elif token.is_word(*_AFTER_TABLES):
             if token.is_word("WHERE") and level.is_inner:
@@ -407,14 +407,14 @@ def _table(reader: Reader, *, is_alone: bool) -> Reference | None:
     after = reader.at
     while reader.takes("TABLESAMPLE") or reader.takes("REPEATABLE"):
         reader.past_parentheses()
-    alias_at = None if is_alone else reader.found[reader.at - 1].end
+    alias_at = None if is_alone else reader.tokens[reader.at - 1].end
     alias = None if names.path_of(name) is not None else name[-1]
     reader.takes("AS")
     token = reader.token
     if token.kind == "quoted" or (token.kind == "word" and not token.is_word(*_AFTER_TABLE)):
         alias, alias_at = token.name, None
     reader.at = after
-    end = reader.found[after - 1].end
+    end = reader.tokens[after - 1].end
     return Reference(
         name,
         version,
@@ -431,9 +431,9 @@ def _table(reader: Reader, *, is_alone: bool) -> Reference | None:
 def _renames(reader: Reader) -> bool:
     """Return whether an alias with column names follows."""
     at = reader.at + reader.sees("AS")
-    alias = reader.found[at]
+    alias = reader.tokens[at]
     is_alias = alias.kind in ("word", "quoted") and not alias.is_word(*_AFTER_TABLE)
-    return is_alias and reader.found[at + 1].text == "("
+    return is_alias and reader.tokens[at + 1].text == "("
 
 
 def _defined(parsed: Sequence[Token]) -> set[str]:

@@ -145,7 +145,7 @@ def changes(
         splits, whole = _apart(of, row_changes, split_size)
         frames = native_files.frame(spark, of, whole, selected, root)
     elif steps:
-        splits = [ChangeSplit._made(of, split) for split in steps.splits(split_size)]
+        splits = [ChangeSplit._from_native(of, split) for split in steps.splits(split_size)]
     else:
         splits = row_changes.splits(split_size)
     if splits or not frames:
@@ -169,7 +169,7 @@ def _apart(
         files, rest = split._native.without_whole_files()
         whole += files
         if rest is not None:
-            splits += ChangeSplit._made(table, rest)._cut(split_size)
+            splits += ChangeSplit._from_native(table, rest)._cut(split_size)
     return splits, whole
 
 

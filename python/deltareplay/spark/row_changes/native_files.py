@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from deltareplay.spark.scan import projection
 from deltareplay.spark.scan.files import Constant, located
-from deltareplay.spark.scan.projection import Wanted
+from deltareplay.spark.scan.projection import ExtraColumns
 from deltareplay.spark.scan.relation import relation
 from deltareplay.spark.schema.fields import CHANGE_FIELDS, Column, spark_type
 from deltareplay.spark.syntax import names
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: A file from ``_native.ChangeSplit.without_whole_files``.
 WholeFile = tuple[str, int, list[tuple[str, str | None]], str | None, int, int]
 
-_NOTHING_MORE = Wanted(row_id=False, file_path=False, row_index=False)
+_NOTHING_MORE = ExtraColumns(row_id=False, file_path=False, row_index=False)
 
 
 def frame(

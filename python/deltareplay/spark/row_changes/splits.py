@@ -42,7 +42,7 @@ class SentChanges:
     def split(self, number: int) -> ChangeSplit:
         """Return a split by its number."""
         text = f"{self.before}{self.between[number]}{self.after}"
-        return ChangeSplit._made(self.table, _native.ChangeSplit(text))
+        return ChangeSplit._from_native(self.table, _native.ChangeSplit(text))
 
 
 def _common_beginning(texts: Sequence[str]) -> str:

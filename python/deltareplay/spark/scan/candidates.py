@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.frame import check_types, frame
-from deltareplay.spark.scan.projection import Wanted
+from deltareplay.spark.scan.projection import ExtraColumns
 from deltareplay.spark.schema.fields import Column, columns_of
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Candidates:
         the table tracks rows, also ``names.OLD_ROW_ID`` and ``names.OLD_VERSION``.
         """
         files = self.files if numbers is None else self.chosen(numbers)
-        extra = Wanted(self.tracks_rows, file_path=False, row_index=False, origin=True)
+        extra = ExtraColumns(self.tracks_rows, file_path=False, row_index=False, origin=True)
         return frame(self.spark, self.snapshot, files, self.columns, extra, self.root)
 
 

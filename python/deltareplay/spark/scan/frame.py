@@ -16,7 +16,7 @@ from deltareplay.spark.scan import (
 )
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.files import Constant, located
-from deltareplay.spark.scan.projection import Wanted
+from deltareplay.spark.scan.projection import ExtraColumns
 from deltareplay.spark.scan.relation import relation
 from deltareplay.spark.schema.fields import Column, field
 from deltareplay.spark.session import capabilities
@@ -32,7 +32,7 @@ def frame(
     snapshot: Snapshot,
     listed: pa.Table,
     columns: list[Column],
-    extra: Wanted,
+    extra: ExtraColumns,
     root: str | None,
 ) -> DataFrame:
     """Return all logical columns, and additional ones, of the rows of files.
@@ -83,7 +83,7 @@ def frame(
     return file_metadata.union(spark, rest, left, displayed)
 
 
-def listed_columns(columns: list[Column], extra: Wanted) -> list[str]:
+def listed_columns(columns: list[Column], extra: ExtraColumns) -> list[str]:
     """Return the columns of the file listing that ``frame`` needs."""
     names = ["path", "size", "modificationTime", "deletionVector"]
     if any(column.is_partition for column in columns):
@@ -94,7 +94,7 @@ def listed_columns(columns: list[Column], extra: Wanted) -> list[str]:
 
 
 def _constants(
-    spark: SparkSession, listed: pa.Table, columns: list[Column], extra: Wanted
+    spark: SparkSession, listed: pa.Table, columns: list[Column], extra: ExtraColumns
 ) -> list[Constant]:
     partitions = [column for column in columns if column.is_partition]
     constants = partition_values.constants(listed, partitions, capabilities.time_zone(spark))

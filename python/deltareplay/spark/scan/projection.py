@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExtraColumns:
     """The columns to add to those of the table."""
 
     row_id: bool
@@ -52,7 +52,7 @@ class Wanted:
 
 
 def columns(
-    every: list[Column], extra: Wanted, materialized: tuple[str, str] | None
+    every: list[Column], extra: ExtraColumns, materialized: tuple[str, str] | None
 ) -> list[SparkColumn]:
     """Return the columns of the table in order, then the additional ones."""
     return [*(_shown(column) for column in every), *_extra(extra, materialized)]
@@ -78,7 +78,7 @@ def _has_own(column: Column) -> bool:
     return "parquet.field.id" in column.metadata or bool(column.is_partition and column.metadata)
 
 
-def _extra(extra: Wanted, materialized: tuple[str, str] | None) -> list[SparkColumn]:
+def _extra(extra: ExtraColumns, materialized: tuple[str, str] | None) -> list[SparkColumn]:
     from pyspark.sql import functions as sf
 
     columns = []

@@ -13,7 +13,7 @@ from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapsh
 from deltareplay.spark.catalog.timestamps import moment
 from deltareplay.spark.scan import filters
 from deltareplay.spark.scan.frame import check_types, frame, listed_columns
-from deltareplay.spark.scan.projection import Wanted
+from deltareplay.spark.scan.projection import ExtraColumns
 from deltareplay.spark.schema.fields import Column, columns_of
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax import names
@@ -91,7 +91,7 @@ def read(
         table, version, time = travelled
         timestamp = None if time is None else moment(spark, time)
     snapshot = snapshot_of(table, version, timestamp)
-    extra = Wanted(with_row_id, with_file_path, with_row_index)
+    extra = ExtraColumns(with_row_id, with_file_path, with_row_index)
     selecting = filters.pruning(spark, filter, snapshot)
     # checked by the same rules, whether or not it selects files
     if filter is not None and filters.needs_collation(filter, snapshot):
@@ -110,7 +110,7 @@ def rows_of(
     snapshot: Snapshot,
     filter: Filter | None,
     columns: Sequence[str] | None,
-    extra: Wanted,
+    extra: ExtraColumns,
     root: str | None,
 ) -> DataFrame:
     """Return the rows of the files that remain after a filter of ``filters.pruning``.

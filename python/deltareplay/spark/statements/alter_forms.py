@@ -177,7 +177,7 @@ def parse(text: str) -> Form:
             form = reads(reader)
             reader.ends()
             return form
-    ahead = reader.found[reader.at : reader.at + 2]
+    ahead = reader.tokens[reader.at : reader.at + 2]
     words = tuple(token.text.upper() for token in ahead if token.kind == "word")
     if not words:
         raise reader.wrong("a clause of ALTER TABLE")

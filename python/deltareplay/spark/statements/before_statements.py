@@ -78,7 +78,7 @@ def _with(reader: Reader) -> Before:
         reader.past_parentheses()
         if not reader.takes(","):
             break
-    text = reader.text[: reader.found[reader.at - 1].end]
+    text = reader.text[: reader.tokens[reader.at - 1].end]
     return Before(text, {name.lower(): f"{text} SELECT * FROM {quoted(name)}" for name in defined})
 
 
@@ -89,7 +89,7 @@ def _inserts(reader: Reader) -> list[int]:
         if reader.sees("("):
             reader.past_parentheses()
             continue
-        following = reader.found[reader.at + 1 : reader.at + 2]
+        following = reader.tokens[reader.at + 1 : reader.at + 2]
         if (
             reader.sees("INSERT")
             and following

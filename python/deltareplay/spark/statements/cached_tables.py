@@ -56,7 +56,7 @@ def read(reader: Reader) -> Cached | None:
     if reader.takes("OPTIONS"):
         options = reader.properties()
         level = next((v for key, v in options.items() if key.lower() == "storagelevel"), None)
-        clause = reader.text[start : reader.found[reader.at - 1].end]
+        clause = reader.text[start : reader.tokens[reader.at - 1].end]
     query = None
     if reader.takes("AS") or any(reader.sees(*words) for words in QUERY):
         query = reader.query()

@@ -71,7 +71,7 @@ class CreateTable:
 
 def head(reader: Reader) -> tuple[Mode, Name] | None:
     """Parse ``CREATE`` or ``REPLACE`` up to the name; return None if it does not create a table."""
-    mode: Mode = "replace" if reader.found[0].is_word("REPLACE") else "create"
+    mode: Mode = "replace" if reader.tokens[0].is_word("REPLACE") else "create"
     if reader.takes("OR", "REPLACE"):
         mode = "create_or_replace"
     reader.takes("EXTERNAL")
@@ -79,7 +79,7 @@ def head(reader: Reader) -> tuple[Mode, Name] | None:
         return None
     if mode == "create" and reader.takes("IF", "NOT", "EXISTS"):
         mode = "create_if_not_exists"
-    table, reader.at = name_at(reader.found, reader.at)
+    table, reader.at = name_at(reader.tokens, reader.at)
     return (mode, table) if table else None
 
 
@@ -220,7 +220,7 @@ def _column(reader: Reader) -> NewColumn:
     if any(reader.sees(*words) for words in _CONSTRAINTS) or (
         reader.sees("CONSTRAINT")
         and any(
-            token.is_word(*_CONSTRAINED) for token in reader.found[reader.at + 2 : reader.at + 3]
+            token.is_word(*_CONSTRAINED) for token in reader.tokens[reader.at + 2 : reader.at + 3]
         )
     ):
         raise _constraint()

@@ -37,7 +37,7 @@ def read(reader: Reader) -> DropTable | None:
     if not reader.takes("DROP", "TABLE"):
         return None
     reader.takes("IF", "EXISTS")
-    table, _ = name_at(reader.found, reader.at)
+    table, _ = name_at(reader.tokens, reader.at)
     return DropTable(table, reader.text) if table else None
 
 

@@ -288,11 +288,11 @@ def _source(reader: Reader) -> Source:
         reader.moment()
         alias = reader.alias("ON")
         if reader.sees("ON"):
-            text = reader.text[reader.found[start].start : reader.found[reader.at - 1].end]
+            text = reader.text[reader.tokens[start].start : reader.tokens[reader.at - 1].end]
             return Source(text, alias or name[-1])
         reader.at = start
     text = reader.until(("ON",))
-    last, before = reader.found[reader.at - 1], reader.found[reader.at - 2]
+    last, before = reader.tokens[reader.at - 1], reader.tokens[reader.at - 2]
     named = last.kind in ("word", "quoted") and (before.text == ")" or before.is_word("AS"))
     return Source(text, last.name if named else None)
 
@@ -338,8 +338,8 @@ def _insert(reader: Reader) -> Insert | None:
     if not (reader.takes("INTO") or reader.takes("OVERWRITE")):
         return None
     reader.takes("TABLE")
-    table, after = name_at(reader.found, reader.at)
-    if not table or reader.sees("LOCAL", "DIRECTORY") or reader.found[after].kind == "string":
+    table, after = name_at(reader.tokens, reader.at)
+    if not table or reader.sees("LOCAL", "DIRECTORY") or reader.tokens[after].kind == "string":
         return None
     reader.rest()
     return Insert(table, reader.text)
@@ -459,20 +459,20 @@ def _provider(reader: Reader) -> str | None:
         if depth == 0 and reader.token.is_word("AS", "SELECT", "WITH"):
             break
         if depth == 0 and reader.sees("USING"):
-            provider = ".".join(name_at(reader.found, reader.at + 1)[0])
+            provider = ".".join(name_at(reader.tokens, reader.at + 1)[0])
         reader.at += 1
     reader.rest()
     return provider
 
 
 def _truncate(reader: Reader) -> Truncate | None:
-    table, _ = name_at(reader.found, reader.at)
+    table, _ = name_at(reader.tokens, reader.at)
     reader.rest()
     return Truncate(table, reader.text) if table else None
 
 
 def _alter(reader: Reader) -> Alter | None:
-    table, _ = name_at(reader.found, reader.at)
+    table, _ = name_at(reader.tokens, reader.at)
     reader.rest()
     return Alter(table, reader.text) if table else None
 
@@ -497,10 +497,10 @@ def _columns(reader: Reader) -> Show | None:
 
 
 def _show(reader: Reader) -> Show | None:
-    table, after = name_at(reader.found, reader.at)
+    table, after = name_at(reader.tokens, reader.at)
     reader.at = after
     if table and (reader.takes("IN") or reader.takes("FROM")):  # the schema of SHOW COLUMNS
-        schema, _ = name_at(reader.found, reader.at)
+        schema, _ = name_at(reader.tokens, reader.at)
         table = (*schema, table[-1])
     reader.rest()
     return Show(table, reader.text) if table else None

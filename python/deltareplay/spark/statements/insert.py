@@ -144,7 +144,7 @@ def _aliased(query: str) -> tuple[str, str | None]:
     if not reader.sees("("):
         return query, None
     reader.past_parentheses()
-    end = reader.found[reader.at - 1].end
+    end = reader.tokens[reader.at - 1].end
     if reader.token.kind == "end" or reader.token.is_word(*_SET_OPERATORS):
         return query, None
     alias = reader.alias()
@@ -260,7 +260,7 @@ def _other_alias(condition: str, known: Sequence[str]) -> str | None:
     >>> _other_alias("t.id = s.id AND s.v.w > 7", ["t"])
     's'
     """
-    every = Reader(condition).found
+    every = Reader(condition).tokens
     lowered = {name.lower() for name in known}
     names = {
         token.name.lower(): token.name
@@ -353,7 +353,7 @@ def _with_defaults(
                 values[at] = f"({log_expressions.default(spark, field)})"
         rows.append(f"({', '.join(values)})")
         if not reader.takes(","):
-            return f"VALUES {', '.join(rows)}{statement.query[reader.found[reader.at - 1].end :]}"
+            return f"VALUES {', '.join(rows)}{statement.query[reader.tokens[reader.at - 1].end :]}"
 
 
 def _paired(

@@ -39,7 +39,7 @@ def read(reader: Reader) -> ShowPartitions | None:
     """Parse the statement; return None for another statement."""
     if not reader.takes("SHOW", "PARTITIONS"):
         return None
-    table, reader.at = name_at(reader.found, reader.at)
+    table, reader.at = name_at(reader.tokens, reader.at)
     if not table:
         return None
     partition: dict[str, str] = {}

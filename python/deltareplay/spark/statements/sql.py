@@ -173,7 +173,7 @@ def _read(spark: SparkSession, text: str) -> DataFrame:
 
 def _is_script(reader: Reader) -> bool:
     """Return whether the text is a script, which may have a label."""
-    words = [token.text.upper() for token in reader.found[:3]]
+    words = [token.text.upper() for token in reader.tokens[:3]]
     return words[0] == "BEGIN" or words[1:] == [":", "BEGIN"]
 
 

@@ -34,7 +34,7 @@ class Directory:
         #: The credentials with which Spark opens it.
         self.opened_by = OpenedBy.of(spark, table, root, "READ_WRITE")
         #: The whole Hadoop path.
-        self.place = f"{self.opened_by.path(root_in_spark(table.uri, root))}/{name}"
+        self.path = f"{self.opened_by.path(root_in_spark(table.uri, root))}/{name}"
 
     def discard(self) -> None:
         """Delete the directory as far as possible; a failure is a warning."""

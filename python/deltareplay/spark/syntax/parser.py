@@ -65,7 +65,7 @@ class Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.found = tokens(text)
+        self.tokens = tokens(text)
         self.at = 0
 
     def again(self) -> Reader:
@@ -76,11 +76,11 @@ class Reader:
     @property
     def token(self) -> Token:
         """The current token."""
-        return self.found[self.at]
+        return self.tokens[self.at]
 
     def sees(self, *words: str) -> bool:
         """Return whether these keywords and symbols come next."""
-        ahead = self.found[self.at : self.at + len(words)]
+        ahead = self.tokens[self.at : self.at + len(words)]
         return len(ahead) == len(words) and all(
             token.is_word(word) or (token.kind == "symbol" and token.text == word)
             for token, word in zip(ahead, words, strict=True)
@@ -108,7 +108,7 @@ class Reader:
 
     def rest(self) -> None:
         """Move to the end of the statement."""
-        self.at = len(self.found) - 1
+        self.at = len(self.tokens) - 1
 
     def wrong(self, expected: str) -> InvalidArgumentError:
         """Return the error that something else was expected at the current token."""
@@ -122,7 +122,7 @@ class Reader:
 
     def name(self) -> Name:
         """Parse a name into its parts."""
-        parts, after = name_at(self.found, self.at)
+        parts, after = name_at(self.tokens, self.at)
         if not parts:
             raise self.wrong("a name")
         self.at = after
@@ -139,14 +139,14 @@ class Reader:
         if self.token.kind not in ("word", "quoted"):
             raise self.wrong("a name")
         self.at += 1
-        return self.found[self.at - 1].name
+        return self.tokens[self.at - 1].name
 
     def string(self) -> str:
         """Parse a string."""
         if self.token.kind != "string":
             raise self.wrong("a string")
         self.at += 1
-        return self.found[self.at - 1].value
+        return self.tokens[self.at - 1].value
 
     def number(self) -> float:
         """Parse a number."""
@@ -171,7 +171,7 @@ class Reader:
         elif not (self.takes("NULL") or self.takes("TRUE") or self.takes("FALSE")):
             self.takes("-")
             self.number()
-        return self.text[start : self.found[self.at - 1].end]
+        return self.text[start : self.tokens[self.at - 1].end]
 
     def whole(self) -> int:
         """Parse a non-negative integer."""
@@ -196,7 +196,7 @@ class Reader:
         """Return the expression before one of these words, outside of parentheses and ``CASE``."""
         start, depth, cases = self.at, 0, 0
         while self.token.kind != "end" and not self.sees(";"):
-            after_dot = self.at > start and self.found[self.at - 1].text == "."
+            after_dot = self.at > start and self.tokens[self.at - 1].text == "."
             if depth == 0 and cases == 0 and not after_dot and any(self.sees(*s) for s in stops):
                 break
             depth += (self.token.text in "([") - (self.token.text in ")]")
@@ -208,7 +208,7 @@ class Reader:
             self.at += 1
         if self.at == start:
             raise self.wrong("an expression")
-        return self.text[self.found[start].start : self.found[self.at - 1].end]
+        return self.text[self.tokens[start].start : self.tokens[self.at - 1].end]
 
     def logged(self, *stops: tuple[str, ...]) -> str:
         """Return the expression as ``until`` does, with escaped strings, for the log."""
@@ -229,7 +229,7 @@ class Reader:
         """
         start, depth, cases = self.at, 0, 0
         while self.token.kind != "end" and not self.sees(";"):
-            before = self.found[self.at - 1]
+            before = self.tokens[self.at - 1]
             if depth == 0 and cases == 0 and self.at > start and self._begins_query(before):
                 break
             depth += (self.token.text in "([") - (self.token.text in ")]")
@@ -240,7 +240,7 @@ class Reader:
             self.at += 1
         if self.at == start:
             raise self.wrong("a condition")
-        return self.text[self.found[start].start : self.found[self.at - 1].end]
+        return self.text[self.tokens[start].start : self.tokens[self.at - 1].end]
 
     def _begins_query(self, before: Token) -> bool:
         """Return whether a query, ``BY NAME`` or a column list follows a complete condition."""
@@ -251,7 +251,7 @@ class Reader:
         is_whole = before.kind in ("quoted", "string") or before.text == ")"
         is_whole |= before.kind == "word" and not before.is_word(*_BEFORE_SUBQUERIES)
         return is_whole and any(
-            self.found[self.at + 1].is_word(words[0]) or self.found[self.at + 1].text == "("
+            self.tokens[self.at + 1].is_word(words[0]) or self.tokens[self.at + 1].text == "("
             for words in QUERY[:-1]
         )
 
@@ -270,7 +270,7 @@ class Reader:
         while True:
             start = self.at
             self.name()
-            column = self.text[self.found[start].start : self.found[self.at - 1].end]
+            column = self.text[self.tokens[start].start : self.tokens[self.at - 1].end]
             if column in values:
                 self.at = start
                 raise self.invalid(f"duplicate assignment to {column}")
@@ -287,7 +287,7 @@ class Reader:
             self.at += 1
         if self.at == start:
             raise self.wrong("a type")
-        return self.text[self.found[start].start : self.found[self.at - 1].end]
+        return self.text[self.tokens[start].start : self.tokens[self.at - 1].end]
 
     def properties(self) -> dict[str, str]:
         """Parse properties and their values, in parentheses."""
@@ -357,9 +357,9 @@ class Reader:
             raise self.wrong("a query")
         start = self.token.start
         self.rest()
-        while self.found[self.at - 1].text == ";":
+        while self.tokens[self.at - 1].text == ";":
             self.at -= 1
-        return self.text[start : self.found[self.at - 1].end]
+        return self.text[start : self.tokens[self.at - 1].end]
 
     def moment(self) -> tuple[int | None, str | Expression | None]:
         """Parse ``VERSION AS OF`` or ``TIMESTAMP AS OF``, if it comes next."""
@@ -385,7 +385,7 @@ class Reader:
             while self.token.text in _OPERATORS or self.token.is_word("DIV"):
                 self.at += 1
             self._term()
-        return Expression(self.text[self.found[start].start : self.found[self.at - 1].end])
+        return Expression(self.text[self.tokens[start].start : self.tokens[self.at - 1].end])
 
     def _term(self) -> None:
         """Move past one operand of an expression without columns."""

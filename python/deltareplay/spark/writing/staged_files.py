@@ -122,7 +122,7 @@ class Staged:
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
         writer = writer.options(**self._directory.opened_by.options_for(self._spark))
         try:
-            writer.partitionBy(*outgoing.partitions).save(self._directory.place)
+            writer.partitionBy(*outgoing.partitions).save(self._directory.path)
         except Exception as error:
             broken = constraints.broken(error)
             if broken is None:

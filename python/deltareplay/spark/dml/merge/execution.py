@@ -21,7 +21,7 @@ from deltareplay.spark.dml.merge.clauses import Clause, Sides, When
 from deltareplay.spark.dml.merge.determinism import repeatable
 from deltareplay.spark.dml.merge.source import MergeSource
 from deltareplay.spark.dml.rewrite import Rewrite
-from deltareplay.spark.dml.row_sets import BESIDE, Marked, bit, words
+from deltareplay.spark.dml.row_sets import BESIDE, RowSets, bit, words
 from deltareplay.spark.dml.statement import (
     Statement,
     analyzed,
@@ -252,14 +252,14 @@ class _Run:
     def _joined(self, target: DataFrame, source: DataFrame, how: str) -> DataFrame:
         return self.sides.with_copies(target.join(source, as_column(self.merging.on), how))
 
-    def _found(self, source: DataFrame, candidates: Candidates) -> _Found:
+    def _found(self, source: DataFrame, candidates: Candidates) -> _TargetRows:
         """Find the rows of the table that match, and those that each clause changes."""
         from pyspark.sql import functions as sf
 
         spark = self.merging.spark
         alone = self._has(_ALONE, change_data.UPDATE, change_data.DELETE)
         if not alone and not self._has(_MATCHED, change_data.UPDATE, change_data.DELETE):
-            return _Found.none(spark, source.count())
+            return _TargetRows.none(spark, source.count())
         target = candidates.rows().alias(self.merging.target_alias)
         joined = self._joined(target, source, "left" if alone else "inner")
         matched = sf.col(hidden_columns.FROM_SOURCE).isNotNull()
@@ -275,7 +275,7 @@ class _Run:
             bits[f"{when} {kind}"] = _bits(sf.col(hidden_columns.CLAUSE).isin(which))
         pairs = sf.count_if(matched).alias(_PAIRS)
         table = words(numbered, bits, pairs, beside=source.agg(sf.count(sf.lit(1)).alias(_PAIRS)))
-        marks = _Found.of(spark, table)
+        marks = _TargetRows.of(spark, table)
         several = marks.pairs > len(marks.matched or ())
         if several and not merge_clauses.takes_several(self.clauses):
             self._refuse_several(joined)
@@ -303,7 +303,9 @@ class _Run:
             code="rows.ambiguous",
         )
 
-    def _rows(self, source: DataFrame, candidates: Candidates, marks: _Found) -> DataFrame | None:
+    def _rows(
+        self, source: DataFrame, candidates: Candidates, marks: _TargetRows
+    ) -> DataFrame | None:
         """Return the rows to write; None if there are none."""
         has_feed = self.statement.target.has_feed
         kinds = (change_data.UPDATE, change_data.DELETE) if has_feed else (change_data.UPDATE,)
@@ -334,7 +336,7 @@ class _Run:
         return rows.drop(hidden_columns.KIND)
 
     def _of_target(
-        self, marked: Marked, candidates: Candidates, source: DataFrame, when: When
+        self, marked: RowSets, candidates: Candidates, source: DataFrame, when: When
     ) -> DataFrame:
         """Apply clauses to rows of the table without joining the source.
 
@@ -395,7 +397,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _TargetRows:
     """The rows of the table that the first query found.
 
     Attributes:
@@ -406,29 +408,29 @@ class _Found:
         pairs: The number of matching pairs of rows.
     """
 
-    matched: Marked | None
-    changed: Mapping[tuple[When, str], Marked]
-    modified: Marked
+    matched: RowSets | None
+    changed: Mapping[tuple[When, str], RowSets]
+    modified: RowSets
     source_rows: int
     pairs: int
 
     @classmethod
-    def none(cls, spark: SparkSession, source_rows: int) -> _Found:
+    def none(cls, spark: SparkSession, source_rows: int) -> _TargetRows:
         """Return the result of a merge that only inserts, which does not run the first query."""
-        nothing = Marked.none(spark)
+        nothing = RowSets.none(spark)
         return cls(None, dict.fromkeys(_CHANGES, nothing), nothing, source_rows, 0)
 
     @classmethod
-    def of(cls, spark: SparkSession, table: pa.Table) -> _Found:
+    def of(cls, spark: SparkSession, table: pa.Table) -> _TargetRows:
         """Create the result from the output of the first query."""
         beside = pc.equal(table["file"], pa.scalar(BESIDE))
         source_rows = pc.sum(table.filter(beside)[_PAIRS]).as_py()
         table = table.filter(pc.invert(beside))
         pairs = pc.sum(table[_PAIRS]).as_py() or 0
         columns = {change: f"{change[0]} {change[1]}" for change in _CHANGES}
-        changed = {change: Marked.of_words(spark, table, name) for change, name in columns.items()}
-        every = Marked.of_words(spark, table, *columns.values())
-        matched = Marked.of_words(spark, table, "matched")
+        changed = {change: RowSets.of_words(spark, table, name) for change, name in columns.items()}
+        every = RowSets.of_words(spark, table, *columns.values())
+        matched = RowSets.of_words(spark, table, "matched")
         return cls(matched, changed, every, source_rows, pairs)
 
     def count(self, kind: str, *whens: When) -> int:
@@ -458,7 +460,7 @@ _BESIDE = (
 )
 
 
-def _metrics(rewrite: Rewrite, marks: _Found) -> dict[str, int]:
+def _metrics(rewrite: Rewrite, marks: _TargetRows) -> dict[str, int]:
     """Return the metrics of MERGE, by delta-spark's names."""
     files = rewrite.metrics
     updated, deleted = marks.count(change_data.UPDATE), marks.count(change_data.DELETE)

@@ -119,9 +119,9 @@ class MergeSource:
             # VACUUM would not take the mark
             writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
             options = directory.opened_by.options_for(spark)
-            writer.options(**options).parquet(directory.place)
+            writer.options(**options).parquet(directory.path)
             reader = spark.read.options(**options).schema(self.frame.schema)
-            kept = reader.parquet(exactly(directory.place))
+            kept = reader.parquet(exactly(directory.path))
             yield self._marked(kept.alias(self.alias or "source"))
         finally:
             directory.discard()
