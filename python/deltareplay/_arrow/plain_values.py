@@ -1,6 +1,6 @@
 """Values of numpy, pandas and Arrow as values of Python, which Arrow takes by their type.
 
-Arrow asks many classes for ``int(value)``: a UUID would become a number, ``NaT`` a date.
+Arrow calls ``int(value)`` on many classes: a UUID would become a number, ``NaT`` a date.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Changes(Frames, Carded):
         Returns:
             One row for each commit: ``version`` (int64), ``way`` (string: ``nothing``, ``change
             data files``, ``files``, ``deletion vectors``, ``row tracking``, ``key`` or ``rows``),
-            ``reason`` (string), ``files`` and ``bytes`` (int64: what is read for it, at most).
+            ``reason`` (string), ``files`` and ``bytes`` (int64: at most this much is read for it).
 
         Raises:
             InvalidArgumentError: Nothing identifies the rows, and the kind needs that.

@@ -338,7 +338,7 @@ class Altering(TableLocation):
         Raises:
             InvalidArgumentError: The table has no such feature, still uses it, or has another that
                 depends on it; a column has a name that needs mapping; versions that need it are too
-                young to be deleted (``alter.feature_in_history``: the message says when to call
+                young to be deleted (``alter.feature_in_history``: the message has the time to call
                 again).
             UnsupportedFeatureError: This release cannot drop the feature.
             CommitConflictError: Another writer changed rows in the meantime. What was done so far

@@ -34,7 +34,7 @@ class Reporting(TableLocation):
         """Write an HTML report on the table: definition, history, layout and advice.
 
         The file works offline and loads nothing. Its size does not grow with the table: files are
-        summed, and of the history the last 10,000 commits are shown. Only the log is read. Log and
+        summed, and the history has the last 10,000 commits. Only the log is read. Log and
         findings are those of the latest version, whatever ``version`` is.
 
         Args:

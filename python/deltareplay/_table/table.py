@@ -243,7 +243,7 @@ class Table(
         files that were added and removed, and the differences of deletion vectors. If files were
         rewritten, rows are matched by their ids (row tracking), or else by ``key``. Without both,
         equal rows count as copied, and an update is a delete and an insert. ``Changes.explain``
-        says which way was used for each commit.
+        shows the method for each commit.
 
         Args:
             start: The first version; or a time (a ``datetime``, naive means UTC, or ISO 8601 text),

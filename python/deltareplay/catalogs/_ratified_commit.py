@@ -13,7 +13,7 @@ class RatifiedCommit:
         version: The version.
         file_name: The base name of its file in ``_delta_log/_staged_commits``, or of the published
             file.
-        size: The length of the file in bytes; None asks the storage.
+        size: The size of the file in bytes; None looks it up in the storage.
         modification_time: The time of the file in milliseconds since the epoch, UTC; None asks the
             storage.
         content: Its actions as JSON lines, if the catalog stores them.

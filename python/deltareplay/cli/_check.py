@@ -64,7 +64,7 @@ _MOST_OBSTACLES = 1000
 
 @verb
 def why(request: Request, *, version: Version = None) -> int:
-    """Say what prevents reading or writing, and the remedies.
+    """List the obstacles to reading or writing, with remedies.
 
     Works on tables that cannot be opened, too. Ends with 1 if there is an obstacle.
     """

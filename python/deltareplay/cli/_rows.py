@@ -295,7 +295,7 @@ def count(
     request.output.document(facts, lambda console: console.print(str(rows)))
 
 
-#: Rows whose quartiles are computed: all, or so many at random.
+#: The maximum number of rows in the sample for quartiles.
 _SAMPLE = 100_000
 _QUARTILES = {"q25": 0.25, "q50": 0.5, "q75": 0.75}
 #: Characters of a value on the screen.
@@ -313,8 +313,8 @@ def summary(
 ) -> None:
     """Summarize the columns: nulls, min, max, mean, quartiles.
 
-    Reads the rows. The quartiles of more than 100,000 rows are approximate:
-    of so many, chosen at random. NaN only counts for the mean.
+    Reads the rows. The quartiles of more than 100,000 rows are approximate: they
+    are computed from a random sample. NaN only counts for the mean.
     """
     output = request.output
     scan = request.table.snapshot(version, timestamp).scan(names(columns), filter)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Columns and properties on the screen.
 _MOST = 20
-#: Files below this are small; so many of them, or so many commits, are many.
+#: The limit of small files, and the numbers of such files and of commits that are reported.
 _SMALL, _MANY = 32 << 20, 100
 
 

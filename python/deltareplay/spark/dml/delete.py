@@ -37,7 +37,7 @@ def delete(
     Files are selected by partition values and statistics. Spark evaluates the condition on their
     rows, so everything that Spark can compute is allowed. With deletion vectors the rows are
     marked; otherwise the rows that stay are copied by the executors, with their row ids. Files
-    whose rows all go, as statistics tell, are not read.
+    whose rows are all deleted, by their statistics, are not read.
 
     Args:
         spark: A session of PySpark 4.0 or later, classic or Connect.

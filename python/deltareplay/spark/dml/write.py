@@ -65,7 +65,7 @@ def write(
     ``delta.autoOptimize.optimizeWrite`` adds a shuffle, so that the rows of a partition come
     together in files of up to 512 MiB. ``delta.autoOptimize.autoCompact`` packs the small files of
     the partitions that were written to, in a commit of its own (``optimize``), once there are 50;
-    what goes wrong there is a warning.
+    a failure of that is a warning.
 
     Args:
         df: The rows. Columns are matched by name, ignoring case; they have the table's types, or
@@ -107,7 +107,7 @@ def write(
 
     Raises:
         InvalidArgumentError: Rows do not fit the table (``write.columns``), or break a constraint
-            (``write.constraint``; the message has the first such row that a task found); the
+            (``write.constraint``; the message has the first such row of a task); the
             DataFrame is a stream (``write.stream``); Spark does not understand ``replace_on``
             (``statement.expression``).
         TableNotFoundError: There is no table whose rows ``replace_using`` or ``replace_on`` could

@@ -291,7 +291,7 @@ def pack_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     """Compact each bin of a plan into one file.
 
     Args:
-        payload: The pickle of the table, of what its data files depend on, and of the bins.
+        payload: The pickle of the table, of ``TargetTable.facts``, and of the bins.
         numbers: The numbers of the bins, as integers in the first column.
 
     Returns:
@@ -312,7 +312,7 @@ def spill_piece(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
         numbers: The numbers of the pieces, as integers in the first column.
 
     Returns:
-        Answers: what ``write_ordered`` takes.
+        Answers: the argument of ``write_ordered``.
     """
     table, directory, orders, pieces = pickle.loads(payload)
 
@@ -328,7 +328,7 @@ def write_ordered(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]
     """Write data files from the temporary files of their bins.
 
     Args:
-        payload: The pickle of the table, of what its data files depend on, of the orders, of the
+        payload: The pickle of the table, of ``TargetTable.facts``, of the orders, of the
             temporary files of each order, and of the files: number of their order, and number.
         numbers: The numbers of the files, as integers in the first column.
 

@@ -42,7 +42,7 @@ def write_checkpoint(
         cleanup: As in ``Table.checkpoint``: the log is cleaned afterwards, on the driver.
 
     Returns:
-        What was written.
+        The checkpoint.
 
     Raises:
         InvalidArgumentError: The table does not have the feature ``v2Checkpoint``

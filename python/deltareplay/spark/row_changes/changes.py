@@ -101,8 +101,8 @@ def changes(
     Raises:
         VersionNotFoundError: As in ``Table.changes``.
         InvalidArgumentError: As in ``Table.changes``, and as in ``Changes.splits``: if nothing
-            identifies the rows, this is known before a job starts. Rows with the same key are found
-            by a task: then the job fails with a ``PythonException`` that says so.
+            identifies the rows, the error comes before a job starts. If rows have the same key, a
+            task fails, and the job raises a ``PythonException`` with the cause.
         UnsupportedFeatureError: This version of Spark does not support a type; or, with
             ``require_feed``, the feed was off at a version.
         CorruptTableError: The log is damaged. If a data file is damaged, the task fails and names

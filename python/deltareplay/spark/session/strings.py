@@ -44,7 +44,7 @@ def literal(spark: SparkSession, text: str) -> str:
 def printed(spark: SparkSession, sql: str) -> str:
     """Rewrite the string literals of an expression, escaped by backslashes, for this session.
 
-    Spark would put settings in the place of ``${name}`` in a string.
+    ``$`` is escaped, since Spark substitutes settings for ``${name}`` in strings.
     """
     is_other = "${" in sql or ("\\" in sql and are_raw(spark))
     return without_escapes(sql) if is_other else sql

@@ -110,7 +110,7 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
             dates, timestamps and None.
 
     Returns:
-        What delta-spark returns, such as ``num_affected_rows``; otherwise what Spark returns.
+        The result of delta-spark, such as ``num_affected_rows``; otherwise the result of Spark.
 
     Raises:
         InvalidArgumentError: The statement is invalid (``sql.syntax``, ``sql.token``; the message
