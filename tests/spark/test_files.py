@@ -200,18 +200,18 @@ def test_an_error_comes_back_from_an_executor(spark: Any, tmp_path: Path) -> Non
 
 
 def test_an_executor_without_the_package_says_so(spark: Any, tmp_path: Path) -> None:
-    from deltareplay.spark.executors.run import task as made
+    from deltareplay.spark.executors.run import function
 
-    task = made("read_pieces", None, b"")
+    task = function(None, b"")
 
     def elsewhere(batches: Any) -> Any:
-        sys.modules["deltareplay.spark.executors.task"] = (
+        sys.modules["deltareplay.spark.executors.worker"] = (
             None  # what an import makes of it: ImportError
         )
         try:
             yield from task(batches)
         finally:
-            del sys.modules["deltareplay.spark.executors.task"]
+            del sys.modules["deltareplay.spark.executors.worker"]
 
     with pytest.raises(Exception, match="install the same release on every executor"):
         spark.range(1).mapInArrow(elsewhere, "id long").collect()

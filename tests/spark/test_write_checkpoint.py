@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import time
 import types
@@ -18,7 +19,6 @@ from support import logs
 import deltareplay as dr
 from deltareplay import _native
 from deltareplay import spark as dr_spark
-from deltareplay.spark.executors import task
 
 pytestmark = pytest.mark.spark
 
@@ -97,11 +97,11 @@ class Here:
     createDataFrame = None
 
     @staticmethod
-    def rows(_: Any, reader: str, sent: bytes, tasks: int, schema: str) -> Any:
+    def rows(_: Any, task: Any, parts: int, schema: str) -> Any:
         found = []
-        for number in range(tasks):
+        for number in range(parts):
             batch = pa.RecordBatch.from_pydict({"id": [number]})
-            for rows in getattr(task, reader)(sent, [batch]):
+            for rows in pickle.loads(pickle.dumps(task))([batch]):
                 assert rows.schema.names == [one.split()[0] for one in schema.split(", ")]
                 found += [tuple(row.values()) for row in rows.to_pylist()]
         return types.SimpleNamespace(collect=lambda: found)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from deltareplay._support.arguments import checked
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of
 from deltareplay.spark.executors import run
+from deltareplay.spark.executors.worker import Batches, cores, numbers_of
 from deltareplay.spark.schema.arrow import spark_schema
 from deltareplay.spark.schema.frames import from_arrow
 from deltareplay.spark.session import capabilities
@@ -21,10 +22,30 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay._expressions.filters import Filter
+    from deltareplay._snapshot.replay_piece import ReplayPiece
     from deltareplay._snapshot.replay_plan import ReplayPlan
+    from deltareplay._snapshot.replay_tail import ReplayTail
 
 #: The executors replay a longer tail of commits.
 DRIVER_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class ReadPieces:
+    """Reads the rows of some pieces of a plan.
+
+    Attributes:
+        tail: The commits after the checkpoint.
+        pieces: All pieces of the plan.
+    """
+
+    tail: ReplayTail
+    pieces: Sequence[ReplayPiece]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return the rows of the pieces of these numbers."""
+        for number in numbers_of(batches):
+            yield from self.pieces[number].to_batches(self.tail, threads=cores())
 
 
 @checked
@@ -125,5 +146,5 @@ def _newest(rows: DataFrame) -> DataFrame:
 
 def _replayed(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
     """Replay the pieces of the checkpoint, one task for each."""
-    sent = pickle.dumps((plan.tail, plan.pieces))
-    return run.rows(spark, "read_pieces", sent, len(plan.pieces), spark_schema(plan.tail.schema))
+    task = ReadPieces(plan.tail, plan.pieces)
+    return run.rows(spark, task, len(plan.pieces), spark_schema(plan.tail.schema))

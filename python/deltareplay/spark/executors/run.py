@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.session import capabilities
@@ -13,86 +14,68 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-_Batches = Iterable["pa.RecordBatch"]
-
-#: A function of ``deltareplay.spark.executors.task``.
-Reader = Literal[
-    "copied_files",
-    "deleted_files",
-    "footer_adds",
-    "footer_schemas",
-    "named_files",
-    "old_files",
-    "outcome_rows",
-    "pack_files",
-    "row_outcomes",
-    "row_events",
-    "nothing",
-    "read_changes",
-    "read_pieces",
-    "spill_piece",
-    "verified_files",
-    "verified_rows",
-    "write_ordered",
-    "write_sidecars",
-]
+    from deltareplay.spark.executors.worker import Batches, Task
 
 
-def rows(spark: SparkSession, reader: Reader, sent: bytes, tasks: int, schema: Any) -> DataFrame:
+def rows(spark: SparkSession, task: Task, parts: int, schema: Any) -> DataFrame:
     """Return the rows of all parts of a plan, one task for each part.
 
     Args:
         spark: The session.
-        reader: The name of the function in ``task`` that returns the rows.
-        sent: The plan, pickled for that function.
-        tasks: The number of parts.
+        task: Its argument is the numbers of the parts.
+        parts: The number of parts.
         schema: Spark's schema of the rows.
     """
-    numbers = spark.range(0, tasks, 1, max(1, tasks))
-    return over(numbers, reader, sent, schema)
+    return over(spark.range(0, parts, 1, max(1, parts)), task, schema)
 
 
-def over(rows: DataFrame, reader: Reader, sent: bytes, schema: Any) -> DataFrame:
-    """Apply a function to rows, in tasks.
+def over(rows: DataFrame, task: Task, schema: Any) -> DataFrame:
+    """Apply a task to rows, on the executors.
 
     Args:
-        rows: Rows for the function.
-        reader: The name of the function in ``task``.
-        sent: Its other arguments, pickled.
-        schema: Spark's schema of its results.
+        rows: Rows for the tasks.
+        task: Its argument is the rows.
+        schema: Spark's schema of the results.
     """
     spark = rows.sparkSession
     classic = capabilities.is_classic(spark)
+    pickled = pickle.dumps(task)
     # sent once to each executor; Connect has no broadcast, and sends it with each task
-    held = spark.sparkContext.broadcast(sent) if classic else None
-    return rows.mapInArrow(task(reader, held, None if classic else sent), schema)
+    held = spark.sparkContext.broadcast(pickled) if classic else None
+    return rows.mapInArrow(function(held, None if classic else pickled), schema)
 
 
 #: The columns of tasks that answer once for each part: its number, and the answer or the error.
 ANSWER = "part long, answer string, error binary"
 
 
-def answers(spark: SparkSession, reader: Reader, sent: Any, tasks: int) -> list[str]:
+def answers(spark: SparkSession, task: Task, parts: int) -> list[str]:
     """Return the answers of all parts of a plan, in order, one task for each part.
 
     Args:
         spark: The session.
-        reader: The name of the function in ``task``, which returns the columns of ``ANSWER``.
-        sent: The plan; pickles.
-        tasks: The number of parts.
+        task: Its argument is the numbers of the parts; it returns the columns of ``ANSWER``.
+        parts: The number of parts.
 
     Raises:
         DeltaReplayError: The error of the first part that has one, as its task raised it.
     """
-    if tasks == 0:
+    if parts == 0:
         return []
-    answers_of_tasks = (
-        rows(spark, reader, pickle.dumps(sent), tasks, ANSWER).toArrow().sort_by("part")
-    )
-    for error in answers_of_tasks.column("error"):
+    results = rows(spark, task, parts, ANSWER).toArrow().sort_by("part")
+    for error in results.column("error"):
         if error.is_valid:
             raise pickle.loads(error.as_py())
-    return [str(answer) for answer in answers_of_tasks.column("answer").to_pylist()]
+    return [str(answer) for answer in results.column("answer").to_pylist()]
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """Returns no rows: that the package can be imported is all that is checked."""
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        """Return no rows."""
+        yield from ()
 
 
 #: The sessions whose executors have the package, as checked by a task.
@@ -114,7 +97,7 @@ def check(spark: SparkSession) -> None:
     if which in _checked:
         return
     try:
-        rows(spark, "nothing", b"", 1, "nothing boolean").collect()
+        rows(spark, Nothing(), 1, "nothing boolean").collect()
     except Exception as error:
         text = str(error)
         if _LACKING in text:
@@ -130,21 +113,23 @@ def check(spark: SparkSession) -> None:
     _checked.add(which)
 
 
-def task(
-    reader: Reader, held: Any, sent: bytes | None
-) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
-    """Return the function of a task, pickled by value, so it can report a missing package."""
+def function(held: Any, pickled: bytes | None) -> Task:
+    """Return the function of a task, pickled by value, so it can report a missing package.
+
+    Args:
+        held: A broadcast of the pickle of a task.
+        pickled: The pickle itself, where there is no broadcast.
+    """
     lacking = _LACKING  # the executor cannot look it up in this module
 
-    def read(numbers: _Batches) -> Iterator[pa.RecordBatch]:
+    def read(batches: Batches) -> Iterator[pa.RecordBatch]:
         try:
-            from deltareplay.spark.executors import task
+            from deltareplay.spark.executors.worker import loaded
         except ImportError as cause:
             raise RuntimeError(
                 f"{lacking}install the same release on every executor, or send the environment as "
                 f"an archive; {cause}"
             ) from cause
-        payload = held.value if sent is None else sent
-        yield from getattr(task, reader)(payload, numbers)
+        yield from loaded(held.value if pickled is None else pickled)(batches)
 
     return read

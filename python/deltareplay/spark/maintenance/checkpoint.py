@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay._snapshot.replay_piece import ReplayPiece
@@ -12,12 +15,45 @@ from deltareplay._support.arguments import checked
 from deltareplay._table.checkpoint import Checkpoint, clean_after
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
 from deltareplay.spark.executors import run
+from deltareplay.spark.executors.worker import Batches, cores, numbers_of
 from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: The columns that describe a sidecar: of Spark, and of Arrow.
 _SIDECARS = "path string, size long, modificationTime long, numFiles long, numRemoves long"
+_SIDECAR = pa.schema(
+    [pa.field("path", pa.string())]
+    + [
+        pa.field(name, pa.int64())
+        for name in ("size", "modificationTime", "numFiles", "numRemoves")
+    ]
+)
+
+
+@dataclass(frozen=True)
+class WriteSidecars:
+    """Writes some pieces of a plan as sidecars of a checkpoint.
+
+    Attributes:
+        tail: The commits after the checkpoint.
+        pieces: All pieces of the plan.
+        codec: The compression.
+    """
+
+    tail: ReplayTail
+    pieces: list[ReplayPiece]
+    codec: str | None
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return a row for each sidecar."""
+        tail = self.tail
+        for number in numbers_of(batches):
+            piece = self.pieces[number]._native
+            sidecars = piece.write_sidecars(tail._table._native, tail._native, self.codec, cores())
+            rows = [dict(zip(_SIDECAR.names, sidecar, strict=True)) for sidecar in sidecars]
+            yield pa.RecordBatch.from_pylist(rows, _SIDECAR)
 
 
 @checked
@@ -67,16 +103,14 @@ def write_checkpoint(
     if work is None:
         return Checkpoint(snapshot.version, *(plan.there() or ()))
     pieces, tail, codec = work
-    sent = pickle.dumps(
-        (
-            ReplayTail._from_native(of, tail),
-            [ReplayPiece._from_native(piece) for piece in pieces],
-            codec,
-        )
+    task = WriteSidecars(
+        ReplayTail._from_native(of, tail),
+        [ReplayPiece._from_native(piece) for piece in pieces],
+        codec,
     )
     written: list[tuple[str, int, int, int, int]] = []
     if pieces:
-        sidecars = run.rows(spark, "write_sidecars", sent, len(pieces), _SIDECARS)
+        sidecars = run.rows(spark, task, len(pieces), _SIDECARS)
         written = sorted(tuple(row) for row in sidecars.collect())
     done = Checkpoint(snapshot.version, *plan.finish(of._native, written))
     if cleanup:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
@@ -12,9 +13,11 @@ from deltareplay._table.clone import target_of
 from deltareplay._table.renamed import renamed
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
 from deltareplay.spark.executors import run
+from deltareplay.spark.executors.worker import Batches, answers
 from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from deltareplay._table.table import Table
@@ -22,6 +25,30 @@ if TYPE_CHECKING:
 #: About how many bytes a task copies, and how many files at most.
 BYTES_PER_TASK = 1 << 30
 FILES_PER_TASK = 500
+
+_Copy = tuple[str, str | None, str, int | None]
+
+
+@dataclass(frozen=True)
+class CopyFiles:
+    """Copies files of one table into another.
+
+    Attributes:
+        source: The table that has the files.
+        target: The table that gets them.
+        parts: The files of each part.
+    """
+
+    source: Table
+    target: Table
+    parts: list[list[_Copy]]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Copy the files of the parts of these numbers."""
+        source, target = self.source._native, self.target._native
+        return answers(
+            batches, lambda part: str(_native.copy_files(source, target, self.parts[part]))
+        )
 
 
 @renamed(replace="or_replace")
@@ -81,12 +108,9 @@ def clone(
     parts = _parts(planned.copies())
     if parts:
         run.check(spark)
-        run.answers(spark, "copied_files", (of, target_table, parts), len(parts))
+        run.answers(spark, CopyFiles(of, target_table, parts), len(parts))
     planned.commit(True)
     return target_table
-
-
-_Copy = tuple[str, str | None, str, int | None]
 
 
 def _parts(copies: list[_Copy]) -> list[list[_Copy]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
 from deltareplay._support.arguments import checked
@@ -12,12 +13,14 @@ from deltareplay._table.convert import NO_COLUMNS
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike, table_of
 from deltareplay.spark.executors import run
+from deltareplay.spark.executors.worker import Batches, answers
 from deltareplay.spark.schema.fields import struct
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.writing import default_properties
 from deltareplay.spark.writing.target_table import new_field
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
@@ -25,6 +28,48 @@ if TYPE_CHECKING:
 
 #: Footers that a task reads.
 FILES_PER_TASK = 500
+
+
+@dataclass(frozen=True)
+class ReadSchemas:
+    """Reads the footers of some files for the schema that they add up to.
+
+    Attributes:
+        table: The directory.
+        parts: The files of each part.
+    """
+
+    table: Table
+    parts: list[Any]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return the schemas of the parts of these numbers."""
+        table = self.table._native
+        return answers(batches, lambda part: _native.Conversion.schema_of(table, self.parts[part]))
+
+
+@dataclass(frozen=True)
+class ReadStatistics:
+    """Reads the footers of some files for their ``add`` actions.
+
+    Attributes:
+        table: The directory.
+        parts: The files of each part.
+        facts: The arguments of ``_native.Conversion``.
+        definition: The definition that it returned.
+    """
+
+    table: Table
+    parts: list[Any]
+    facts: tuple[str, dict[str, str], bool]
+    definition: Any
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return the actions of the parts of these numbers."""
+        table, conversion = self.table._native, _native.Conversion(*self.facts)
+        return answers(
+            batches, lambda part: conversion.adds(table, self.definition, self.parts[part])
+        )
 
 
 @checked
@@ -73,12 +118,12 @@ def convert(
     files = conversion.files(of._native)
     parts = [files[at : at + FILES_PER_TASK] for at in range(0, len(files), FILES_PER_TASK)]
     run.check(spark)
-    schemas = run.answers(spark, "footer_schemas", (of, parts), len(parts))
+    schemas = run.answers(spark, ReadSchemas(of, parts), len(parts))
     firsts = [part[0][0] for part in parts]
     definition = conversion.definition(list(zip(firsts, schemas, strict=True)))
     if statistics:
-        sent = (of, parts, facts, definition)
-        adds = run.answers(spark, "footer_adds", sent, len(parts))
+        task = ReadStatistics(of, parts, facts, definition)
+        adds = run.answers(spark, task, len(parts))
     else:
         adds = [conversion.adds(of._native, definition, part) for part in parts]
     conversion.commit(of._native, definition, adds, True)

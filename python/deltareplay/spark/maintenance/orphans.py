@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,17 +12,66 @@ from deltareplay import _native
 from deltareplay.spark.catalog.table_argument import table_of
 from deltareplay.spark.executors import run
 from deltareplay.spark.executors.replay import files
+from deltareplay.spark.executors.worker import Batches, numbers_of, stream_of
 from deltareplay.spark.schema.frames import from_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay._table.table import Table
 
 _FILES = "path string, size long"
 
 #: About how many directories are listed in parallel.
 LISTINGS = 64
+
+
+@dataclass(frozen=True)
+class ListOldFiles:
+    """Lists the files of some directories that are older than a cutoff.
+
+    Attributes:
+        table: The table.
+        visible: The names that a vacuum sees, as text.
+        cutoff: Milliseconds since the epoch.
+        directories: The directory of each part.
+    """
+
+    table: Table
+    visible: str
+    cutoff: int
+    directories: list[str]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return path, relative to the table and not encoded, and size of each file."""
+        for number in numbers_of(batches):
+            listed = _native.old_files(
+                self.table._native, self.visible, self.directories[number], self.cutoff
+            )
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "path": pa.array([path for path, _ in listed], pa.string()),
+                    "size": pa.array([size for _, size in listed], pa.int64()),
+                }
+            )
+
+
+@dataclass(frozen=True)
+class ResolveNames:
+    """Resolves the paths of data files and deletion vectors that the log names.
+
+    Attributes:
+        table: The table.
+    """
+
+    table: Table
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return the paths of file actions that have ``path`` and ``deletionVector``."""
+        if (actions := stream_of(batches)) is not None:
+            paths = _native.named_files(self.table._native, actions)
+            yield pa.RecordBatch.from_pydict({"path": pa.array(paths, pa.string())})
 
 
 def unnamed(
@@ -52,12 +101,10 @@ def unnamed(
     }
     listed = from_arrow(spark, pa.table(columns), _FILES)
     if directories:
-        sent = pickle.dumps((table, visible, cutoff, directories))
-        tasks = len(directories)
-        below = run.rows(spark, "old_files", sent, tasks, _FILES)
-        listed = listed.union(below)
+        task = ListOldFiles(table, visible, cutoff, directories)
+        listed = listed.union(run.rows(spark, task, len(directories), _FILES))
     live = files(spark, snapshot, columns=["path", "deletionVector"])
-    protected = run.over(live, "named_files", pickle.dumps(table), "path string")
+    protected = run.over(live, ResolveNames(table), "path string")
     if named:
         others = pa.table({"path": pa.array(named, pa.string())})
         protected = protected.union(from_arrow(spark, others))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +15,12 @@ from deltareplay._table.vacuum import Vacuumed
 from deltareplay.exceptions import DeltaReplayError, StorageError
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
 from deltareplay.spark.executors import run
+from deltareplay.spark.executors.worker import Batches, answers
 from deltareplay.spark.maintenance.orphans import unnamed
 from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from deltareplay._table.table import Table
@@ -25,6 +29,28 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 #: Files that a task deletes.
 FILES_PER_TASK = 1000
+
+
+@dataclass(frozen=True)
+class DeleteFiles:
+    """Deletes files.
+
+    Attributes:
+        table: The table.
+        parts: The paths of each part.
+    """
+
+    table: Table
+    parts: list[list[str]]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Delete the files of the parts of these numbers."""
+
+        def delete(part: int) -> str:
+            _native.delete_files(self.table._native, self.parts[part])
+            return ""
+
+        return answers(batches, delete)
 
 
 @checked
@@ -129,7 +155,7 @@ def vacuum(
 
 def _delete(spark: SparkSession, table: Table, paths: list[str]) -> None:
     parts = [paths[at : at + FILES_PER_TASK] for at in range(0, len(paths), FILES_PER_TASK)]
-    run.answers(spark, "deleted_files", (table, parts), len(parts))
+    run.answers(spark, DeleteFiles(table, parts), len(parts))
 
 
 def _end(table: Table, status: str, files: int, directories: int) -> None:

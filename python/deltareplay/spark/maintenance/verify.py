@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import pickle
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay._support.arguments import checked
@@ -16,6 +17,7 @@ from deltareplay._table.verify import Verification
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
 from deltareplay.spark.executors import run
 from deltareplay.spark.executors.replay import files
+from deltareplay.spark.executors.worker import Batches, answers, stream_of
 from deltareplay.spark.maintenance.orphans import unnamed
 from deltareplay.spark.session import capabilities
 
@@ -23,11 +25,55 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay._snapshot.split import Split
+    from deltareplay._table.table import Table
 
 #: The maximum number of listed findings per code.
 MOST = 1000
 
 _SEVERITIES = ("error", "warning", "info")
+
+
+@dataclass(frozen=True)
+class VerifyFiles:
+    """Finds what is wrong with live files and their deletion vectors.
+
+    Attributes:
+        table: The table.
+        version: The version.
+    """
+
+    table: Table
+    version: int
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return a report of rows of ``files``: path, size, numRecords and deletionVector."""
+        if (files := stream_of(batches)) is not None:
+            report = _native.verify_files(self.table._native, self.version, files)
+            yield pa.RecordBatch.from_pydict({"answer": pa.array([report], pa.string())})
+
+
+@dataclass(frozen=True)
+class VerifyRows:
+    """Finds what is wrong with the rows of some splits.
+
+    Attributes:
+        table: The table.
+        version: The version.
+        splits: All splits.
+    """
+
+    table: Table
+    version: int
+    splits: list[Split]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return a report of each of the splits of these numbers."""
+        table, version = self.table._native, self.version
+        return answers(
+            batches,
+            lambda part: _native.verify_split(table, version, self.splits[part]._native),
+        )
 
 
 @checked
@@ -79,17 +125,16 @@ def _live(spark: SparkSession, snapshot: Snapshot) -> list[Part]:
     """Return the findings of each task on live files."""
     columns = ["path", "size", "numRecords", "deletionVector"]
     live = files(spark, snapshot, columns=columns)
-    sent = pickle.dumps((table_of(snapshot), snapshot.version))
-    answers = run.over(live, "verified_files", sent, "answer string").toArrow()
-    return [json.loads(str(text)) for text in answers.column("answer").to_pylist()]
+    task = VerifyFiles(table_of(snapshot), snapshot.version)
+    reports = run.over(live, task, "answer string").toArrow().column("answer")
+    return [json.loads(str(report)) for report in reports.to_pylist()]
 
 
 def _rows(spark: SparkSession, snapshot: Snapshot, earlier: list[Part]) -> Part:
     """Return the findings on rows of files that have no errors so far."""
     splits = snapshot.scan(on_error="skip").splits()
-    sent = (table_of(snapshot), snapshot.version, splits)
-    answers = run.answers(spark, "verified_rows", sent, len(splits))
-    parts = [json.loads(answer) for answer in answers]
+    task = VerifyRows(table_of(snapshot), snapshot.version, splits)
+    parts = [json.loads(report) for report in run.answers(spark, task, len(splits))]
     known = {
         finding["path"]
         for part in earlier

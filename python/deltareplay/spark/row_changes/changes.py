@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import functools
-import pickle
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -16,7 +15,7 @@ from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_
 from deltareplay.spark.executors import run
 from deltareplay.spark.row_changes import native_files
 from deltareplay.spark.row_changes import shuffle as shuffled
-from deltareplay.spark.row_changes.splits import SentChanges
+from deltareplay.spark.row_changes.splits import ReadChanges, SentChanges
 from deltareplay.spark.scan.frame import check_types
 from deltareplay.spark.schema.fields import (
     CHANGE_FIELDS,
@@ -150,8 +149,7 @@ def changes(
         splits = row_changes.splits(split_size)
     if splits or not frames:
         sent = SentChanges.of(of, splits)
-        payload = pickle.dumps((sent, schema))
-        frames.append(run.rows(spark, "read_changes", payload, len(sent.between), schema))
+        frames.append(run.rows(spark, ReadChanges(sent, schema), len(sent.between), schema))
     return functools.reduce(lambda left, right: left.union(right), frames)
 
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay._support.readers import reader
 from deltareplay.spark.executors import run
+from deltareplay.spark.executors.worker import Batches, numbers_of, stream_of
+from deltareplay.spark.schema.arrow import as_spark_takes
 from deltareplay.spark.schema.fields import field, struct_type
 
 if TYPE_CHECKING:
@@ -31,6 +38,65 @@ _OUTCOMES = [
 ]
 
 
+@dataclass(frozen=True)
+class RowEvents:
+    """Finds which row each one of some files is: the first step of a ``ChangeShuffle``.
+
+    Attributes:
+        table: The table.
+        steps: The shuffle as JSON.
+        parts: The files of each part.
+    """
+
+    table: Table
+    steps: str
+    parts: list[tuple[int, int]]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return the events of the parts of these numbers."""
+        shuffle = _native.ChangeShuffle(self.steps)
+        for number in numbers_of(batches):
+            yield from reader(shuffle.row_events(self.table._native, self.parts[number]))
+
+
+@dataclass(frozen=True)
+class RowOutcomes:
+    """Finds the outcome of each row: the second step.
+
+    Attributes:
+        steps: The shuffle as JSON.
+    """
+
+    steps: str
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return the outcomes of events, sorted by ``who`` and ``who_low``: a row has all here."""
+        if (events := stream_of(batches)) is not None:
+            yield from reader(_native.ChangeShuffle(self.steps).outcomes(events))
+
+
+@dataclass(frozen=True)
+class OutcomeRows:
+    """Reads the rows that are shown: the third step.
+
+    Attributes:
+        table: The table.
+        steps: The shuffle as JSON.
+        schema: Spark's schema of the rows.
+    """
+
+    table: Table
+    steps: str
+    schema: Any
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return the rows of outcomes, sorted by ``piece``: a file has all here."""
+        if (outcomes := stream_of(batches)) is not None:
+            shuffle = _native.ChangeShuffle(self.steps)
+            rows = reader(shuffle.rows(self.table._native, outcomes))
+            yield from as_spark_takes(rows, self.schema)
+
+
 def frame(
     spark: SparkSession, table: Table, shuffle: ChangeShuffle, schema: Any, split_size: int
 ) -> DataFrame:
@@ -44,10 +110,11 @@ def frame(
         split_size: Approximate bytes of files per task that identifies changed rows.
     """
     parts = shuffle.parts(split_size)
-    sent = pickle.dumps((table, shuffle.to_json(), parts, schema))
-    row_events = run.rows(spark, "row_events", sent, len(parts), struct_type(_ROW_EVENTS))
-    # all events of a row go to the same task, then all outcomes of a file to the task that reads it
+    steps = shuffle.to_json()
+    events = RowEvents(table, steps, parts)
+    row_events = run.rows(spark, events, len(parts), struct_type(_ROW_EVENTS))
+    # all events of a row go to one task, then all outcomes of a file to the task that reads it
     together = row_events.repartition("who").sortWithinPartitions("who", "who_low")
-    outcomes = run.over(together, "row_outcomes", sent, struct_type(_OUTCOMES))
+    outcomes = run.over(together, RowOutcomes(steps), struct_type(_OUTCOMES))
     by_file = outcomes.repartition("piece").sortWithinPartitions("piece")
-    return run.over(by_file, "outcome_rows", sent, schema)
+    return run.over(by_file, OutcomeRows(table, steps, schema), schema)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay._changes.change_split import ChangeSplit
 from deltareplay._table.table import Table
+from deltareplay.spark.executors.worker import Batches, numbers_of
+from deltareplay.spark.schema.arrow import as_spark_takes
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,24 @@ class SentChanges:
         """Return a split by its number."""
         text = f"{self.before}{self.between[number]}{self.after}"
         return ChangeSplit._from_native(self.table, _native.ChangeSplit(text))
+
+
+@dataclass(frozen=True)
+class ReadChanges:
+    """Reads the rows of some splits of changes.
+
+    Attributes:
+        sent: All splits.
+        schema: Spark's schema of the rows.
+    """
+
+    sent: SentChanges
+    schema: Any
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return the rows of the splits of these numbers."""
+        for number in numbers_of(batches):
+            yield from as_spark_takes(self.sent.split(number).to_batches(), self.schema)
 
 
 def _common_beginning(texts: Sequence[str]) -> str:

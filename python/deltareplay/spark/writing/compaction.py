@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,15 +15,96 @@ from deltareplay._support.warnings import warn
 from deltareplay._transaction.written import Written, options, written
 from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError
 from deltareplay.spark.executors import run
+from deltareplay.spark.executors.worker import Batches, answers, cores
 from deltareplay.spark.session import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from deltareplay._table.table import Table
     from deltareplay.spark.writing.target_table import TargetTable
 
 #: Bytes of data files that a task spills.
 _PIECE = 64 << 20
+
+
+@dataclass(frozen=True)
+class PackFiles:
+    """Packs some bins of a plan into a file each.
+
+    Attributes:
+        table: The table.
+        facts: The facts on which its data files depend.
+        bins: All bins.
+    """
+
+    table: Table
+    facts: tuple[Any, ...]
+    bins: list[str]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return the ``add`` bodies of each of the bins of these numbers, as a JSON array."""
+        table, facts = self.table._native, self.facts
+        return answers(
+            batches, lambda part: _native.pack_files(table, facts, self.bins[part], cores())
+        )
+
+
+@dataclass(frozen=True)
+class SpillPieces:
+    """Writes some pieces of bins into temporary files, each in the order of its bin.
+
+    Attributes:
+        table: The table.
+        directory: The directory of the files.
+        orders: The orders.
+        pieces: The number of the order of each piece, and the piece.
+    """
+
+    table: Table
+    directory: str
+    orders: list[str]
+    pieces: list[tuple[int, str]]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return the temporary file of each piece, as ``WriteOrdered`` takes it."""
+
+        def spill(number: int) -> str:
+            order, piece = self.pieces[number]
+            path = f"{self.directory}/{uuid.uuid4()}"  # an attempt that is repeated has its own
+            return _native.spill_piece(self.table._native, self.orders[order], piece, path)
+
+        return answers(batches, spill)
+
+
+@dataclass(frozen=True)
+class WriteOrdered:
+    """Writes some files out of the temporary files of their bins.
+
+    Attributes:
+        table: The table.
+        facts: The facts on which its data files depend.
+        orders: The orders.
+        spilled: The temporary files of each order.
+        files: The number of the order of each file, and the number of the file.
+    """
+
+    table: Table
+    facts: tuple[Any, ...]
+    orders: list[str]
+    spilled: list[list[str]]
+    files: list[tuple[int, int]]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Return the ``add`` bodies of each of the files of these numbers, as a JSON array."""
+
+        def write(number: int) -> str:
+            order, file = self.files[number]
+            return _native.write_ordered(
+                self.table._native, self.facts, self.orders[order], file, self.spilled[order]
+            )
+
+        return answers(batches, write)
 
 
 class Rewritten:
@@ -59,8 +142,8 @@ class Rewritten:
 
     def _packed(self) -> list[tuple[int, str]]:
         bins = self._plan.bins()
-        sent = (self._table, self._facts, bins)
-        return list(enumerate(run.answers(self._spark, "pack_files", sent, len(bins))))
+        task = PackFiles(self._table, self._facts, bins)
+        return list(enumerate(run.answers(self._spark, task, len(bins))))
 
     def _ordered(self) -> list[tuple[int, str]]:
         planned = self._plan.orders(_PIECE)
@@ -72,21 +155,21 @@ class Rewritten:
         ]
         directory = str(uuid.uuid4())
         try:
-            sent: tuple[Any, ...] = (self._table, directory, orders, pieces)
-            answers = run.answers(self._spark, "spill_piece", sent, len(pieces))
+            task = SpillPieces(self._table, directory, orders, pieces)
+            spills = run.answers(self._spark, task, len(pieces))
             spilled: list[list[str]] = [[] for _ in orders]
-            for (number, _), answer in zip(pieces, answers, strict=True):
-                spilled[number].append(answer)
+            for (number, _), spill in zip(pieces, spills, strict=True):
+                spilled[number].append(spill)
             files = [
                 (number, file)
                 for number, (_, _, count) in enumerate(planned)
                 for file in range(count)
             ]
-            sent = (self._table, self._facts, orders, spilled, files)
-            answers = run.answers(self._spark, "write_ordered", sent, len(files))
+            ordered = WriteOrdered(self._table, self._facts, orders, spilled, files)
+            adds = run.answers(self._spark, ordered, len(files))
         finally:
             self._discard(directory)
-        return [(number, added) for (number, _), added in zip(files, answers, strict=True)]
+        return [(number, added) for (number, _), added in zip(files, adds, strict=True)]
 
     def _discard(self, directory: str) -> None:
         try:

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError, StorageError
-from deltareplay.spark.executors.task import SAFE
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.session import settings as delta_settings
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
 
     from deltareplay._transaction.transaction import Transaction
     from deltareplay.spark.writing.target_table import TargetTable
+
+#: Characters that are not encoded in the paths of the log.
+SAFE = "/=:@!$&'()*+,;~-._"
 
 #: Values that are not the names of their directories.
 _DIRECTORIES = {"__HIVE_DEFAULT_PARTITION__": None, hidden_columns.EMPTY: ""}

@@ -1,0 +1,77 @@
+"""What tasks share where they run: in a Python worker of an executor."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from deltareplay.exceptions import DeltaReplayError
+
+Batches = Iterable[pa.RecordBatch]
+
+#: A frozen dataclass that pickles. It is called with the rows of a partition of Spark.
+Task = Callable[[Batches], Iterator[pa.RecordBatch]]
+
+#: The columns of ``run.ANSWER``.
+_ANSWER_FIELDS: list[Any] = [
+    pa.field("part", pa.int64()),
+    pa.field("answer", pa.string()),
+    pa.field("error", pa.binary()),
+]
+_ANSWER = pa.schema(_ANSWER_FIELDS)
+
+#: The last task of this worker. The next one probably is the same, and keys of plans take time.
+_last: tuple[bytes, Task] | None = None
+
+
+def loaded(pickled: bytes) -> Task:
+    """Return the task of a pickle."""
+    global _last
+    if _last is None or _last[0] != pickled:
+        _last = (pickled, pickle.loads(pickled))
+    return _last[1]
+
+
+def numbers_of(batches: Batches) -> Iterator[int]:
+    """Return the integers in the first column: the parts of a plan."""
+    columns = (batch.column(0) for batch in batches)
+    return (int(number.as_py()) for column in columns for number in column)
+
+
+def stream_of(batches: Batches) -> pa.RecordBatchReader | None:
+    """Return the batches as a stream that Rust reads; None if there is none."""
+    iterator = iter(batches)
+    first = next(iterator, None)
+    if first is None:
+        return None
+    return pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], iterator))
+
+
+def answers(batches: Batches, answer: Callable[[int], str]) -> Iterator[pa.RecordBatch]:
+    """Return a row for each part, with the columns of ``run.ANSWER``.
+
+    An error that has a code is an answer, too: the driver raises it.
+
+    Args:
+        batches: The numbers of the parts.
+        answer: Computes the answer of a part.
+    """
+    for number in numbers_of(batches):
+        row: dict[str, Any] = {"part": number, "answer": None, "error": None}
+        try:
+            row["answer"] = answer(number)
+        except DeltaReplayError as error:
+            row["error"] = pickle.dumps(error)
+        yield pa.RecordBatch.from_pylist([row], _ANSWER)
+
+
+def cores() -> int:
+    """Return how many cores Spark has given to this task."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 1 if context is None else max(1, context.cpus())
