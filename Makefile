@@ -37,7 +37,7 @@ test: test-rust test-python test-spark ## build, install and run the tests, thos
 test-full: test-rust test-python test-stores test-spark-full ## the same, and object stores, and Spark in full: what CI runs
 
 test-nightly: ## all PySparks, everything without delta-spark's jar, long fault tests: for hours
-	$(MAKE) test-full test-faults DELTAREPLAY_NIGHTLY=1 SPARKS="$(ALL_SPARKS)"
+	$(MAKE) test-full test-faults DELTAREPLAY_NIGHTLY=1 DELTAREPLAY_EXAMPLES=1000 SPARKS="$(ALL_SPARKS)"
 
 test-rust:
 	cargo test --profile quick --workspace --exclude deltareplay-bindings
@@ -65,7 +65,7 @@ test-faults: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## the fault test
 fuzz: ## the fuzz targets at length, for hours, in the process; FUZZ=executions of each
 	DELTAREPLAY_FUZZ=$(FUZZ) cargo test --release -p deltareplay-core --test it fuzz:: -- --nocapture
 
-lint: lint-rust lint-python docs ## formatting, lints, types, stubs, spelling, the site
+lint: lint-rust lint-python docs ## formatting, lints, types, spelling, the site
 
 lint-rust:
 	cargo fmt --all --check
@@ -83,7 +83,6 @@ lint-python: $(VENV)/.dev build
 	$(ACTIVE) ruff check .
 	$(ACTIVE) ruff format --check .
 	$(ACTIVE) mypy
-	$(ACTIVE) python -m mypy.stubtest deltareplay._native
 	$(ACTIVE) typos
 	$(ACTIVE) check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(ACTIVE) check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff

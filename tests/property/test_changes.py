@@ -56,7 +56,7 @@ def written(root: str, config: Config, steps: list[tuple[str, int]]) -> Writer:
 
 
 @given(histories, st.data())
-@thorough(EXAMPLES)
+@thorough(EXAMPLES // 2)
 def test_changes_are_those_of_the_model(
     history: tuple[Config, list[tuple[str, int]]], draw: st.DataObject
 ) -> None:
@@ -64,7 +64,7 @@ def test_changes_are_those_of_the_model(
 
 
 @given(tracked_histories, st.data())
-@thorough(EXAMPLES)
+@thorough(EXAMPLES // 2)
 def test_changes_of_tracked_rows_are_those_of_the_model(
     history: tuple[Config, list[tuple[str, int]]], draw: st.DataObject
 ) -> None:
