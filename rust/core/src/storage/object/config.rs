@@ -59,12 +59,16 @@ impl Settings {
         let mut retries = RetryConfig::default();
         for (key, value) in given {
             let name = key.trim().to_ascii_lowercase();
+            // the key of a service account is JSON, in lines
+            if value.contains(char::is_control) && !name.contains("service_account") {
+                return Err(bad_value(&named(key.trim()), "without line breaks"));
+            }
             match name.as_str() {
                 "max_retries" => {
                     retries.max_retries = value
                         .trim()
                         .parse()
-                        .map_err(|_| bad_value(key, "a whole number"))?;
+                        .map_err(|_| bad_value(&format!("`{key}`"), "a whole number"))?;
                     if kind == StoreKind::Hdfs {
                         // the name node that is asked first may be a standby; before keys of
                         // Hadoop itself, of which the last one holds
@@ -73,8 +77,8 @@ impl Settings {
                     }
                 }
                 "retry_timeout" => {
-                    retries.retry_timeout =
-                        duration(value).ok_or_else(|| bad_value(key, "such as 30s or 500ms"))?;
+                    retries.retry_timeout = duration(value)
+                        .ok_or_else(|| bad_value(&format!("`{key}`"), "such as 30s or 500ms"))?;
                 }
                 name_ if WITHOUT_MEANING.contains(&name_) => {}
                 // Hadoop's keys hold the names of services, which may have capitals
@@ -115,6 +119,7 @@ impl Settings {
                     .with_http_connector(SameOrigin)
                     .with_retry(retries);
                 let builder = self.apply(builder, AmazonS3Builder::with_config);
+                check_requests(&builder)?;
                 copying_on_condition(builder, location).build().map(paged)
             }
             StoreKind::Azure => {
@@ -185,6 +190,38 @@ impl Settings {
         }
         Cow::Owned(text.split(' ').map(bare).collect::<Vec<_>>().join(" "))
     }
+}
+
+/// Refuses values of which no request can be made, also those of the environment: the client panics on
+/// them.
+fn check_requests(builder: &AmazonS3Builder) -> Result<()> {
+    for (name, key) in [
+        ("`aws_access_key_id`", AmazonS3ConfigKey::AccessKeyId),
+        ("`aws_session_token`", AmazonS3ConfigKey::Token),
+        ("`aws_region`", AmazonS3ConfigKey::Region),
+    ] {
+        let value = builder.get_config_value(&key).unwrap_or_default();
+        if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            return Err(bad_value(name, "ASCII without line breaks"));
+        }
+    }
+    let Some(endpoint) = builder.get_config_value(&AmazonS3ConfigKey::Endpoint) else {
+        return Ok(());
+    };
+    let address = endpoint
+        .strip_prefix("https://")
+        .or_else(|| endpoint.strip_prefix("http://"));
+    let is_address = |address: &str| {
+        let host = address.split('/').next().unwrap_or_default();
+        !host.is_empty() && address.bytes().all(|byte| matches!(byte, b'!'..=b'~'))
+    };
+    if !address.is_some_and(is_address) {
+        return Err(bad_value(
+            "`aws_endpoint_url`",
+            "an address, such as https://host:9000",
+        ));
+    }
+    Ok(())
 }
 
 /// A bucket of Amazon's makes a copy in parts, of which the last request has the condition that no other file
@@ -302,7 +339,7 @@ fn examples(kind: StoreKind) -> &'static str {
 fn bad_value(key: &str, wanted: &str) -> Error {
     Error::invalid(
         "options.value",
-        format!("storage_options: `{key}` is to be {wanted}"),
+        format!("storage_options: {key} is to be {wanted}"),
     )
 }
 

@@ -150,3 +150,32 @@ fn retries_of_hdfs_are_those_that_were_asked_for_and_one_for_each_name_node() {
         options(&[("dfs.client.failover.max.attempts", "2")])
     );
 }
+
+#[test]
+fn values_of_which_no_request_can_be_made_are_refused() {
+    let location = Location::parse("s3://bucket/t").unwrap();
+    for (key, value) in [
+        ("aws_access_key_id", "AKIA\n"),
+        ("aws_session_token", "t0ken\r\nX-Evil: 1"),
+        ("aws_region", "eu\u{e9}"),
+        ("aws_access_key_id", "\u{e9}"),
+        ("aws_endpoint", "host:9000"),
+        ("aws_endpoint", ""),
+        ("aws_endpoint", "http://"),
+        ("aws_endpoint", "http://a b/"),
+        ("user_agent", "a\nb"),
+    ] {
+        let error = Settings::new(StoreKind::S3, &options(&[(key, value)]))
+            .and_then(|settings| settings.build(&location).map(|_| ()))
+            .unwrap_err();
+        assert_eq!(error.code(), "options.value", "{key} {value:?}");
+        let text = error.to_string();
+        assert!(value.len() < 3 || !text.contains(value.trim()), "{text}");
+    }
+    let key = "{\n  \"type\": \"service_account\"\n}";
+    let given = options(&[("google_service_account_key", key)]);
+    assert!(Settings::new(StoreKind::Gcs, &given).is_ok());
+    let given = options(&[("aws_endpoint", "http://[::1]:9000/"), ("aws_region", "x")]);
+    let settings = Settings::new(StoreKind::S3, &given).unwrap();
+    assert!(settings.build(&location).is_ok());
+}

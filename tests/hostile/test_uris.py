@@ -1,0 +1,123 @@
+"""Paths, URIs and options that are none: an error that shows no secret, and no forged request.
+
+A server on this machine notes what it is sent.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+
+SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+
+
+class Server:
+    """Answers every request with 404, and keeps it."""
+
+    def __init__(self) -> None:
+        self.requests: list[bytes] = []
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self) -> None:
+        while True:
+            try:
+                client, _ = self.socket.accept()
+            except OSError:
+                return
+            with client:
+                client.settimeout(5)
+                self.requests.append(client.recv(1 << 16))
+                client.sendall(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.socket.close()
+
+
+def options(server: Server) -> dict[str, str]:
+    return {
+        "aws_access_key_id": "k",
+        "aws_secret_access_key": SECRET,
+        "aws_region": "x",
+        "aws_endpoint": f"http://127.0.0.1:{server.port}",
+        "aws_allow_http": "true",
+        "max_retries": "0",
+        "timeout": "3s",
+    }
+
+
+URIS = [
+    *("", " ", ".", "//", "\x00", "a\x00b", "a\nb", "x" * 5000, "\u202e/x", "~/x", "$HOME/x"),
+    *("file:", "file://", "file://host/x", "file:relative", "memory://", "memory:///../x"),
+    *("s3://", "s3:///x", "s3://b@127.0.0.1/x", "s3://user:pw@bucket/x", "s3://b/../c"),
+    *("s3://b/%2e%2e/c", "s3://b/a\r\nX-Evil: 1", "s3://b\r\nx/y", "s3://b/a b", "s3://[::1]/x"),
+    *("s3://b/x?versionId=1", "s3://b/x#frag", "http://", "https://x:99999/y", "hdfs://"),
+    *("http://user:{secret}@127.0.0.1:{port}/t", "http://127.0.0.1:{port}/t?sig={secret}"),
+    *("http://127.0.0.1:{port}/a\r\nX-Evil: 1", "http://127.0.0.1:{port}\\@evil/x"),
+    *(
+        "uc://a.b",
+        "uc://" + "a." * 50,
+        "javascript:alert(1)",
+        "data:,x",
+        "ftp://x/y",
+        "jar:file:/x",
+    ),
+    *("abfss://c@evil.example/x", "az://c/x", "gs://b/x", "delta.`/x`", "/x@v1", "C:\\x", "a:b"),
+]
+
+
+@pytest.mark.parametrize("uri", URIS, ids=repr)
+def test_uris(uri: str, server: Server) -> None:
+    uri = uri.replace("{secret}", SECRET).replace("{port}", str(server.port))
+    given: Any = options(server) if uri.startswith("s3") else None
+    for call in (
+        lambda: dr.Table(uri, given).snapshot(),
+        lambda: dr.is_table(uri, storage_options=given),
+        lambda: repr(dr.Table(uri, given)),
+    ):
+        try:
+            text = str(call())
+        except dr.DeltaReplayError as error:
+            text = f"{error} {error!r} {error.code}"
+        for forbidden in (SECRET, "\r", "\x1b", "\u202e", "internal.panic"):
+            assert forbidden not in text
+    assert not any(b"\nX-Evil" in request for request in server.requests)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("aws_access_key_id", "a\r\nX-Evil: 1"), ("aws_session_token", "t\r\nX-Evil: 1")),
+        *(("aws_access_key_id", "AKIA\n"), ("aws_region", "a\nb"), ("user_agent", "u\nX-Evil: 1")),
+        *(("aws_endpoint", "host:9000"), ("aws_endpoint", ""), ("aws_endpoint", "http://a b/")),
+        *(("timeout", "x"), ("max_retries", "-1"), ("nope", SECRET), (SECRET, "x"), ("", "x")),
+        ("proxy_url", f"http://u:{SECRET}@127.0.0.1\n"),
+    ],
+)
+def test_options(key: str, value: str, server: Server) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr.Table("s3://bucket/t", {**options(server), key: value}).snapshot()
+    assert caught.value.code in ("options.value", "options.unknown")
+    assert SECRET not in str(caught.value)
+    assert not any(b"\nX-Evil" in request for request in server.requests)
+
+
+def test_credentials_of_the_environment(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
+    """Read from a file with a line break at its end, as it often happens."""
+    rest = options(server)
+    del rest["aws_access_key_id"]
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA\n")
+    with pytest.raises(dr.InvalidArgumentError, match="line breaks") as caught:
+        dr.Table("s3://bucket/t", rest).snapshot()
+    assert caught.value.code == "options.value"
