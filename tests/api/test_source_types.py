@@ -36,6 +36,22 @@ def test_unused_columns_of_a_merge(kind: str, table: dr.Table) -> None:
     assert table.snapshot().scan().to_arrow()["v"].to_pylist() == [5]
 
 
+@pytest.mark.parametrize("name", ["t", "i", "d", "target", "source", "arg", "_id", "\u00e4", "a.b"])
+def test_unused_columns_by_their_names(name: str, table: dr.Table) -> None:
+    """A name may be a part of other names, or that of a table in the expressions."""
+    source = pa.table({"id": [1, 2], "v": [5, 6], name: pa.array([1, 2], pa.time64("us"))})
+    merge = table.merge(source, "target.id = source.id AND `target`.`id` < 9")
+    merge.when_matched_update({"v": "source.v"}, "target.v = 1")
+    merge.when_not_matched_insert({"id": "source.id", "v": "v"}).execute()
+    rows = table.snapshot().scan().to_arrow().sort_by("id")
+    assert rows["v"].to_pylist() == [5, 6]
+    merge = table.merge(source, "target.id = source.id")
+    used = merge.when_matched_update({"v": f"CAST(source.`{name}` AS BIGINT)"})
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        used.execute()
+    assert caught.value.code == "schema.arrow_type"
+
+
 @pytest.mark.parametrize("kind", [kind for kind in UNUSED if kind != "unsigned"])
 def test_used_columns_are_refused(kind: str, table: dr.Table) -> None:
     source = pa.table({"id": [1], "v": [5], "x": UNUSED[kind]})

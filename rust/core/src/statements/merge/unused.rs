@@ -49,10 +49,9 @@ fn sets_all(definition: &MergeDefinition) -> bool {
     sets.any(|then| matches!(then, Then::Update(None) | Then::Insert(None)))
 }
 
-/// Returns `true` if an expression or an assignment may speak of a column.
+/// Returns `true` if an expression or an assignment may name a column.
 fn is_named(definition: &MergeDefinition, name: &str) -> bool {
     let name = name.to_lowercase();
-    let speaks = |text: &str| text.to_lowercase().contains(&name);
     let clauses = &definition.clauses;
     let sets = clauses.iter().filter_map(|clause| match &clause.then {
         Then::Update(values) | Then::Insert(values) => values.as_ref(),
@@ -61,11 +60,30 @@ fn is_named(definition: &MergeDefinition, name: &str) -> bool {
     let mut conditions = clauses
         .iter()
         .filter_map(|clause| clause.condition.as_deref());
-    speaks(&definition.on)
-        || conditions.any(speaks)
+    let names = |text: &str| names(text, &name, definition);
+    names(&definition.on)
+        || conditions.any(names)
         || sets
             .flatten()
-            .any(|(column, value)| speaks(column) || speaks(value))
+            .any(|(column, value)| names(column) || names(value))
+}
+
+/// Returns `true` if a text has the name of a column as a word that does not stand for a table.
+fn names(text: &str, name: &str, definition: &MergeDefinition) -> bool {
+    let in_word = |c: char| c.is_alphanumeric() || c == '_';
+    let tables = [&definition.source_name, &definition.target_name];
+    let is_table = tables.iter().any(|table| table.to_lowercase() == name);
+    let text = text.to_lowercase();
+    text.match_indices(name).any(|(at, _)| {
+        let (before, rest) = text.split_at_checked(at).unwrap_or((&text, ""));
+        let after = rest.strip_prefix(name).unwrap_or_default();
+        if before.ends_with(in_word) || after.starts_with(in_word) {
+            return false;
+        }
+        let is_qualified = before.trim_end_matches('`').ends_with('.');
+        let qualifies = after.trim_start_matches('`').starts_with('.');
+        !is_table || is_qualified || !qualifies
+    })
 }
 
 /// Rows with some of their columns.
