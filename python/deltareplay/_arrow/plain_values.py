@@ -92,7 +92,7 @@ def plain(value: Any, name: str) -> Any:
 
 
 def _of_numpy(value: Any, name: str) -> Any:
-    """A value or an array of numpy as values of Python."""
+    """Convert a value or an array of numpy to values of Python."""
     if value.ndim:
         return [plain(inner, name) for inner in value]
     kind = value.dtype.kind
@@ -109,7 +109,7 @@ def _of_numpy(value: Any, name: str) -> Any:
 
 
 def _moment_of_numpy(value: Any, name: str) -> datetime.date | None:
-    """A ``datetime64`` as a date, if its unit is a day or longer, or as a datetime."""
+    """Convert a ``datetime64`` to a date, if its unit is a day or longer, or to a datetime."""
     import numpy  # the value is numpy's
 
     count = int(value.astype("int64"))

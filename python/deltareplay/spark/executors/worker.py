@@ -1,4 +1,4 @@
-"""What tasks share where they run: in a Python worker of an executor."""
+"""Helpers of tasks, for the Python worker of an executor."""
 
 from __future__ import annotations
 
