@@ -52,7 +52,7 @@ test-spark: $(VENV)/.dev $(VENV)/.spark build ## one test of each file beside de
 	$(ON_SPARK) DELTAREPLAY_SHORT=1 python -m pytest tests/spark $(IN_TWO)
 
 test-spark-full: $(VENV)/.dev $(VENV)/.spark $(SPARKS:%=$(VENV)/.spark-%) build ## in full beside delta-spark; the oldest and the newest PySpark
-	$(ON_SPARK) DELTAREPLAY_SPARKS="$(foreach version,$(SPARKS),$(version)=$(abspath $(VENV))/spark-$(version)/bin/python) $(SPARK)=$(abspath $(BIN))/python" python -m pytest tests/spark $(IN_TWO)
+	$(ON_SPARK) DELTAREPLAY_SPARKS="$(foreach version,$(SPARKS),$(version)=$(abspath $(VENV))/spark-$(version)/bin/python)$(if $(DELTAREPLAY_NIGHTLY), $(SPARK)=$(abspath $(BIN))/python)" python -m pytest tests/spark $(IN_TWO)
 
 test-faults: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
 	$(ACTIVE) DELTAREPLAY_SLOW=1 DELTAREPLAY_KILLS=500 DELTAREPLAY_POWER_CUTS=100 python -m pytest -rP tests/faults
