@@ -22,7 +22,14 @@ PAGE = 50
 
 @dataclass
 class Bucket:
-    """The objects, what was asked of them, and the seconds before each answer."""
+    """The objects, what was asked of them, and the seconds before each answer.
+
+    Attributes:
+        reads: The ranges that were read: key, first byte, the byte after the last.
+        most_in_flight: The most reads at the same time since it was set.
+        trouble: How many data files there are for each whose first read is ``slow`` or ``busy``
+            (503 with Retry-After), which of both, and for how many seconds.
+    """
 
     objects: dict[str, tuple[bytes, int, float]] = field(default_factory=dict)
     requests: list[tuple[str, str]] = field(default_factory=list)
@@ -30,6 +37,33 @@ class Bucket:
     generation: int = 0
     broken: bool = False
     latency: float = 0.0
+    reads: list[tuple[str, int, int]] = field(default_factory=list)
+    in_flight: int = 0
+    most_in_flight: int = 0
+    trouble: tuple[int, str, float] | None = None
+    troubled: set[tuple[str, str]] = field(default_factory=set)
+
+    def read(self, key: str, start: int, end: int) -> None:
+        """Keep a read, and wait."""
+        with self.lock:
+            self.reads.append((key, start, end))
+            self.in_flight += 1
+            self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        time.sleep(self.latency)
+        with self.lock:
+            self.in_flight -= 1
+
+    def trouble_with(self, key: str) -> tuple[str, float] | None:
+        """Return what is wrong with this read, once for each key."""
+        with self.lock:
+            if self.trouble is None or "/_delta_log/" in key:
+                return None
+            each, kind, seconds = self.trouble
+            if (kind, key) in self.troubled:
+                return None
+            self.troubled.add((kind, key))
+            number = sum(one[0] == kind for one in self.troubled)
+            return (kind, seconds) if number % each == 0 else None
 
 
 @contextmanager
@@ -40,11 +74,19 @@ def serve(name: str, broken: bool = False) -> Iterator[tuple[str, Bucket]]:
     """
     bucket = Bucket(broken=broken)
     handler = type("Handler", (_Handler,), {"bucket": bucket, "name": name})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
+    with _Server(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}", bucket
         server.shutdown()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    #: Connections that wait to be taken: others are tried again after seconds.
+    request_queue_size = 256
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of clients that are gone."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -63,6 +105,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404)
             return
         body, status, headers = found[0], 200, self._headers_of(found)
+        trouble = self.bucket.trouble_with(key)
+        if trouble is not None and trouble[0] == "busy":
+            self._answer(503, b"", {"Retry-After": str(round(trouble[1]))})
+            return
+        if trouble is not None:
+            time.sleep(trouble[1])
+        start, end = 0, len(body)
         wanted = self.headers.get("Range", "")
         if wanted.startswith("bytes="):
             first, last = wanted.removeprefix("bytes=").split("-")
@@ -73,6 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(body)}"
             body, status = body[start:end], 206
+        self.bucket.read(key, start, end)
         self._answer(status, body, headers)
 
     def do_HEAD(self) -> None:
@@ -108,8 +158,9 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         with self.bucket.lock:
             self.bucket.requests.append((method, self.path))
-        time.sleep(self.bucket.latency)
         key = path.removeprefix(f"/{self.name}").lstrip("/")
+        if method != "GET" or not key:
+            time.sleep(self.bucket.latency)
         return key or None
 
     def _list(self) -> None:

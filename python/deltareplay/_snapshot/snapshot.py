@@ -341,8 +341,8 @@ class Snapshot(SnapshotFiles, Frames, Carded):
                 counted.
             on_error: ``"skip"`` skips files that are missing or damaged, and lists them in
                 ``Scan.skipped``; rows before the damage may have been returned.
-            look_ahead: Decoded bytes that may wait for the caller (64 MiB by default): more keeps
-                more threads busy, less saves memory.
+            look_ahead: Bytes fetched or decoded that may wait for the caller (64 MiB by default):
+                more keeps more threads busy, less saves memory.
 
         Raises:
             InvalidArgumentError: A column does not exist, the filter does not parse, or the table

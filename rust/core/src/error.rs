@@ -155,6 +155,24 @@ impl Error {
         self
     }
 
+    /// The same error for another who waits for the same thing; its cause as text.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        let inner = &self.0;
+        let cause = inner.cause.as_ref().map(|cause| cause.to_string().into());
+        Self(Box::new(Inner {
+            kind: inner.kind,
+            code: inner.code,
+            message: inner.message.clone(),
+            path: inner.path.clone(),
+            version: inner.version,
+            line: inner.line,
+            offset: inner.offset,
+            operation: inner.operation.clone(),
+            cause,
+        }))
+    }
+
     /// What a caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use super::key::Keys;
+use crate::codec::parquet_file::FooterRules;
 use crate::error::{Error, Result};
 use crate::log::catalog::Permission;
 use crate::log::{Catalog, ManagedLog};
 use crate::spec::Protocol;
 use crate::storage::pool::{Aside, aside};
-use crate::storage::{self, Location, PathResolver, Storage, VendedStorage};
+use crate::storage::{
+    self, FileBytes, Footer, KeptFiles, Location, PathResolver, Storage, VendedStorage, footer_of,
+    read_footer,
+};
 
 /// What every reader of one table's log shares. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -21,6 +25,8 @@ pub struct Source {
     pub keys: Keys,
     /// The table's log by the word of its catalog, where there is one: what `storage` is, or lies over.
     catalog: Option<Arc<ManagedLog>>,
+    /// The bytes of files that are read again.
+    kept: Option<Arc<KeptFiles>>,
 }
 
 impl Source {
@@ -56,7 +62,55 @@ impl Source {
             resolver: Arc::new(resolver),
             keys: Keys::below(location.root()),
             catalog,
+            kept: None,
         })
+    }
+
+    /// The same for one call that reads files more than once: their bytes are kept as far as memory allows.
+    #[must_use]
+    pub fn keeping(&self) -> Self {
+        Self {
+            kept: Some(Arc::default()),
+            ..self.clone()
+        }
+    }
+
+    /// The bytes of a data file that is far away, by its path and its size in the log; `None` for a local one,
+    /// and for a path that leads out of the table.
+    pub fn file_bytes(&self, path: &str, size: i64) -> Option<Arc<FileBytes>> {
+        self.storage.max_requests()?;
+        let size = u64::try_from(size).ok()?;
+        let path = self.resolver.resolve("", path).ok()?.into_owned();
+        Some(match &self.kept {
+            Some(kept) => kept.file(&self.storage, path, size),
+            None => Arc::new(FileBytes::new(&self.storage, path, size)),
+        })
+    }
+
+    /// Reads the footer of a file by its path in the storage.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: what the rules say. Storage errors.
+    pub(crate) fn footer(&self, path: &str, size: u64, rules: FooterRules) -> Result<Footer> {
+        if self.storage.max_requests().is_none() {
+            return read_footer(&*self.storage, path, size, rules);
+        }
+        let (storage, path) = (&self.storage, path.to_owned());
+        let bytes = match &self.kept {
+            Some(kept) => kept.footer(storage, path, size),
+            None => Arc::new(FileBytes::footer_only(storage, path, size)),
+        };
+        footer_of(&bytes, rules)
+    }
+
+    /// Lets go of the bytes of a data file that is not read again.
+    pub fn forget(&self, path: &str) {
+        if let Some(kept) = &self.kept
+            && let Ok(path) = self.resolver.resolve("", path)
+        {
+            kept.forget(&path);
+        }
     }
 
     /// The same with keys that were made elsewhere.

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use crate::codec::deletion_vector::{
     DeletionVector, VectorLocation, check_version, vector_location,
 };
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::spec::DeletionVectorDescriptor;
 use crate::storage::{PathResolver, Storage, interrupt, pool};
 
@@ -25,8 +25,6 @@ const FRAME: u64 = 8;
 const NEAR: u64 = 16 << 10;
 /// One read takes no more vectors once it has this many bytes.
 const READ_BYTES: u64 = 16 << 20;
-/// Files at once where each read waits for a network.
-const REMOTE_AT_ONCE: usize = 16;
 /// Vectors that wait to be taken.
 const RESULTS_AHEAD: usize = 256;
 
@@ -49,7 +47,11 @@ pub fn load(
     };
     let reads = plan(resolver, descriptors, &mut give);
     let failed = run(storage, reads, &mut give).err();
-    let missing = || Err(failed.as_ref().map_or_else(Error::interrupted, again));
+    let missing = || {
+        Err(failed
+            .as_ref()
+            .map_or_else(Error::interrupted, Error::again))
+    };
     let slots = loaded.into_iter();
     slots.map(|slot| slot.unwrap_or_else(missing)).collect()
 }
@@ -176,11 +178,8 @@ fn run(
     reads: Vec<Read>,
     give: &mut dyn FnMut(usize, Loaded),
 ) -> Result<()> {
-    let most = if storage.root().starts_with("file:") {
-        pool::threads()
-    } else {
-        pool::threads().max(REMOTE_AT_ONCE)
-    };
+    // each read waits for a network where one is between
+    let most = storage.max_requests().unwrap_or_else(pool::threads);
     let threads = most.min(reads.len());
     if threads < 2 || rayon::current_thread_index().is_some() {
         for read in &reads {
@@ -227,7 +226,7 @@ fn one(storage: &dyn Storage, read: &Read, give: &mut dyn FnMut(usize, Loaded)) 
         }
         Err(error) => {
             for wanted in &read.wanted {
-                fail(wanted, again(&error), give);
+                fail(wanted, error.again(), give);
             }
         }
     }
@@ -320,28 +319,10 @@ fn decode(path: &str, wanted: &Wanted, framed: Bytes, give: &mut dyn FnMut(usize
 
 fn fail(wanted: &Wanted, error: Error, give: &mut dyn FnMut(usize, Loaded)) {
     for (index, _) in wanted.askers.iter().skip(1) {
-        give(*index, Err(again(&error)));
+        give(*index, Err(error.again()));
     }
     if let Some((index, _)) = wanted.askers.first() {
         give(*index, Err(error));
-    }
-}
-
-/// The same error for another who waits for the same bytes; its cause as text.
-fn again(error: &Error) -> Error {
-    if error.kind() == ErrorKind::Interrupted {
-        return Error::interrupted();
-    }
-    let mut same = Error::new(error.kind(), error.code(), error.message());
-    if let Some(path) = error.path() {
-        same = same.at_path(path);
-    }
-    if let Some(offset) = error.offset() {
-        same = same.at_offset(offset);
-    }
-    match std::error::Error::source(error) {
-        Some(cause) => same.because(cause.to_string()),
-        None => same,
     }
 }
 

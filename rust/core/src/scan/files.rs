@@ -1,24 +1,19 @@
 //! The work of a scan: data files opened with their deletion vectors, and read unit by unit.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
-use super::data_file::{OpenFile, ReadPlan, Unit};
-use super::deletion_vectors::{Loaded, load};
+use super::data_file::{DataFile, FileUnit, OpenFile, ReadPlan};
 use super::scan_file::ScanFile;
-use crate::codec::deletion_vector::DeletionVector;
+use super::vector_windows::VectorWindows;
 use crate::error::{Error, ErrorKind, Result};
-use crate::spec::DeletionVectorDescriptor;
-use crate::storage::pool::rows::{Give, Look, OrderedRows, Work};
-use crate::storage::{PathResolver, Storage};
-
-/// Vectors that are loaded together: at most this many, and at most this many bytes.
-const WINDOW_VECTORS: usize = 1024;
-const WINDOW_BYTES: u64 = 32 << 20;
+use crate::replay::Source;
+use crate::storage::FileBytes;
+use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Work};
 
 /// A file, or the row groups of it whose middle lies in a range of bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,19 +79,12 @@ impl Skipped {
     }
 }
 
-/// Files whose vectors are loaded together, by the first thread that needs one of them.
-struct Window {
-    files: Range<usize>,
-    loaded: OnceLock<Mutex<Vec<Option<Loaded>>>>,
-}
-
 /// Data files to be read by one plan.
 pub(super) struct Files {
     plan: ReadPlan,
-    storage: Arc<dyn Storage>,
-    resolver: Arc<PathResolver>,
+    source: Source,
     parts: Vec<Part>,
-    windows: Vec<Window>,
+    vectors: VectorWindows,
     skipped: Option<Skipped>,
 }
 
@@ -104,116 +92,87 @@ impl Files {
     /// These parts in this order.
     pub(super) fn new(
         plan: ReadPlan,
-        storage: &Arc<dyn Storage>,
-        resolver: &Arc<PathResolver>,
+        source: &Source,
         parts: Vec<Part>,
         skipped: Option<Skipped>,
     ) -> Self {
         Self {
             plan,
-            storage: Arc::clone(storage),
-            resolver: Arc::clone(resolver),
-            windows: windows(&parts),
+            source: source.clone(),
+            vectors: VectorWindows::new(
+                &source.storage,
+                &source.resolver,
+                parts
+                    .iter()
+                    .map(|part| part.file.deletion_vector.clone())
+                    .collect(),
+            ),
             parts,
             skipped,
         }
     }
 
-    fn vector(&self, number: usize) -> Result<Option<Arc<DeletionVector>>> {
-        let after = self
-            .windows
-            .partition_point(|window| window.files.start <= number);
-        let window = after.checked_sub(1).and_then(|at| self.windows.get(at));
-        let Some(window) = window else {
-            return Ok(None);
-        };
-        let loaded = window.loaded.get_or_init(|| Mutex::new(self.load(window)));
-        let mut loaded = loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = loaded.get_mut(number - window.files.start);
-        place.and_then(Option::take).transpose()
+    fn open_file(
+        &self,
+        number: usize,
+        part: &Part,
+        bytes: Option<Arc<FileBytes>>,
+    ) -> Result<OpenFile> {
+        let vector = self.vectors.take(number)?;
+        let file = part.file.data_file(&self.source.resolver, vector)?;
+        let file = DataFile { bytes, ..file };
+        self.plan.open_file(&self.source.storage, &file)
     }
-
-    fn load(&self, window: &Window) -> Vec<Option<Loaded>> {
-        let parts = self.parts.get(window.files.clone()).unwrap_or_default();
-        let descriptors: Vec<DeletionVectorDescriptor> = parts
-            .iter()
-            .filter_map(|part| part.file.deletion_vector.clone())
-            .collect();
-        let mut loaded = load(&self.storage, &self.resolver, &descriptors).into_iter();
-        let has = |part: &Part| part.file.deletion_vector.is_some();
-        parts
-            .iter()
-            .map(|part| has(part).then(|| loaded.next()).flatten())
-            .collect()
-    }
-
-    fn open_file(&self, number: usize, part: &Part) -> Result<OpenFile> {
-        let vector = self.vector(number)?;
-        let file = part.file.data_file(&self.resolver, vector)?;
-        self.plan.open_file(&*self.storage, &file)
-    }
-}
-
-fn windows(parts: &[Part]) -> Vec<Window> {
-    let mut windows: Vec<Window> = Vec::new();
-    let (mut vectors, mut bytes) = (WINDOW_VECTORS, 0);
-    for (number, part) in parts.iter().enumerate() {
-        let Some(descriptor) = &part.file.deletion_vector else {
-            continue;
-        };
-        if vectors >= WINDOW_VECTORS || bytes >= WINDOW_BYTES {
-            windows.push(Window {
-                files: number..number,
-                loaded: OnceLock::new(),
-            });
-            (vectors, bytes) = (0, 0);
-        }
-        vectors += 1;
-        bytes += u64::from(descriptor.size_in_bytes());
-        if let Some(window) = windows.last_mut() {
-            window.files.end = number + 1;
-        }
-    }
-    windows
 }
 
 impl Work for Files {
-    type Unit = (Arc<OpenFile>, Unit);
+    type Unit = FileUnit;
     type Batch = RecordBatch;
 
     fn files(&self) -> usize {
         self.parts.len()
     }
 
-    fn open(&self, number: usize) -> Result<Vec<Self::Unit>> {
+    fn max_requests(&self) -> Option<usize> {
+        self.source.storage.max_requests()
+    }
+
+    fn bytes(&self, number: usize) -> Option<Arc<FileBytes>> {
+        let file = &self.parts.get(number)?.file;
+        self.source.file_bytes(&file.path, file.size)
+    }
+
+    fn open(&self, number: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>> {
         let Some(part) = self.parts.get(number) else {
             return Ok(Vec::new());
         };
-        let open = Arc::new(
-            self.open_file(number, part)
-                .map_err(|error| error.at_path(part.file.path.clone()))?,
-        );
-        let mut units = open.units();
+        let open = self
+            .open_file(number, part, bytes)
+            .map_err(|error| error.at_path(part.file.path.clone()))?;
+        if part.bytes.is_none() {
+            self.source.forget(&part.file.path); // it is not read again
+        }
+        let mut units = FileUnit::all(open);
         if let Some(bytes) = &part.bytes {
             units.retain(|unit| {
-                open.middle(unit.row_group)
-                    .is_some_and(|middle| bytes.contains(&middle))
+                let middle = unit.file().middle(unit.unit().row_group);
+                middle.is_some_and(|middle| bytes.contains(&middle))
             });
         }
-        Ok(units
-            .into_iter()
-            .map(|unit| (Arc::clone(&open), unit))
-            .collect())
+        Ok(units)
     }
 
-    fn read(&self, (open, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {
-        for batch in open.read(&*self.storage, &unit)? {
-            let batch = batch?;
+    fn ahead(&self, unit: &Self::Unit) -> Option<Ahead> {
+        unit.ahead()
+    }
+
+    fn read(&self, unit: Self::Unit, give: &mut Give<'_>) -> Result<Option<Self::Unit>> {
+        unit.read(&mut |batch| {
             if batch.num_rows() > 0 {
                 give(batch)?;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn passes_over(&self, number: usize, error: &Error) -> bool {

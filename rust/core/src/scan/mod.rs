@@ -27,6 +27,7 @@ pub mod marked_rows;
 pub mod min_max;
 pub mod scan_file;
 pub mod split;
+pub mod vector_windows;
 
 pub use bitmaps::Bitmaps;
 pub use explain::{Explanation, FilesAndBytes};
@@ -142,9 +143,8 @@ impl Scan {
     }
 
     fn read(&self, plan: ReadPlan, files: Vec<ScanFile>) -> ScanBatches {
-        let (storage, resolver) = (&self.source.storage, &self.source.resolver);
         let parts = files.into_iter().map(Part::whole).collect();
-        let files = Files::new(plan, storage, resolver, parts, self.skipped.clone());
+        let files = Files::new(plan, &self.source, parts, self.skipped.clone());
         ScanBatches::new(files, self.look)
     }
 

@@ -120,6 +120,7 @@ impl ScanFile {
             default_row_commit_version: self.default_row_commit_version,
             only: None,
             row_groups: None,
+            bytes: None,
         })
     }
 }

@@ -187,8 +187,7 @@ impl Split {
     pub fn rows_with(&self, source: &Source, look: Look) -> Result<ScanBatches> {
         let files = Files::new(
             self.spec.plan()?,
-            &source.storage,
-            &source.resolver,
+            source,
             self.parts.clone(),
             self.skip_errors.then(|| self.skipped.clone()),
         );

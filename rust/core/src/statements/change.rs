@@ -114,7 +114,7 @@ impl Changer {
             vectors: Vec::new(),
             written: WrittenFiles::new(source),
             counts: Counts::default(),
-            source: source.clone(),
+            source: source.keeping(),
             snapshot: snapshot.clone(),
             options,
         })
@@ -266,10 +266,12 @@ impl Changer {
         } = changed;
         let removed = DeletionVector::from_rows(removed)?;
         if removed.is_empty() {
+            self.source.forget(&file.path);
             return Ok(());
         }
         let old = old.as_deref();
         if removed.len() >= rows.saturating_sub(old.map_or(0, DeletionVector::len)) {
+            self.source.forget(&file.path);
             self.removed.push(file);
             return Ok(());
         }
@@ -278,6 +280,7 @@ impl Changer {
             None => removed,
         };
         if self.uses_vectors && file.num_records().is_some() {
+            self.source.forget(&file.path);
             self.vectors.push((file, old.cloned(), all));
             return Ok(());
         }
@@ -388,12 +391,14 @@ impl Changer {
         };
         let plan = ReadPlan::new(self.table.clone(), None, extras)?;
         let files = std::mem::take(&mut self.to_copy);
+        let paths: Vec<String> = files.iter().map(|(file, _)| file.path.clone()).collect();
         for read in read_ahead(&self.source, plan, files) {
             if let Read::Rows(rows) = read? {
                 self.counts.copied += rows.num_rows() as u64;
                 self.data.copy(&rows, &mut self.written)?;
             }
         }
+        paths.iter().for_each(|path| self.source.forget(path));
         Ok(())
     }
 

@@ -7,9 +7,10 @@ use arrow_array::RecordBatch;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::scan::data_file::{OpenFile, ReadPlan, Unit};
-use crate::scan::deletion_vectors::load_one;
-use crate::storage::pool::rows::{Give, Look, OrderedRows, Rows, Work};
+use crate::scan::data_file::{DataFile, FileUnit, ReadPlan};
+use crate::scan::vector_windows::VectorWindows;
+use crate::storage::FileBytes;
+use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Rows, Work};
 use crate::write::AddFile;
 
 /// The rows of a file without those of its own vector.
@@ -46,9 +47,14 @@ pub(super) fn read_ahead(
     plan: ReadPlan,
     files: Vec<(AddFile, Option<Arc<DeletionVector>>)>,
 ) -> OrderedRows<DataFiles> {
-    let source = source.clone();
+    let own = |(file, vector): &(AddFile, Option<_>)| match vector {
+        Some(_) => None,
+        None => file.deletion_vector.clone(),
+    };
+    let own = files.iter().map(own).collect();
     let work = DataFiles {
-        source,
+        source: source.clone(),
+        vectors: VectorWindows::new(&source.storage, &source.resolver, own),
         plan,
         files,
     };
@@ -60,33 +66,36 @@ pub(super) struct DataFiles {
     source: Source,
     plan: ReadPlan,
     files: Vec<(AddFile, Option<Arc<DeletionVector>>)>,
+    vectors: VectorWindows,
 }
 
 /// One step of a file.
 pub(super) enum Step {
     Begin(Read),
-    Unit(Arc<OpenFile>, Unit),
+    Unit(FileUnit),
 }
 
 impl DataFiles {
-    fn opened(&self, file: &AddFile, vector: Option<&Arc<DeletionVector>>) -> Result<Vec<Step>> {
-        let (storage, resolver) = (&*self.source.storage, &self.source.resolver);
-        let vector = match (vector, &file.deletion_vector) {
-            (Some(vector), _) => Some(Arc::clone(vector)),
-            (None, Some(own)) => Some(load_one(storage, resolver, own)?),
-            (None, None) => None,
+    fn opened(&self, number: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Step>> {
+        let Some((file, vector)) = self.files.get(number) else {
+            return Ok(Vec::new());
+        };
+        let (storage, resolver) = (&self.source.storage, &self.source.resolver);
+        let vector = match vector {
+            Some(vector) => Some(Arc::clone(vector)),
+            None => self.vectors.take(number)?,
         };
         let data_file = file.scan_file().data_file(resolver, vector.clone())?;
-        let open = Arc::new(self.plan.open_file(storage, &data_file)?);
-        let units = open.units();
-        let rows = units.iter().map(|unit| unit.rows.end - unit.rows.start);
+        let data_file = DataFile { bytes, ..data_file };
+        let units = FileUnit::all(self.plan.open_file(storage, &data_file)?);
+        let rows = units.iter().map(FileUnit::unit);
+        let rows = rows.map(|unit| unit.rows.end - unit.rows.start);
         let begin = Read::File {
             file: Box::new(file.clone()),
             vector,
             rows: rows.sum(),
         };
-        let units = units.into_iter();
-        let units = units.map(|unit| Step::Unit(Arc::clone(&open), unit));
+        let units = units.into_iter().map(Step::Unit);
         Ok(std::iter::once(Step::Begin(begin)).chain(units).collect())
     }
 }
@@ -99,20 +108,36 @@ impl Work for DataFiles {
         self.files.len()
     }
 
-    fn open(&self, number: usize) -> Result<Vec<Step>> {
-        let Some((file, vector)) = self.files.get(number) else {
-            return Ok(Vec::new());
-        };
-        let steps = self.opened(file, vector.as_ref());
-        steps.map_err(|error| error.at_path(file.path.clone()))
+    fn max_requests(&self) -> Option<usize> {
+        self.source.storage.max_requests()
     }
 
-    fn read(&self, step: Step, give: &mut Give<'_, Read>) -> Result<()> {
+    fn bytes(&self, number: usize) -> Option<Arc<FileBytes>> {
+        let (file, _) = self.files.get(number)?;
+        self.source.file_bytes(&file.path, file.size)
+    }
+
+    fn open(&self, number: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Step>> {
+        self.opened(number, bytes)
+            .map_err(|error| match self.files.get(number) {
+                Some((file, _)) => error.at_path(file.path.clone()),
+                None => error,
+            })
+    }
+
+    fn ahead(&self, step: &Step) -> Option<Ahead> {
         match step {
-            Step::Begin(read) => give(read),
-            Step::Unit(open, unit) => {
-                let mut batches = open.read(&*self.source.storage, &unit)?;
-                batches.try_for_each(|rows| give(Read::Rows(rows?)))
+            Step::Begin(_) => None,
+            Step::Unit(unit) => unit.ahead(),
+        }
+    }
+
+    fn read(&self, step: Step, give: &mut Give<'_, Read>) -> Result<Option<Step>> {
+        match step {
+            Step::Begin(read) => give(read).map(|()| None),
+            Step::Unit(unit) => {
+                let rest = unit.read(&mut |rows| give(Read::Rows(rows)))?;
+                Ok(rest.map(Step::Unit))
             }
         }
     }

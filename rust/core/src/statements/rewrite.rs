@@ -4,7 +4,7 @@ use super::change::Changer;
 use super::read_ahead::OWN_VECTOR;
 use super::row_plan::Counts;
 use crate::error::Result;
-use crate::scan::data_file::{Extras, ReadPlan};
+use crate::scan::data_file::{DataFile, Extras, ReadPlan};
 use crate::transaction::Transaction;
 use crate::write::AddFile;
 use crate::write::WrittenFiles;
@@ -34,8 +34,11 @@ impl Rewrite {
     pub fn has_other_types(&self, file: &AddFile) -> Result<bool> {
         let plan = ReadPlan::new(self.changer.table.clone(), None, Extras::default())?;
         let source = &self.changer.source;
-        let data_file = file.scan_file().data_file(&source.resolver, None)?;
-        let open = plan.open_file(&*source.storage, &data_file)?;
+        let data_file = DataFile {
+            bytes: source.file_bytes(&file.path, file.size),
+            ..file.scan_file().data_file(&source.resolver, None)?
+        };
+        let open = plan.open_file(&source.storage, &data_file)?;
         Ok(open.has_other_types())
     }
 

@@ -3,8 +3,9 @@
 //! The binding installs one hook; loops and waits of this crate ask [`check`] often, and the hook is
 //! called at most every 50 ms in each thread.
 
-use std::cell::Cell;
-use std::sync::OnceLock;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
@@ -16,6 +17,12 @@ static HOOK: OnceLock<fn() -> bool> = OnceLock::new();
 
 thread_local! {
     static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
+    static STOP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// Lets waits of this thread, which belongs to others, end once they set the flag.
+pub fn stop_by(flag: Arc<AtomicBool>) {
+    STOP.set(Some(flag));
 }
 
 /// Installs the hook that says whether to stop. It is called in the thread that called into this
@@ -28,8 +35,12 @@ pub fn install(hook: fn() -> bool) {
 ///
 /// # Errors
 ///
-/// `interrupted`, once the hook says so.
+/// `interrupted`, once the hook says so, or the flag of [`stop_by`] is set.
 pub fn check() -> Result<()> {
+    let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+    if STOP.with_borrow(|stop| stop.as_ref().is_some_and(is_set)) {
+        return Err(Error::interrupted());
+    }
     let Some(hook) = HOOK.get() else {
         return Ok(());
     };

@@ -19,7 +19,9 @@ mod beside;
 mod clock;
 mod confined;
 mod failures;
+mod file_bytes;
 pub mod interrupt;
+mod kept_files;
 mod local;
 mod location;
 mod object;
@@ -29,6 +31,7 @@ mod platform;
 pub mod pool;
 pub mod progress;
 mod remembered;
+mod request;
 mod resolve;
 mod runtime;
 mod scratch;
@@ -40,18 +43,24 @@ pub(crate) use beside::{Beside, beside};
 pub(crate) use clock::now;
 use confined::Confinement;
 pub(crate) use failures::{check_size, check_whole};
+pub use file_bytes::{FileBytes, Meter};
+pub use kept_files::KeptFiles;
 pub use local::LocalStorage;
 pub(crate) use location::URI_PATH;
 pub use location::{Location, StoreKind};
 pub use object::ObjectStorage;
 #[cfg(test)]
 pub(crate) use object::far;
-pub(crate) use parquet::{Footer, fetch, read_footer};
+pub(crate) use parquet::{Footer, fetch, footer_of, read_footer};
 pub use remembered::Remembered;
+pub use request::{Ended, Request};
 pub use resolve::PathResolver;
 pub use scratch::Scratch;
 pub use temporary::TemporaryFile;
 pub use vended::{Access, Credentials, VendedStorage, Vending};
+
+/// Ranges of a file with less between them are fetched as one: a request costs more than these bytes.
+const NEAR: u64 = 1 << 20;
 
 /// A file as a listing shows it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -107,6 +116,20 @@ pub trait Storage: Debug + Send + Sync {
 
     /// Several byte ranges of one file, in the order asked; near ranges are fetched together.
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
+
+    /// How many requests may be in flight at a time; `None` where a read waits for no network, and bytes are
+    /// read when they are needed.
+    fn max_requests(&self) -> Option<usize> {
+        None
+    }
+
+    /// Begins to read byte ranges of one file, each by requests of its own; `ended` is called once all bytes
+    /// are there, or an error. The call itself waits for no network where [`Storage::max_requests`] is some.
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: Ended) -> Request {
+        let request = Request::ended(self.read_ranges(path, ranges));
+        ended();
+        request
+    }
 
     /// Many whole files, fetched side by side; results in the order asked.
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>>;

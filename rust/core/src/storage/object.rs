@@ -10,9 +10,11 @@ mod connector;
 pub(crate) mod far;
 mod hdfs;
 mod listing;
+mod parts;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::future::Future;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,19 +27,19 @@ use object_store::path::Path;
 use object_store::{
     GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload,
 };
+use tokio::sync::Semaphore;
 
 use self::config::Settings;
 use super::failures::{beyond_the_end, check_size, check_whole};
 use super::per_process::PerProcess;
-use super::{FileMeta, Location, Storage, StoreKind, progress, refuse_climbing, runtime};
+use super::{
+    Ended, FileMeta, Location, NEAR, Request, Storage, StoreKind, progress, refuse_climbing,
+    runtime,
+};
 use crate::error::{Error, Result};
 
-/// How many whole files are fetched side by side.
-const READS_AT_ONCE: usize = 64;
-/// How many ranges of one file are fetched side by side.
-const RANGES_AT_ONCE: usize = 16;
-/// Ranges with less between them are fetched as one: a request costs more than these bytes.
-const NEAR: u64 = 1 << 20;
+/// How many files are deleted, and parts of a listing asked for, side by side.
+const AT_ONCE: usize = 16;
 
 /// What talks to the store.
 #[derive(Clone)]
@@ -45,12 +47,14 @@ struct Client {
     store: Arc<dyn ObjectStore>,
     /// For listings by page, which can begin at a name and leave sub-directories out at once.
     pages: Option<Arc<dyn PaginatedListStore>>,
+    /// One for each request for bytes that may be in flight.
+    permits: Arc<Semaphore>,
 }
 
 /// Storage below one prefix of an object store.
 pub struct ObjectStorage {
     location: Location,
-    settings: Settings,
+    settings: Arc<Settings>,
     client: PerProcess<Client>,
 }
 
@@ -68,7 +72,8 @@ impl ObjectStorage {
     ///
     /// `options` have `object_store`'s configuration keys, in either case; environment variables of
     /// the usual names (`AWS_…`, `AZURE_…`, `GOOGLE_…`) stand in for what they leave out. Besides,
-    /// `max_retries` and `retry_timeout` bound the repetition of failed requests.
+    /// `max_retries` and `retry_timeout` bound the repetition of failed requests, and
+    /// `max_concurrent_requests` how many requests for bytes are in flight.
     ///
     /// # Errors
     ///
@@ -76,14 +81,17 @@ impl ObjectStorage {
     pub fn new(location: &Location, options: &[(String, String)]) -> Result<Self> {
         Ok(Self {
             location: location.clone(),
-            settings: Settings::new(location.kind(), options)?,
+            settings: Arc::new(Settings::new(location.kind(), options)?),
             client: PerProcess::new(),
         })
     }
 
     fn client(&self) -> Result<Client> {
         let client = self.client.get_or_try_init(|| match self.location.kind() {
-            StoreKind::Memory => Ok(memory(self.location.authority())),
+            StoreKind::Memory => {
+                let store = memory(self.location.authority());
+                Ok(self.settings.client(store, None))
+            }
             _ => self.settings.build(&self.location),
         });
         client.cloned()
@@ -124,17 +132,19 @@ impl ObjectStorage {
         wanted: Vec<(P, String, Range<u64>)>,
         keep: impl Fn(P, Bytes, u64) + Send + Sync + 'static,
     ) -> Result<()> {
-        let store = self.client()?.store;
+        let Client { store, permits, .. } = self.client()?;
         let mut requests = Vec::with_capacity(wanted.len());
         for (promise, path, range) in wanted {
             requests.push((promise, self.object(&path)?, range));
         }
         let keep = Arc::new(keep);
         runtime::spawn(stream::iter(requests).for_each_concurrent(
-            READS_AT_ONCE,
+            self.settings.max_requests(),
             move |(promise, object, range)| {
                 let (store, keep) = (Arc::clone(&store), Arc::clone(&keep));
+                let permits = Arc::clone(&permits);
                 async move {
+                    let _permit = permits.acquire().await;
                     let options = GetOptions {
                         range: Some(GetRange::Bounded(range)),
                         ..GetOptions::default()
@@ -173,37 +183,84 @@ impl ObjectStorage {
     }
 
     fn failed(&self, verb: &str, path: &str, cause: object_store::Error) -> Error {
-        use object_store::Error as Cause;
-        let (code, message) = match &cause {
-            Cause::NotFound { .. } => {
-                return Error::storage("storage.not_found", "there is no such file").at_path(path);
-            }
-            Cause::PermissionDenied { .. } | Cause::Unauthenticated { .. } => (
-                "storage.permission",
-                format!(
-                    "not allowed to {verb} this file: check the credentials in storage_options"
-                ),
-            ),
-            Cause::NotSupported { .. } | Cause::NotImplemented { .. } => (
-                "storage.unsupported",
-                format!("this store cannot {verb} files so"),
-            ),
-            _ if connector::led_elsewhere(&cause) => (
-                "storage.redirect",
-                format!(
-                    "cannot {verb} this file: the server sends the request on to another one, which is not \
-                     followed; open the table by the address of that server if it is to be trusted"
-                ),
-            ),
-            _ => match hdfs::refusal(&cause) {
-                Some((code, why)) => (code, format!("cannot {verb} this file: {why}")),
-                None => ("storage.io", format!("cannot {verb} this file")),
-            },
-        };
-        Error::storage(code, message)
-            .at_path(path)
-            .because(self.settings.redact(&cause.to_string()))
+        failed(&self.settings, verb, path, cause)
     }
+
+    /// Reads ranges by these requests.
+    fn reading(
+        &self,
+        path: &str,
+        ranges: &[Range<u64>],
+        requests: Vec<Range<u64>>,
+    ) -> Result<impl Future<Output = Result<Vec<Bytes>>> + Send + 'static> {
+        let (object, client) = (self.object(path)?, self.client()?);
+        if let Some(bad) = ranges.iter().find(|range| range.start > range.end) {
+            return Err(beyond_the_end(path, bad, bad.start));
+        }
+        let (settings, path) = (Arc::clone(&self.settings), path.to_owned());
+        let ranges = ranges.to_vec();
+        Ok(async move {
+            let fetched = client.fetch(&object, &requests).await;
+            let result = fetched.map(|fetched| {
+                ranges
+                    .iter()
+                    .map(|range| cut(range, &requests, &fetched))
+                    .collect::<Option<Vec<_>>>()
+            });
+            let cause = match result {
+                Ok(Some(pieces)) => return Ok(pieces),
+                Ok(None) => None,
+                Err(not_found @ object_store::Error::NotFound { .. }) => {
+                    return Err(failed(&settings, "read", &path, not_found));
+                }
+                Err(cause) => Some(cause),
+            };
+            // Stores answer a range beyond the end in different ways: look at the size instead.
+            let size = match client.store.head(&object).await {
+                Ok(meta) => meta.size,
+                Err(cause) => return Err(failed(&settings, "read", &path, cause)),
+            };
+            if let Some(bad) = ranges.iter().find(|range| range.end > size) {
+                return Err(beyond_the_end(&path, bad, size));
+            }
+            Err(match cause {
+                Some(cause) => failed(&settings, "read", &path, cause),
+                None => Error::storage("storage.io", "the store sent fewer bytes than asked for")
+                    .at_path(path),
+            })
+        })
+    }
+}
+
+fn failed(settings: &Settings, verb: &str, path: &str, cause: object_store::Error) -> Error {
+    use object_store::Error as Cause;
+    let (code, message) = match &cause {
+        Cause::NotFound { .. } => {
+            return Error::storage("storage.not_found", "there is no such file").at_path(path);
+        }
+        Cause::PermissionDenied { .. } | Cause::Unauthenticated { .. } => (
+            "storage.permission",
+            format!("not allowed to {verb} this file: check the credentials in storage_options"),
+        ),
+        Cause::NotSupported { .. } | Cause::NotImplemented { .. } => (
+            "storage.unsupported",
+            format!("this store cannot {verb} files so"),
+        ),
+        _ if connector::led_elsewhere(&cause) => (
+            "storage.redirect",
+            format!(
+                "cannot {verb} this file: the server sends the request on to another one, which is not \
+                 followed; open the table by the address of that server if it is to be trusted"
+            ),
+        ),
+        _ => match hdfs::refusal(&cause) {
+            Some((code, why)) => (code, format!("cannot {verb} this file: {why}")),
+            None => ("storage.io", format!("cannot {verb} this file")),
+        },
+    };
+    Error::storage(code, message)
+        .at_path(path)
+        .because(settings.redact(&cause.to_string()))
 }
 
 impl Storage for ObjectStorage {
@@ -220,8 +277,10 @@ impl Storage for ObjectStorage {
     }
 
     fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
-        let (object, store) = (self.object(path)?, self.client()?.store);
+        let (object, client) = (self.object(path)?, self.client()?);
         let read = runtime::block_on(async move {
+            let Client { store, permits, .. } = client;
+            let _permit = permits.acquire().await;
             let answer = store.get(&object).await?;
             let size = answer.meta.size;
             let bytes = if size <= most {
@@ -239,68 +298,40 @@ impl Storage for ObjectStorage {
     }
 
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let (object, store) = (self.object(path)?, self.client()?.store);
-        if let Some(bad) = ranges.iter().find(|range| range.start > range.end) {
-            return Err(beyond_the_end(path, bad, bad.start));
-        }
-        let fetches = merged(ranges);
-        let requests = fetches.clone();
-        let fetched: object_store::Result<Vec<Bytes>> = {
-            let (object, store) = (object.clone(), Arc::clone(&store));
-            runtime::block_on(async move {
-                stream::iter(requests)
-                    .map(async |range| counted(store.get_range(&object, range).await))
-                    .buffered(RANGES_AT_ONCE)
-                    .try_collect()
-                    .await
-            })?
-        };
-        let result = fetched.map(|fetched| {
-            ranges
-                .iter()
-                .map(|range| cut(range, &fetches, &fetched))
-                .collect::<Option<Vec<_>>>()
+        runtime::block_on(self.reading(path, ranges, merged(ranges))?)?
+    }
+
+    fn max_requests(&self) -> Option<usize> {
+        Some(self.settings.max_requests())
+    }
+
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: Ended) -> Request {
+        let started = Request::start(ended, |promise| {
+            let reading = self.reading(path, ranges, ranges.to_vec())?;
+            runtime::spawn(async move { promise.keep(reading.await) })
         });
-        let cause = match result {
-            Ok(Some(pieces)) => return Ok(pieces),
-            Ok(None) => None,
-            Err(not_found @ object_store::Error::NotFound { .. }) => {
-                return Err(self.failed("read", path, not_found));
-            }
-            Err(cause) => Some(cause),
-        };
-        // Stores answer a range beyond the end in different ways: look at the size instead.
-        let size = runtime::block_on(async move { store.head(&object).await })?
-            .map_err(|cause| self.failed("read", path, cause))?
-            .size;
-        if let Some(bad) = ranges.iter().find(|range| range.end > size) {
-            return Err(beyond_the_end(path, bad, size));
-        }
-        Err(match cause {
-            Some(cause) => self.failed("read", path, cause),
-            None => Error::storage("storage.io", "the store sent fewer bytes than asked for")
-                .at_path(path),
-        })
+        started.unwrap_or_else(|error| Request::ended(Err(error)))
     }
 
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
-        let store = match self.client() {
-            Ok(client) => client.store,
+        let Client { store, permits, .. } = match self.client() {
+            Ok(client) => client,
             Err(error) => return repeat(&error, paths),
         };
         let objects: Vec<Result<Path>> = paths.iter().map(|path| self.object(path)).collect();
         let fetched = runtime::block_on(
             stream::iter(objects)
                 .map(move |object| {
-                    let store = Arc::clone(&store);
+                    let (store, permits) = (Arc::clone(&store), Arc::clone(&permits));
                     async move {
+                        let _permit = permits.acquire().await;
                         Ok(match store.get(&object?).await {
                             Ok(found) => counted(found.bytes().await),
                             Err(cause) => Err(cause),
                         })
                     }
                 })
-                .buffered(READS_AT_ONCE)
+                .buffered(self.settings.max_requests())
                 .collect::<Vec<_>>(),
         );
         match fetched {
@@ -452,7 +483,7 @@ impl Storage for ObjectStorage {
                     let store = Arc::clone(&store);
                     async move { Ok(store.delete(&object?).await) }
                 })
-                .buffered(RANGES_AT_ONCE)
+                .buffered(AT_ONCE)
                 .collect::<Vec<Result<object_store::Result<()>>>>(),
         );
         match deleted {
@@ -470,7 +501,7 @@ impl Storage for ObjectStorage {
 }
 
 /// One store for each name, for as long as the process lives.
-fn memory(name: &str) -> Client {
+fn memory(name: &str) -> Arc<dyn ObjectStore> {
     static STORES: Mutex<Option<HashMap<String, Arc<InMemory>>>> = Mutex::new(None);
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
     let store = stores
@@ -478,17 +509,11 @@ fn memory(name: &str) -> Client {
         .entry(name.to_owned())
         .or_default();
     let store = Arc::clone(store);
-    Client {
-        #[cfg(test)]
-        store: if name.starts_with("far-") {
-            far::far(name, store)
-        } else {
-            store
-        },
-        #[cfg(not(test))]
-        store,
-        pages: None,
+    #[cfg(test)]
+    if name.starts_with("far-") {
+        return far::far(name, store);
     }
+    store
 }
 
 /// Counts the bytes that came.

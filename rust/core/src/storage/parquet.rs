@@ -1,8 +1,11 @@
 //! Parquet files, whose decoders say which bytes they need.
 
+use std::ops::Range;
+
+use bytes::Bytes;
 use parquet::file::metadata::ParquetMetaData;
 
-use super::Storage;
+use super::{FileBytes, Storage};
 use crate::codec::parquet_file::{FetchedBytes, FooterDecoder, FooterRules, RowGroupRequest};
 use crate::error::Result;
 
@@ -26,9 +29,22 @@ pub(crate) fn read_footer(
     length: u64,
     rules: FooterRules,
 ) -> Result<Footer> {
+    decoded(length, rules, |ranges| storage.read_ranges(path, ranges))
+}
+
+/// The same of a file that may be read further.
+pub(crate) fn footer_of(bytes: &FileBytes, rules: FooterRules) -> Result<Footer> {
+    decoded(bytes.length(), rules, |ranges| bytes.read(ranges))
+}
+
+fn decoded(
+    length: u64,
+    rules: FooterRules,
+    read: impl Fn(&[Range<u64>]) -> Result<Vec<Bytes>>,
+) -> Result<Footer> {
     let mut decoder = FooterDecoder::new(length, rules)?;
     loop {
-        let bytes = storage.read_ranges(path, decoder.missing())?;
+        let bytes = read(decoder.missing())?;
         if let Some(metadata) = decoder.push(bytes)? {
             return Ok(Footer {
                 metadata,

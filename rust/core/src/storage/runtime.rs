@@ -26,6 +26,7 @@ impl Drop for Background {
     }
 }
 
+/// This process's runtime, started on first use.
 fn runtime() -> Result<&'static Runtime> {
     let background = RUNTIME.get_or_try_init(|| {
         Builder::new_multi_thread()
@@ -42,13 +43,11 @@ fn runtime() -> Result<&'static Runtime> {
                 .because(cause)
             })
     })?;
-    background
-        .0
-        .as_ref()
-        .ok_or_else(|| Error::storage("storage.threads", "the process is about to end"))
+    let ending = || Error::storage("storage.threads", "the process is about to end");
+    background.0.as_ref().ok_or_else(ending)
 }
 
-/// Begins `work`, which goes on beside the caller's own.
+/// Begins `work`, which goes on by itself until it is aborted.
 pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Result<AbortHandle> {
     Ok(runtime()?.spawn(work).abort_handle())
 }
@@ -58,12 +57,11 @@ pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Result<A
 pub(super) fn block_on<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T> {
-    let runtime = runtime()?;
     let (sender, receiver) = sync_channel(1);
-    let task = runtime.spawn(async move {
+    let task = spawn(async move {
         // Nobody listens any more after an interrupt: fine.
         let _nobody = sender.send(work.await);
-    });
+    })?;
     loop {
         match receiver.recv_timeout(interrupt::INTERVAL) {
             Ok(result) => return Ok(result),

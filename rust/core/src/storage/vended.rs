@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use super::{FileMeta, Location, Storage, now, open_location};
+use super::{Ended, FileMeta, Location, Request, Storage, now, open_location};
 use crate::error::{Error, Result};
 
 /// New credentials are asked for this long before the old ones expire, or after half of their life.
@@ -165,6 +165,20 @@ impl Storage for VendedStorage {
 
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         self.open(Access::Read)?.read_ranges(path, ranges)
+    }
+
+    fn max_requests(&self) -> Option<usize> {
+        self.plain.max_requests()
+    }
+
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: Ended) -> Request {
+        match self.open(Access::Read) {
+            Ok(storage) => storage.begin_read(path, ranges, ended),
+            Err(error) => {
+                ended();
+                Request::ended(Err(error))
+            }
+        }
     }
 
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {

@@ -26,9 +26,14 @@ impl Table {
         }
         let files = conversion.files(&self.source)?;
         conversion.check_partitions(&files)?;
-        let schema = Conversion::schema_of(&self.source, &files)?;
+        // footers are read for the schema, and again for statistics that follow it
+        let table = Self {
+            source: self.source.keeping(),
+            ..self.clone()
+        };
+        let schema = Conversion::schema_of(&table.source, &files)?;
         let definition = conversion.definition(schema)?;
-        let adds = self.converted_files(conversion, &definition, &files)?;
+        let adds = table.converted_files(conversion, &definition, &files)?;
         self.commit_conversion(conversion, definition, adds, options)
     }
 

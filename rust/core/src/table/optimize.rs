@@ -30,9 +30,14 @@ impl Table {
     ///
     /// As [`Plan::new`], [`Table::commit`].
     pub fn optimize(&self, request: &Request, options: RowsOptions) -> Result<RowsWritten> {
+        // footers and samples are read before the rows
+        let table = Self {
+            source: self.source.keeping(),
+            ..self.clone()
+        };
         let snapshot = self.snapshot(At::Latest, None)?;
-        let plan = self.optimize_plan(&snapshot, request)?;
-        let written = self.rewritten(&plan, options.transaction.durable)?;
+        let plan = table.optimize_plan(&snapshot, request)?;
+        let written = table.rewritten(&plan, options.transaction.durable)?;
         self.commit_optimized(&plan, written, options)
     }
 

@@ -24,7 +24,6 @@ use crate::replay::Source;
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::{StructField, StructType, same_name};
 use crate::spec::{Metadata, Protocol};
-use crate::storage::read_footer;
 
 /// A new file holds no more rows than that in a byte: constants take next to no room.
 pub(super) const RULES: FooterRules = FooterRules {
@@ -67,7 +66,7 @@ impl FooterStatistics {
     /// Corrupt: `data.footer`, a path that leads out of the table. Errors of the storage.
     pub fn read(&self, source: &Source, path: &str, size: u64) -> Result<String> {
         let stored = source.resolver.resolve("", path)?;
-        let footer = read_footer(&*source.storage, &stored, size, RULES);
+        let footer = source.footer(&stored, size, RULES);
         self.of(&footer.map_err(|error| error.at_path(path))?.metadata)
     }
 

@@ -14,7 +14,6 @@ use super::footer::RULES;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
-use crate::storage::read_footer;
 
 /// The key of the schema that Spark writes.
 const SPARK: &str = "org.apache.spark.sql.parquet.row.metadata";
@@ -27,7 +26,8 @@ const SPARK: &str = "org.apache.spark.sql.parquet.row.metadata";
 /// of the storage.
 pub fn footer_schema(source: &Source, path: &str, size: u64) -> Result<StructType> {
     let stored = source.resolver.resolve("", path)?;
-    read_footer(&*source.storage, &stored, size, RULES)
+    source
+        .footer(&stored, size, RULES)
         .and_then(|footer| schema(&footer.metadata))
         .map_err(|error| error.at_path(&*stored))
 }

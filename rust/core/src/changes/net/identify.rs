@@ -15,12 +15,13 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::changes::range::derive::Way;
 use crate::changes::rows::piece::{ChangeType, Labels, Piece};
-use crate::changes::rows::read::{Numbered, blame, change_types, numbered_units};
+use crate::changes::rows::read::{Numbered, PieceFiles, change_types};
 use crate::changes::rows::row_hash::hash_rows;
 use crate::changes::rows::row_schema::{Purpose, Reading};
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::storage::pool::rows::{Give, Look, OrderedRows, Work};
+use crate::storage::FileBytes;
+use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Work};
 
 /// A part of all rows, by the numbers that tell which row one is. Versions of one row are in one
 /// share, so that shares are compared one by one, anywhere.
@@ -80,12 +81,10 @@ pub(in crate::changes) struct Seen {
 
 /// Pieces to be looked at.
 pub(super) struct Identities {
-    source: Source,
-    reading: Arc<Reading>,
+    files: PieceFiles,
     identity: RowIdentity,
     key: Vec<usize>,
     share: Share,
-    pieces: Vec<Piece>,
     /// Besides its number, what a row with a row id holds.
     with_values: bool,
 }
@@ -114,12 +113,10 @@ impl ShareReader<'_> {
         with_values: bool,
     ) -> Result<OrderedRows<Identities>> {
         let work = Identities {
-            source: self.source.clone(),
-            reading: Arc::clone(self.reading),
+            files: PieceFiles::new(self.source, self.reading, pieces),
             key: self.reading.positions(&self.identity.key)?,
             identity: self.identity.clone(),
             share: self.share,
-            pieces,
             with_values,
         };
         Ok(OrderedRows::new(work, Look::default()))
@@ -160,10 +157,18 @@ impl Work for Identities {
     type Batch = RecordBatch;
 
     fn files(&self) -> usize {
-        self.pieces.len()
+        self.files.len()
     }
 
-    fn open(&self, number: usize) -> Result<Vec<Self::Unit>> {
+    fn max_requests(&self) -> Option<usize> {
+        self.files.max_requests()
+    }
+
+    fn bytes(&self, number: usize) -> Option<Arc<FileBytes>> {
+        self.files.bytes(number)
+    }
+
+    fn open(&self, number: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>> {
         let purpose = |piece: &Piece| match self.identity.way {
             Way::RowTracking if self.with_values => Purpose::TrackedValues,
             Way::RowTracking => Purpose::RowIds,
@@ -172,22 +177,22 @@ impl Work for Identities {
                 typed: matches!(piece.labels, Labels::InFile(_)),
             },
         };
-        numbered_units(&self.source, &self.reading, &self.pieces, number, purpose)
+        self.files.open(number, bytes, purpose)
     }
 
-    fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {
-        let Some(piece) = self.pieces.get(number) else {
-            return Ok(());
-        };
-        let at = |error| blame(error, piece);
-        for batch in open.read(&*self.source.storage, &unit).map_err(at)? {
-            let batch = batch.map_err(at)?;
-            let seen = self.identities(number, piece, &batch).map_err(at)?;
+    fn ahead(&self, (_, unit): &Self::Unit) -> Option<Ahead> {
+        unit.ahead()
+    }
+
+    fn read(&self, unit: Self::Unit, give: &mut Give<'_>) -> Result<Option<Self::Unit>> {
+        let number = unit.0;
+        self.files.read(unit, &mut |piece, batch| {
+            let seen = self.identities(number, piece, &batch)?;
             if seen.num_rows() > 0 {
                 give(seen)?;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn passes_over(&self, _: usize, _: &Error) -> bool {
@@ -202,7 +207,7 @@ impl Identities {
         let own = match self.identity.way {
             Way::RowTracking if !self.with_values => 0,
             Way::Files => 0,
-            _ => self.reading.table().0.fields().len(),
+            _ => self.files.reading.table().0.fields().len(),
         };
         let positions = long(batch.columns().get(own))?;
         let columns = || batch.columns().iter().take(own);
@@ -212,7 +217,7 @@ impl Identities {
                 ids(batch.columns().get(own + 2))?.collect(),
             ),
             Way::Files => {
-                let path = self.source.resolver.resolve("", &piece.file.path)?;
+                let path = self.files.path(piece)?;
                 let path = xxh3_128_with_seed(path.as_bytes(), seed);
                 let places = positions.values().iter();
                 let who = places.map(|row| spread(path ^ u128::from(row.cast_unsigned())));

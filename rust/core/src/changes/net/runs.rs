@@ -7,12 +7,12 @@ use rayon::slice::ParallelSliceMut;
 
 use super::identify::{Share, ShareReader, long, tracked};
 use crate::changes::rows::piece::Piece;
-use crate::changes::rows::read::{Numbered, blame, numbered_units};
-use crate::changes::rows::row_schema::{Purpose, Reading};
+use crate::changes::rows::read::{Numbered, PieceFiles};
+use crate::changes::rows::row_schema::Purpose;
 use crate::error::{Error, Result};
-use crate::replay::Source;
+use crate::storage::FileBytes;
 use crate::storage::pool::pool;
-use crate::storage::pool::rows::{Give, Look, OrderedRows, Rows, Work};
+use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Rows, Work};
 
 /// Rows of one file. 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,10 +63,8 @@ pub(super) fn read(
     take: &mut dyn FnMut(Run) -> bool,
 ) -> Result<()> {
     let work = Ids {
-        source: rows.source.clone(),
-        reading: Arc::clone(rows.reading),
+        files: PieceFiles::new(rows.source, rows.reading, pieces),
         share: rows.share,
-        pieces,
     };
     for batch in OrderedRows::new(work, Look::default()) {
         for run in batch? {
@@ -143,10 +141,8 @@ pub(super) fn join(
 }
 
 struct Ids {
-    source: Source,
-    reading: Arc<Reading>,
+    files: PieceFiles,
     share: Share,
-    pieces: Vec<Piece>,
 }
 
 impl Rows for Vec<Run> {
@@ -160,29 +156,35 @@ impl Work for Ids {
     type Batch = Vec<Run>;
 
     fn files(&self) -> usize {
-        self.pieces.len()
+        self.files.len()
     }
 
-    fn open(&self, number: usize) -> Result<Vec<Self::Unit>> {
-        let purpose = |_: &Piece| Purpose::RowIds;
-        numbered_units(&self.source, &self.reading, &self.pieces, number, purpose)
+    fn max_requests(&self) -> Option<usize> {
+        self.files.max_requests()
     }
 
-    fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_, Vec<Run>>) -> Result<()> {
-        let Some(piece) = self.pieces.get(number) else {
-            return Ok(());
-        };
-        let number = u32::try_from(number).unwrap_or(u32::MAX);
-        let at = |error| blame(error, piece);
+    fn bytes(&self, number: usize) -> Option<Arc<FileBytes>> {
+        self.files.bytes(number)
+    }
+
+    fn open(&self, number: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>> {
+        self.files.open(number, bytes, |_| Purpose::RowIds)
+    }
+
+    fn ahead(&self, (_, unit): &Self::Unit) -> Option<Ahead> {
+        unit.ahead()
+    }
+
+    fn read(&self, unit: Self::Unit, give: &mut Give<'_, Vec<Run>>) -> Result<Option<Self::Unit>> {
+        let number = u32::try_from(unit.0).unwrap_or(u32::MAX);
         let mut runs: Vec<Run> = Vec::new();
-        for batch in open.read(&*self.source.storage, &unit).map_err(at)? {
-            self.runs(number, &batch.map_err(at)?, &mut runs)
-                .map_err(at)?;
+        let rest = self
+            .files
+            .read(unit, &mut |_, batch| self.runs(number, &batch, &mut runs))?;
+        if !runs.is_empty() {
+            give(runs)?;
         }
-        if runs.is_empty() {
-            return Ok(());
-        }
-        give(runs)
+        Ok(rest)
     }
 
     fn passes_over(&self, _: usize, _: &Error) -> bool {

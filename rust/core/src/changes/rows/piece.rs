@@ -10,9 +10,8 @@ use crate::codec::deletion_vector::DeletionVector;
 use crate::error::Result;
 use crate::scan::ScanFile;
 use crate::scan::data_file::DataFile;
-use crate::scan::deletion_vectors::load_one;
 use crate::spec::DeletionVectorDescriptor;
-use crate::storage::{PathResolver, Storage};
+use crate::storage::PathResolver;
 
 /// What happened to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -171,24 +170,27 @@ impl Piece {
         u64::try_from(self.file.size).unwrap_or_default()
     }
 
-    /// The file with the rows that are wanted; loads deletion vectors. `None` when no row is.
+    /// The vectors that are needed to know which rows are wanted.
+    pub(super) fn vectors(&self) -> [Option<DeletionVectorDescriptor>; 2] {
+        match &self.rows {
+            PieceRows::Live => [self.file.deletion_vector.clone(), None],
+            PieceRows::Between { of, but } => [Some(of.clone()), but.clone()],
+            PieceRows::Only(_) | PieceRows::Read(_) => [None, None],
+        }
+    }
+
+    /// The file with the rows that are wanted, by its loaded vectors. `None` when no row is.
     pub(super) fn data_file(
         &self,
-        storage: &dyn Storage,
         resolver: &PathResolver,
+        vectors: [Option<Arc<DeletionVector>>; 2],
     ) -> Result<Option<DataFile>> {
-        let vector = |descriptor: &_| load_one(storage, resolver, descriptor);
-        let optional = |descriptor: &Option<DeletionVectorDescriptor>| {
-            descriptor.as_ref().map(vector).transpose()
-        };
+        let [first, second] = vectors;
         let only = match &self.rows {
-            PieceRows::Live => {
-                let removed = optional(&self.file.deletion_vector)?;
-                return self.file.data_file(resolver, removed).map(Some);
-            }
-            PieceRows::Between { of, but } => match (vector(of)?, optional(but)?) {
-                (of, Some(but)) => Some(Arc::new(of.difference(&but)?)),
-                (of, None) => Some(of),
+            PieceRows::Live => return self.file.data_file(resolver, first).map(Some),
+            PieceRows::Between { .. } => match (first, second) {
+                (Some(of), Some(but)) => Some(Arc::new(of.difference(&but)?)),
+                (of, _) => of,
             },
             PieceRows::Only(rows) => Some(Arc::clone(rows)),
             PieceRows::Read(_) => None,

@@ -16,16 +16,118 @@ use super::row_schema::{Purpose, Reading};
 use crate::changes::range::commits::Stamp;
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::scan::data_file::{OpenFile, Unit};
+use crate::scan::data_file::{DataFile, FileUnit};
+use crate::scan::vector_windows::VectorWindows;
 use crate::spec::variant_name::variant_named;
-use crate::storage::pool::rows::{Give, Look, OrderedRows, Work};
+use crate::storage::FileBytes;
+use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Work};
+
+/// Pieces, and what opens their files.
+pub(in crate::changes) struct PieceFiles {
+    source: Source,
+    pub(in crate::changes) reading: Arc<Reading>,
+    pieces: Vec<Piece>,
+    /// Two for each piece.
+    vectors: VectorWindows,
+}
+
+impl PieceFiles {
+    /// These pieces in this order.
+    pub(in crate::changes) fn new(
+        source: &Source,
+        reading: &Arc<Reading>,
+        pieces: Vec<Piece>,
+    ) -> Self {
+        let vectors = pieces.iter().flat_map(Piece::vectors).collect();
+        Self {
+            source: source.clone(),
+            reading: Arc::clone(reading),
+            vectors: VectorWindows::new(&source.storage, &source.resolver, vectors),
+            pieces,
+        }
+    }
+
+    /// How many there are.
+    pub(in crate::changes) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// One of them.
+    pub(in crate::changes) fn get(&self, number: usize) -> Option<&Piece> {
+        self.pieces.get(number)
+    }
+
+    /// How many requests for their bytes may be in flight.
+    pub(in crate::changes) fn max_requests(&self) -> Option<usize> {
+        self.source.storage.max_requests()
+    }
+
+    /// The bytes of one, if its file is far away and is to be read.
+    pub(in crate::changes) fn bytes(&self, number: usize) -> Option<Arc<FileBytes>> {
+        let piece = self.pieces.get(number)?;
+        match piece.rows {
+            PieceRows::Read(_) => None,
+            _ => self.source.file_bytes(&piece.file.path, piece.file.size),
+        }
+    }
+
+    /// Opens one for a purpose, and gives what can be read side by side; nothing when it has no row.
+    pub(in crate::changes) fn open(
+        &self,
+        number: usize,
+        bytes: Option<Arc<FileBytes>>,
+        purpose: impl FnOnce(&Piece) -> Purpose,
+    ) -> Result<Vec<Numbered>> {
+        let Some(piece) = self.pieces.get(number) else {
+            return Ok(Vec::new());
+        };
+        let opened = || {
+            let (first, second) = (number * 2, number * 2 + 1);
+            let vectors = [self.vectors.take(first)?, self.vectors.take(second)?];
+            let Some(file) = piece.data_file(&self.source.resolver, vectors)? else {
+                return Ok(Vec::new());
+            };
+            let plan = self.reading.plan(&piece.file, purpose(piece))?;
+            let file = DataFile { bytes, ..file };
+            let units = FileUnit::all(plan.open_file(&self.source.storage, &file)?);
+            Ok(units.into_iter().map(|unit| (number, unit)).collect())
+        };
+        opened().map_err(|error| blame(error, piece))
+    }
+
+    /// Gives the rows of a unit with their piece; what is left of it if it needs other bytes first.
+    pub(in crate::changes) fn read(
+        &self,
+        (number, unit): Numbered,
+        give: &mut dyn FnMut(&Piece, RecordBatch) -> Result<()>,
+    ) -> Result<Option<Numbered>> {
+        let Some(piece) = self.pieces.get(number) else {
+            return Ok(None);
+        };
+        let rest = unit.read(&mut |batch| give(piece, batch));
+        let rest = rest.map_err(|error| blame(error, piece))?;
+        Ok(rest.map(|unit| (number, unit)))
+    }
+
+    /// Lets go of the bytes of one that is not read again.
+    pub(in crate::changes) fn forget(&self, number: usize) {
+        if let Some(piece) = self.pieces.get(number) {
+            self.source.forget(&piece.file.path);
+        }
+    }
+
+    /// The path of one in the storage.
+    pub(in crate::changes) fn path(&self, piece: &Piece) -> Result<String> {
+        let path = self.source.resolver.resolve("", &piece.file.path)?;
+        Ok(path.into_owned())
+    }
+}
+
+/// A unit, and which of many pieces it is of.
+pub(in crate::changes) type Numbered = (usize, FileUnit);
 
 /// Pieces to be read as rows.
-pub(in crate::changes) struct ChangedRows {
-    source: Source,
-    reading: Arc<Reading>,
-    pieces: Vec<Piece>,
-}
+pub(in crate::changes) struct ChangedRows(PieceFiles);
 
 /// The rows of these pieces, in their order.
 pub(in crate::changes) fn changed_rows(
@@ -33,50 +135,8 @@ pub(in crate::changes) fn changed_rows(
     reading: &Arc<Reading>,
     pieces: Vec<Piece>,
 ) -> OrderedRows<ChangedRows> {
-    let work = ChangedRows {
-        source: source.clone(),
-        reading: Arc::clone(reading),
-        pieces,
-    };
+    let work = ChangedRows(PieceFiles::new(source, reading, pieces));
     OrderedRows::new(work, Look::default())
-}
-
-/// A unit, and which of many pieces it is of.
-pub(in crate::changes) type Numbered = (usize, Arc<OpenFile>, Unit);
-
-/// The units of one of many pieces; none after the last.
-pub(in crate::changes) fn numbered_units(
-    source: &Source,
-    reading: &Reading,
-    pieces: &[Piece],
-    number: usize,
-    purpose: impl FnOnce(&Piece) -> Purpose,
-) -> Result<Vec<Numbered>> {
-    let Some(piece) = pieces.get(number) else {
-        return Ok(Vec::new());
-    };
-    let units = units(source, reading, piece, purpose(piece))?.into_iter();
-    Ok(units.map(|(open, unit)| (number, open, unit)).collect())
-}
-
-/// Opens a piece for a purpose, and gives what can be read side by side; nothing when it has no row.
-fn units(
-    source: &Source,
-    reading: &Reading,
-    piece: &Piece,
-    purpose: Purpose,
-) -> Result<Vec<(Arc<OpenFile>, Unit)>> {
-    let storage = &*source.storage;
-    let opened = || {
-        let Some(file) = piece.data_file(storage, &source.resolver)? else {
-            return Ok(Vec::new());
-        };
-        let plan = reading.plan(&piece.file, purpose)?;
-        let open = Arc::new(plan.open_file(storage, &file)?);
-        let units = open.units().into_iter();
-        Ok(units.map(|unit| (Arc::clone(&open), unit)).collect())
-    };
-    opened().map_err(|error| blame(error, piece))
 }
 
 /// Names file and version.
@@ -90,58 +150,68 @@ pub(in crate::changes) fn blame(error: Error, piece: &Piece) -> Error {
 
 /// Rows that are read, or were read already.
 pub(in crate::changes) enum UnreadRows {
-    Unit(Arc<OpenFile>, Unit),
-    Batch(RecordBatch),
+    Unit(Numbered),
+    Batch(usize, RecordBatch),
 }
 
 impl Work for ChangedRows {
-    type Unit = (usize, UnreadRows);
+    type Unit = UnreadRows;
     type Batch = RecordBatch;
 
     fn files(&self) -> usize {
-        self.pieces.len()
+        self.0.len()
     }
 
-    fn open(&self, number: usize) -> Result<Vec<Self::Unit>> {
-        let Some(piece) = self.pieces.get(number) else {
-            return Ok(Vec::new());
-        };
-        if let PieceRows::Read(batches) = &piece.rows {
+    fn max_requests(&self) -> Option<usize> {
+        self.0.max_requests()
+    }
+
+    fn bytes(&self, number: usize) -> Option<Arc<FileBytes>> {
+        self.0.bytes(number)
+    }
+
+    fn open(&self, number: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>> {
+        if let Some(PieceRows::Read(batches)) = self.0.get(number).map(|piece| &piece.rows) {
             let batches = batches.iter().cloned();
             return Ok(batches
-                .map(|batch| (number, UnreadRows::Batch(batch)))
+                .map(|batch| UnreadRows::Batch(number, batch))
                 .collect());
         }
-        let purpose = Purpose::Rows {
+        let purpose = |piece: &Piece| Purpose::Rows {
             numbered: matches!(piece.labels, Labels::Each(_)),
             typed: matches!(piece.labels, Labels::InFile(_)),
         };
-        let units = units(&self.source, &self.reading, piece, purpose)?.into_iter();
-        Ok(units
-            .map(|(open, unit)| (number, UnreadRows::Unit(open, unit)))
-            .collect())
+        let units = self.0.open(number, bytes, purpose)?.into_iter();
+        self.0.forget(number);
+        Ok(units.map(UnreadRows::Unit).collect())
     }
 
-    fn read(&self, (number, rows): Self::Unit, give: &mut Give<'_>) -> Result<()> {
-        let Some(piece) = self.pieces.get(number) else {
-            return Ok(());
-        };
-        let mut give = |batch: &RecordBatch| {
-            let labelled = labelled(&self.reading, &piece.labels, batch);
-            let labelled = labelled.map_err(|error| blame(error, piece))?;
+    fn ahead(&self, rows: &Self::Unit) -> Option<Ahead> {
+        match rows {
+            UnreadRows::Unit((_, unit)) => unit.ahead(),
+            UnreadRows::Batch(..) => None,
+        }
+    }
+
+    fn read(&self, rows: Self::Unit, give: &mut Give<'_>) -> Result<Option<Self::Unit>> {
+        let mut give = |piece: &Piece, batch: &RecordBatch| {
+            let labelled = labelled(&self.0.reading, &piece.labels, batch)?;
             if labelled.num_rows() > 0 {
                 give(labelled)?;
             }
             Ok(())
         };
         match rows {
-            UnreadRows::Batch(batch) => give(&shown(&batch).map_err(|error| blame(error, piece))?),
-            UnreadRows::Unit(open, unit) => {
-                let batches = open.read(&*self.source.storage, &unit);
-                for batch in batches.map_err(|error| blame(error, piece))? {
-                    give(&batch.map_err(|error| blame(error, piece))?)?;
-                }
-                Ok(())
+            UnreadRows::Batch(number, batch) => {
+                let Some(piece) = self.0.get(number) else {
+                    return Ok(None);
+                };
+                let done = shown(&batch).and_then(|batch| give(piece, &batch));
+                done.map_err(|error| blame(error, piece)).map(|()| None)
+            }
+            UnreadRows::Unit(unit) => {
+                let rest = self.0.read(unit, &mut |piece, batch| give(piece, &batch))?;
+                Ok(rest.map(UnreadRows::Unit))
             }
         }
     }

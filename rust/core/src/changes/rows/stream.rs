@@ -63,7 +63,8 @@ impl ChangeRows {
         tasks: Tasks,
     ) -> Self {
         Self {
-            source: source.clone(),
+            // rows are compared before they are read
+            source: source.keeping(),
             reading: Arc::clone(reading),
             identity_options,
             tasks,

@@ -25,8 +25,21 @@ impl FetchedBytes {
     /// Takes the bytes of these ranges.
     pub fn add(&mut self, ranges: &[Range<u64>], bytes: Vec<Bytes>) {
         let starts = ranges.iter().map(|range| range.start);
-        self.pieces.extend(starts.zip(bytes));
+        self.extend(starts.zip(bytes));
+    }
+
+    /// Takes pieces of the file, each with the offset at which it begins.
+    pub fn extend(&mut self, pieces: impl IntoIterator<Item = (u64, Bytes)>) {
+        self.pieces.extend(pieces);
         self.pieces.sort_by_key(|(start, _)| *start);
+    }
+
+    /// The ranges of the pieces, in their order.
+    pub fn ranges(&self) -> Vec<Range<u64>> {
+        let pieces = self.pieces.iter();
+        pieces
+            .map(|(start, bytes)| *start..start + bytes.len() as u64)
+            .collect()
     }
 
     /// The bytes of this range, if all of them were fetched.

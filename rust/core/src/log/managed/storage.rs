@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{LOG_DIRECTORY, ManagedLog, committed_version};
 use crate::error::{Error, Result};
-use crate::storage::{FileMeta, Storage};
+use crate::storage::{Ended, FileMeta, Request, Storage, is_below};
 
 impl Storage for ManagedLog {
     fn root(&self) -> &str {
@@ -40,6 +40,20 @@ impl Storage for ManagedLog {
                 .collect();
         }
         self.at_either(path, |path| self.files.read_ranges(path, ranges))
+    }
+
+    fn max_requests(&self) -> Option<usize> {
+        self.files.max_requests()
+    }
+
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: Ended) -> Request {
+        if is_below(path, LOG_DIRECTORY) {
+            // the catalog has some of these files
+            let request = Request::ended(self.read_ranges(path, ranges));
+            ended();
+            return request;
+        }
+        self.files.begin_read(path, ranges, ended)
     }
 
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {

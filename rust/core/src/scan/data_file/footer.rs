@@ -10,7 +10,7 @@ use super::DataFile;
 use super::file_schema::int96_in_micros;
 use crate::codec::parquet_file::{FooterRules, MOST_BATCH_BYTES, width};
 use crate::error::{Error, ErrorKind, Result};
-use crate::storage::{Footer, Storage, read_footer};
+use crate::storage::{FileBytes, Footer, Storage, footer_of};
 
 /// Constants take next to no space in Parquet: a million rows may be some dozen bytes.
 const RULES: FooterRules = FooterRules {
@@ -30,33 +30,36 @@ const BATCH_BYTES: u64 = 8 << 20;
 const FEW_BATCH_ROWS: u64 = 1024;
 const MOST_BATCH_ROWS: u64 = 64 * 1024;
 
-/// The footer, with the page index where `pages` are of use, and the length of the file.
-pub(super) fn footer(storage: &dyn Storage, file: &DataFile, pages: bool) -> Result<(Footer, u64)> {
-    let read = |length: u64| {
-        let footer = |rules| {
-            let footer = read_footer(storage, &file.path, length, rules)?;
-            Ok((footer, length))
-        };
+/// The footer, with the page index where `pages` are of use, and the bytes that it was read from.
+pub(super) fn footer(
+    storage: &Arc<dyn Storage>,
+    file: &DataFile,
+    pages: bool,
+) -> Result<(Footer, Arc<FileBytes>)> {
+    let read = |bytes: Arc<FileBytes>| {
         if !pages {
-            return footer(RULES);
+            return Ok((footer_of(&bytes, RULES)?, bytes));
         }
         // the rows are there also where the index of their pages is broken
-        footer(RULES_WITH_PAGES).or_else(|error: Error| match error.kind() {
-            ErrorKind::Corrupt => footer(RULES),
+        let footer = footer_of(&bytes, RULES_WITH_PAGES).or_else(|error| match error.kind() {
+            ErrorKind::Corrupt => footer_of(&bytes, RULES),
             _ => Err(error),
-        })
+        });
+        Ok((footer?, bytes))
     };
+    let of_length = |length| Arc::new(FileBytes::new(storage, file.path.clone(), length));
     let Some(size) = file.size else {
-        return read(storage.head(&file.path)?.size);
+        return read(of_length(storage.head(&file.path)?.size));
     };
-    read(size).or_else(|error| {
+    let bytes = file.bytes.clone().unwrap_or_else(|| of_length(size));
+    read(bytes).or_else(|error| {
         if error.kind() != ErrorKind::Corrupt {
             return Err(error);
         }
         // what the log says of the length is a hint, what the storage says counts
         match storage.head(&file.path) {
-            Ok(found) if found.size > size => read(found.size),
-            Ok(found) if found.size < size => read(found.size).map_err(|error| {
+            Ok(found) if found.size > size => read(of_length(found.size)),
+            Ok(found) if found.size < size => read(of_length(found.size)).map_err(|error| {
                 if error.kind() != ErrorKind::Corrupt {
                     return error;
                 }

@@ -12,11 +12,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::codec::deletion_vector::DeletionVector;
+use crate::storage::FileBytes;
 
 mod cast;
 mod columns;
-mod unit_decoder;
 mod file_schema;
+mod file_unit;
 mod footer;
 mod matching;
 mod open;
@@ -24,8 +25,10 @@ mod plan;
 mod prune;
 mod reader;
 mod shape;
+mod unit_decoder;
 mod views;
 
+pub use file_unit::FileUnit;
 pub use open::{OpenFile, Unit};
 pub use plan::{Extras, ReadPlan, TableLayout};
 pub use reader::{FileReader, UnitReader};
@@ -51,6 +54,8 @@ pub struct DataFile {
     pub only: Option<Arc<DeletionVector>>,
     /// Only these row groups; `None` for all.
     pub row_groups: Option<Range<usize>>,
+    /// Its bytes, where somebody has begun to fetch them, or keeps them.
+    pub bytes: Option<Arc<FileBytes>>,
 }
 
 #[cfg(test)]

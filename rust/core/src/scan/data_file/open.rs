@@ -23,14 +23,13 @@ use crate::codec::parquet_file::encrypted;
 use crate::error::{Error, Result};
 use crate::expr::{BoundColumn, BoundPredicate};
 use crate::spec::schema::PrimitiveType;
-use crate::storage::Storage;
+use crate::storage::{FileBytes, Storage};
 
 /// A data file ready to be read, unit by unit, from any thread.
 pub struct OpenFile {
     pub(super) plan: ReadPlan,
-    pub(super) path: String,
+    pub(super) bytes: Arc<FileBytes>,
     pub(super) log_path: String,
-    pub(super) length: u64,
     pub(super) arrow: ArrowReaderMetadata,
     has_encrypted_columns: bool,
     /// The leaves that are decoded.
@@ -74,13 +73,13 @@ impl ReadPlan {
     /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.footer`,
     /// `data.type`, `data.ambiguous`, `dv.beyond_file`, `partition_value.parse`. Unsupported:
     /// `data.encrypted`. Storage errors.
-    pub fn open_file(&self, storage: &dyn Storage, file: &DataFile) -> Result<OpenFile> {
+    pub fn open_file(&self, storage: &Arc<dyn Storage>, file: &DataFile) -> Result<OpenFile> {
         OpenFile::new(self, storage, file)
     }
 }
 
 impl OpenFile {
-    fn new(plan: &ReadPlan, storage: &dyn Storage, file: &DataFile) -> Result<Self> {
+    fn new(plan: &ReadPlan, storage: &Arc<dyn Storage>, file: &DataFile) -> Result<Self> {
         let opened = catch_unwind(AssertUnwindSafe(|| Self::open(plan, storage, file)));
         let opened = opened.unwrap_or_else(|_| {
             let message = "the Parquet footer makes the decoder give up";
@@ -89,8 +88,8 @@ impl OpenFile {
         opened.map_err(|error| blame(error, &file.log_path))
     }
 
-    fn open(plan: &ReadPlan, storage: &dyn Storage, file: &DataFile) -> Result<Self> {
-        let (footer, length) = footer(storage, file, plan.filters_data())?;
+    fn open(plan: &ReadPlan, storage: &Arc<dyn Storage>, file: &DataFile) -> Result<Self> {
+        let (footer, bytes) = footer(storage, file, plan.filters_data())?;
         let has_encrypted_columns = footer.has_encrypted_columns;
         let arrow = arrow_metadata(Arc::new(footer.metadata)).map_err(|cause| {
             let message = "the Parquet schema has no counterpart in Arrow";
@@ -98,7 +97,7 @@ impl OpenFile {
         })?;
         let schema = FileSchema::new(arrow.schema(), arrow.metadata().file_metadata())?;
         let whole = |plan: &ReadPlan| {
-            let opened = Self::of(plan, file, &schema, &arrow, length)?;
+            let opened = Self::of(plan, file, &schema, &arrow, &bytes)?;
             Ok::<_, Error>(Self {
                 has_encrypted_columns,
                 ..opened
@@ -106,7 +105,7 @@ impl OpenFile {
         };
         if let Some(steps) = plan.steps() {
             let (filter_pass, mut rest) = (whole(&steps.filter_pass)?, whole(&steps.rest)?);
-            if !filter_pass.leaves.is_empty() && filter_pass.bytes() <= rest.bytes() {
+            if !filter_pass.leaves.is_empty() && filter_pass.size() <= rest.size() {
                 rest.wanted = filter_pass.wanted.clone();
                 rest.filter_pass = Some(Arc::new(filter_pass));
                 return Ok(rest);
@@ -120,7 +119,7 @@ impl OpenFile {
         file: &DataFile,
         schema: &FileSchema,
         arrow: &ArrowReaderMetadata,
-        length: u64,
+        bytes: &Arc<FileBytes>,
     ) -> Result<Self> {
         let metadata = arrow.metadata();
         let parquet = metadata.file_metadata().schema_descr();
@@ -157,9 +156,8 @@ impl OpenFile {
                 .batch_rows()
                 .unwrap_or_else(|| batch_rows(metadata, &leaves, constant)),
             plan: plan.clone(),
-            path: file.path.clone(),
+            bytes: Arc::clone(bytes),
             log_path: file.log_path.clone(),
-            length,
             leaves,
             parts,
             partition_values,
@@ -238,7 +236,7 @@ impl OpenFile {
             Some(Unit {
                 row_group,
                 rows,
-                bytes: self.bytes_of(row_group),
+                bytes: self.size_of(row_group),
             })
         });
         units.collect()
@@ -286,12 +284,17 @@ impl OpenFile {
         Some(*first..*self.first_rows.get(row_group + 1)?)
     }
 
-    fn bytes(&self) -> u64 {
-        let groups = self.row_groups.clone();
-        groups.map(|group| self.bytes_of(group)).sum()
+    /// Its bytes.
+    pub fn bytes(&self) -> &Arc<FileBytes> {
+        &self.bytes
     }
 
-    fn bytes_of(&self, row_group: usize) -> u64 {
+    fn size(&self) -> u64 {
+        let groups = self.row_groups.clone();
+        groups.map(|group| self.size_of(group)).sum()
+    }
+
+    fn size_of(&self, row_group: usize) -> u64 {
         let groups = self.arrow.metadata().row_groups();
         let sizes = groups.get(row_group).map(|group| {
             let chunks = self

@@ -17,7 +17,7 @@ use super::columns::{Constant, Positions, kept_or};
 use super::open::{OpenFile, Unit, gave_up};
 use super::plan::{OutputColumn, ReadPlan};
 use super::shape::Part;
-use super::unit_decoder::UnitDecoder;
+use super::unit_decoder::{UnitDecoder, count};
 use crate::codec::parquet_file::FetchedBytes;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
@@ -43,8 +43,8 @@ impl ReadPlan {
     ///
     /// As [`ReadPlan::open_file`].
     pub fn open(&self, storage: &Arc<dyn Storage>, file: &DataFile) -> Result<FileReader> {
-        let open = Arc::new(self.open_file(&**storage, file)?);
-        Ok(FileReader::new(open, Arc::clone(storage)))
+        let open = Arc::new(self.open_file(storage, file)?);
+        Ok(FileReader::new(open))
     }
 }
 
@@ -55,33 +55,56 @@ impl OpenFile {
     ///
     /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.pages`; and
     /// so do its batches, also `data.value` and `data.null`; unsupported: `data.calendar`. Storage errors.
-    pub fn read(self: &Arc<Self>, storage: &dyn Storage, unit: &Unit) -> Result<UnitReader> {
-        let mut fetched = FetchedBytes::new(self.length);
-        let reader = || UnitReader::new(self, storage, unit, &mut fetched);
-        let reader = catch_unwind(AssertUnwindSafe(reader));
-        let reader = reader.unwrap_or_else(|_| Err(gave_up()));
-        reader.map_err(|error| self.blame(error))
+    pub fn read(self: &Arc<Self>, unit: &Unit) -> Result<UnitReader> {
+        let mut fetched = FetchedBytes::new(self.bytes.length());
+        let live = self.live_rows(unit, &mut fetched)?;
+        self.read_rows(unit, live, &mut fetched)
+    }
+
+    /// The rows of a unit that are to be read: the filter's own pass finds them, if there is one. What it
+    /// fetches is not fetched again.
+    pub(super) fn live_rows(
+        &self,
+        unit: &Unit,
+        fetched: &mut FetchedBytes,
+    ) -> Result<Vec<Range<u64>>> {
+        self.guarded(|| match &self.filter_pass {
+            Some(filter_pass) => {
+                let live = filter_pass.candidates(unit)?;
+                UnitReader::new(filter_pass, unit, live, fetched)?.positions()
+            }
+            None => self.candidates(unit),
+        })
+    }
+
+    /// Fetches what these rows of a unit need, and begins to decode it.
+    pub(super) fn read_rows(
+        self: &Arc<Self>,
+        unit: &Unit,
+        live: Vec<Range<u64>>,
+        fetched: &mut FetchedBytes,
+    ) -> Result<UnitReader> {
+        self.guarded(|| UnitReader::new(self, unit, live, fetched))
+    }
+
+    pub(super) fn guarded<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(gave_up()));
+        done.map_err(|error| self.blame(error))
     }
 }
 
 impl UnitReader {
-    /// Bytes that the filter's own pass fetched are not fetched again.
     fn new(
         file: &Arc<OpenFile>,
-        storage: &dyn Storage,
         unit: &Unit,
+        live: Vec<Range<u64>>,
         fetched: &mut FetchedBytes,
     ) -> Result<Self> {
-        let live = match &file.filter_pass {
-            Some(filter_pass) => Self::new(filter_pass, storage, unit, fetched)?.positions()?,
-            None => file.candidates(unit)?,
-        };
-        let left = live.iter().map(|range| range.end - range.start).sum();
+        let left = count(&live);
         let decoder = if file.leaves.is_empty() || left == 0 {
             None
         } else {
-            let rows = (&live[..], left);
-            Some(UnitDecoder::new(file, storage, unit, rows, fetched)?)
+            Some(UnitDecoder::new(file, unit, &live, fetched)?)
         };
         Ok(Self {
             constants: constants(file),
@@ -317,17 +340,15 @@ fn value(cause: ArrowError, column: &str) -> Error {
 /// Batches of a whole file, in its order; one unit is in memory at a time.
 pub struct FileReader {
     file: Arc<OpenFile>,
-    storage: Arc<dyn Storage>,
     units: std::vec::IntoIter<Unit>,
     current: Option<UnitReader>,
 }
 
 impl FileReader {
-    fn new(file: Arc<OpenFile>, storage: Arc<dyn Storage>) -> Self {
+    fn new(file: Arc<OpenFile>) -> Self {
         Self {
             units: file.units().into_iter(),
             file,
-            storage,
             current: None,
         }
     }
@@ -345,7 +366,7 @@ impl Iterator for FileReader {
                 return Some(batch);
             }
             let unit = self.units.next()?;
-            match self.file.read(&*self.storage, &unit) {
+            match self.file.read(&unit) {
                 Ok(reader) => self.current = Some(reader),
                 Err(error) => {
                     self.current = None;

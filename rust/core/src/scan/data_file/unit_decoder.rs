@@ -12,7 +12,6 @@ use super::views;
 use crate::codec::parquet_file::{BatchSize, FetchedBytes, PageRules, RowGroupRequest};
 use crate::error::Result;
 use crate::spec::arrow::cut;
-use crate::storage::{Storage, fetch};
 
 const PAGES: PageRules = PageRules {
     code: "data.pages",
@@ -33,20 +32,18 @@ pub(super) struct UnitDecoder {
 }
 
 impl UnitDecoder {
-    /// Fetches what the unit needs of these rows beside what was fetched before; they are `left`, and one
-    /// at least.
+    /// Fetches what the unit needs of these rows beside what was fetched before; one at least.
     pub(super) fn new(
         file: &OpenFile,
-        storage: &dyn Storage,
         unit: &Unit,
-        (live, left): (&[Range<u64>], u64),
+        live: &[Range<u64>],
         fetched: &mut FetchedBytes,
     ) -> Result<Self> {
-        let selection = selection(unit, live, left);
-        let metadata = file.arrow.metadata();
-        let request =
-            RowGroupRequest::new(metadata, unit.row_group, file.leaves.clone(), selection);
-        fetch(storage, &file.path, &request, fetched)?;
+        let request = request(file, unit, live);
+        let missing = request.missing(fetched);
+        if !missing.is_empty() {
+            fetched.extend(file.bytes.take(&missing, &fetched.ranges())?);
+        }
         let reader = request.reader(
             &file.arrow,
             fetched,
@@ -91,6 +88,18 @@ impl UnitDecoder {
         let columns = columns.iter().map(views::plain).collect::<Result<_, _>>()?;
         Ok(Some((rows, columns)))
     }
+}
+
+/// What these rows of a unit need.
+pub(super) fn request(file: &OpenFile, unit: &Unit, live: &[Range<u64>]) -> RowGroupRequest {
+    let selection = selection(unit, live, count(live));
+    let metadata = file.arrow.metadata();
+    RowGroupRequest::new(metadata, unit.row_group, file.leaves.clone(), selection)
+}
+
+/// How many rows these are.
+pub(super) fn count(live: &[Range<u64>]) -> u64 {
+    live.iter().map(|range| range.end - range.start).sum()
 }
 
 /// The rows to decode, by their place in the row group; `None` for all of them.

@@ -11,6 +11,7 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::list::PaginatedListStore;
 use object_store::{ClientConfigKey, ObjectStore, RetryConfig};
+use tokio::sync::Semaphore;
 
 use super::super::{Location, StoreKind};
 use super::Client;
@@ -43,6 +44,10 @@ const SECRET: [&str; 6] = ["key", "secret", "token", "password", "sas", "credent
 /// How often the client of HDFS goes round the name nodes again; it waits longer each time, up to minutes.
 const HDFS_ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 
+/// Requests for bytes in flight, and the most that can be asked for.
+const MAX_REQUESTS: usize = 64;
+const MOST_REQUESTS: usize = 4096;
+
 /// So many name nodes may stand beside the first one.
 const OTHER_NAME_NODES: usize = 2;
 
@@ -50,6 +55,7 @@ const OTHER_NAME_NODES: usize = 2;
 pub(super) struct Settings {
     options: Vec<(String, String)>,
     retries: RetryConfig,
+    max_requests: usize,
 }
 
 impl Settings {
@@ -57,6 +63,7 @@ impl Settings {
     pub(super) fn new(kind: StoreKind, given: &[(String, String)]) -> Result<Self> {
         let mut options = Vec::with_capacity(given.len());
         let mut retries = RetryConfig::default();
+        let mut max_requests = MAX_REQUESTS;
         for (key, value) in given {
             let name = key.trim().to_ascii_lowercase();
             // the key of a service account is JSON, in lines
@@ -79,6 +86,14 @@ impl Settings {
                 "retry_timeout" => {
                     retries.retry_timeout = duration(value)
                         .ok_or_else(|| bad_value(&format!("`{key}`"), "such as 30s or 500ms"))?;
+                }
+                "max_concurrent_requests" => {
+                    let count: Option<usize> = value.trim().parse().ok();
+                    max_requests = count
+                        .filter(|count| (1..=MOST_REQUESTS).contains(count))
+                        .ok_or_else(|| {
+                            bad_value(&format!("`{key}`"), "a whole number from 1 to 4096")
+                        })?;
                 }
                 name_ if WITHOUT_MEANING.contains(&name_) => {}
                 // Hadoop's keys hold the names of services, which may have capitals
@@ -105,7 +120,41 @@ impl Settings {
                 }
             }
         }
-        Ok(Self { options, retries })
+        Ok(Self {
+            options,
+            retries,
+            max_requests,
+        })
+    }
+
+    /// How many requests for bytes may be in flight.
+    pub(super) fn max_requests(&self) -> usize {
+        self.max_requests
+    }
+
+    /// A client with as many permits.
+    pub(super) fn client(
+        &self,
+        store: Arc<dyn ObjectStore>,
+        pages: Option<Arc<dyn PaginatedListStore>>,
+    ) -> Client {
+        Client {
+            store,
+            pages,
+            permits: Arc::new(Semaphore::new(self.max_requests)),
+        }
+    }
+
+    fn paged<S>(&self, store: S) -> Client
+    where
+        S: ObjectStore + PaginatedListStore,
+    {
+        let store = Arc::new(store);
+        self.client(Arc::clone(&store) as _, Some(store))
+    }
+
+    fn unpaged(&self, store: impl ObjectStore) -> Client {
+        self.client(Arc::new(store), None)
     }
 
     /// The client for a location. Reads the environment, and credential files it names.
@@ -120,7 +169,9 @@ impl Settings {
                     .with_retry(retries);
                 let builder = self.apply(builder, AmazonS3Builder::with_config);
                 check_requests(&builder)?;
-                copying_on_condition(builder, location).build().map(paged)
+                copying_on_condition(builder, location)
+                    .build()
+                    .map(|store| self.paged(store))
             }
             StoreKind::Azure => {
                 let builder = MicrosoftAzureBuilder::from_env()
@@ -129,7 +180,7 @@ impl Settings {
                     .with_retry(retries);
                 self.apply(builder, MicrosoftAzureBuilder::with_config)
                     .build()
-                    .map(paged)
+                    .map(|store| self.paged(store))
             }
             StoreKind::Gcs => {
                 let builder = GoogleCloudStorageBuilder::from_env()
@@ -138,9 +189,11 @@ impl Settings {
                     .with_retry(retries);
                 self.apply(builder, GoogleCloudStorageBuilder::with_config)
                     .build()
-                    .map(paged)
+                    .map(|store| self.paged(store))
             }
-            StoreKind::Hdfs => Hdfs::new(location, self.options.clone(), retries)?.map(unpaged),
+            StoreKind::Hdfs => {
+                Hdfs::new(location, self.options.clone(), retries)?.map(|store| self.unpaged(store))
+            }
             _ => {
                 let host = format!("{}://{}", location.scheme(), location.authority());
                 let builder = HttpBuilder::new()
@@ -148,7 +201,7 @@ impl Settings {
                     .with_http_connector(SameOrigin)
                     .with_retry(retries);
                 let store = self.apply(builder, HttpBuilder::with_config).build();
-                store.map(unpaged)
+                store.map(|store| self.unpaged(store))
             }
         };
         client.map_err(|cause| {
@@ -272,24 +325,6 @@ fn named(key: &str) -> String {
     }
     let letters = key.chars().count();
     format!("a key of {letters} characters, not shown because it may be a secret,")
-}
-
-fn paged<S>(store: S) -> Client
-where
-    S: ObjectStore + PaginatedListStore,
-{
-    let store = Arc::new(store);
-    Client {
-        store: Arc::clone(&store) as _,
-        pages: Some(store),
-    }
-}
-
-fn unpaged(store: impl ObjectStore) -> Client {
-    Client {
-        store: Arc::new(store),
-        pages: None,
-    }
 }
 
 fn is_known(kind: StoreKind, key: &str) -> bool {

@@ -6,7 +6,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::{ObjectMeta, ObjectStore};
 
-use super::{ObjectStorage, RANGES_AT_ONCE, meta};
+use super::{AT_ONCE, ObjectStorage, meta};
 use crate::error::Result;
 use crate::storage::{FileMeta, StoreKind, progress, runtime};
 
@@ -58,7 +58,7 @@ impl ObjectStorage {
                 };
                 stream::iter(parts)
                     .map(|(after, end)| listed_part(Arc::clone(&pages), base.clone(), after, end))
-                    .buffered(RANGES_AT_ONCE)
+                    .buffered(AT_ONCE)
                     .try_collect()
                     .await
             })?

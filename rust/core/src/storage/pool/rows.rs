@@ -4,9 +4,15 @@
 //! A few threads take the units of work from the front of one queue. The unit that the caller waits
 //! for always goes on; the others wait when what they hold passes [`Look::bytes`]. The threads belong to
 //! the stream and end with it.
+//!
+//! Where bytes come from far away, fetching is a stage of its own: one thread more puts the files into the
+//! queue and begins to fetch what files and units need, and the others take what has its bytes, the first
+//! such first. Bytes that are fetched count as those that are decoded.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -14,9 +20,12 @@ use arrow_array::RecordBatch;
 
 use super::{guarded, start, threads};
 use crate::error::{Error, Result};
-use crate::storage::interrupt;
+use crate::storage::{FileBytes, Meter, interrupt};
 
 const WAIT: Duration = Duration::from_millis(20);
+
+/// Files and units in the queue for each request in flight: so small ones take no more than some memory.
+const QUEUED: usize = 4;
 
 /// Which unit: the number of its file, then its own number in the file.
 type UnitId = (usize, usize);
@@ -36,6 +45,17 @@ impl Rows for RecordBatch {
 /// Gives one batch; fails when nobody wants more.
 pub type Give<'a, R = RecordBatch> = dyn FnMut(R) -> Result<()> + 'a;
 
+/// Ranges of a file that are fetched before they are needed.
+#[derive(Clone, Debug)]
+pub struct Ahead {
+    /// The file, far away.
+    pub bytes: Arc<FileBytes>,
+    /// What is needed of it.
+    pub ranges: Vec<Range<u64>>,
+    /// What was taken of it before, in order.
+    pub taken: Vec<Range<u64>>,
+}
+
 /// Work that comes in two steps: a file is opened, which shows its units; each unit gives batches.
 pub trait Work: Send + Sync + 'static {
     /// One unit of an open file.
@@ -46,11 +66,24 @@ pub trait Work: Send + Sync + 'static {
     /// How many files there are.
     fn files(&self) -> usize;
 
-    /// Opens a file.
-    fn open(&self, file: usize) -> Result<Vec<Self::Unit>>;
+    /// How many requests may be in flight; `None` where nothing is fetched ahead.
+    fn max_requests(&self) -> Option<usize>;
 
-    /// Reads one unit.
-    fn read(&self, unit: Self::Unit, give: &mut Give<'_, Self::Batch>) -> Result<()>;
+    /// The bytes of a file that is far away, before it is opened.
+    fn bytes(&self, file: usize) -> Option<Arc<FileBytes>>;
+
+    /// Opens a file, whose bytes may be on their way.
+    fn open(&self, file: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>>;
+
+    /// What a unit needs next of a file that is far away.
+    fn ahead(&self, unit: &Self::Unit) -> Option<Ahead>;
+
+    /// Reads one unit. What is left of one that needs other bytes now is given back.
+    fn read(
+        &self,
+        unit: Self::Unit,
+        give: &mut Give<'_, Self::Batch>,
+    ) -> Result<Option<Self::Unit>>;
 
     /// Whether the stream goes on after this file failed. The rows that it has given stay given.
     fn passes_over(&self, file: usize, error: &Error) -> bool;
@@ -59,7 +92,7 @@ pub trait Work: Send + Sync + 'static {
 /// How far ahead of the caller the threads may read.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// Decoded bytes that may wait to be taken.
+    /// Bytes that are fetched or decoded and may wait to be taken.
     pub bytes: usize,
     /// Threads at work.
     pub threads: usize,
@@ -75,8 +108,34 @@ impl Default for Look {
 }
 
 enum Task<U> {
-    Open,
+    Open(Option<Arc<FileBytes>>),
     Read(U),
+}
+
+/// A task that waits for a thread.
+struct Queued<U> {
+    id: UnitId,
+    task: Task<U>,
+    ahead: Option<Ahead>,
+    /// Whether the fetching of what it needs has begun.
+    begun: bool,
+}
+
+impl<U> Queued<U> {
+    fn new(id: UnitId, task: Task<U>, ahead: Option<Ahead>) -> Self {
+        Self {
+            id,
+            task,
+            ahead,
+            begun: false,
+        }
+    }
+
+    /// Whether a thread would not wait for its bytes.
+    fn is_ready(&self) -> bool {
+        let has = |ahead: &Ahead| self.begun && ahead.bytes.has(&ahead.ranges);
+        self.ahead.as_ref().is_none_or(has)
+    }
 }
 
 struct Slot<R> {
@@ -96,19 +155,42 @@ impl<R> Default for Slot<R> {
 }
 
 struct State<W: Work> {
-    queue: VecDeque<(UnitId, Task<W::Unit>)>,
+    queue: VecDeque<Queued<W::Unit>>,
     /// Units that are at work or wait to be taken.
     slots: BTreeMap<UnitId, Slot<W::Batch>>,
     next_file: usize,
     waiting_bytes: usize,
-    cancelled: bool,
+    /// Threads that read units, which may wait until the caller takes what they give.
+    reading: usize,
+}
+
+impl<W: Work> State<W> {
+    /// What the caller waits for.
+    fn first(&self) -> Option<UnitId> {
+        self.slots.first_key_value().map(|(id, _)| *id)
+    }
+
+    /// The first task whose bytes are there. One thread is left to those that come before it.
+    fn ready(&self, threads: usize) -> Option<usize> {
+        let overtakes = self.reading + 1 < threads;
+        let may = |(at, queued): &(usize, &Queued<W::Unit>)| {
+            *at == 0 || overtakes || matches!(queued.task, Task::Open(_))
+        };
+        let mut queue = self.queue.iter().enumerate().filter(may);
+        queue
+            .find(|(_, queued)| queued.is_ready())
+            .map(|(at, _)| at)
+    }
 }
 
 struct Shared<W: Work> {
     work: W,
     look: Look,
     state: Mutex<State<W>>,
-    changed: Condvar,
+    /// What is fetched ahead.
+    meter: Arc<Meter>,
+    /// Set under the lock of the state.
+    cancelled: Arc<AtomicBool>,
 }
 
 impl<W: Work> Shared<W> {
@@ -117,35 +199,56 @@ impl<W: Work> Shared<W> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Ends the threads, also those that wait for bytes.
+    fn cancel(&self) {
+        let state = self.lock();
+        self.cancelled.store(true, Ordering::Relaxed);
+        drop(state);
+        self.meter.changed.notify_all();
+    }
+
     fn wait<'a>(&self, state: MutexGuard<'a, State<W>>) -> MutexGuard<'a, State<W>> {
-        let waited = self.changed.wait_timeout(state, WAIT);
+        let waited = self.meter.changed.wait_timeout(state, WAIT);
         waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Whether more may be decoded.
+    fn has_room(&self, state: &State<W>) -> bool {
+        state.waiting_bytes.saturating_add(self.meter.bytes()) < self.look.bytes
     }
 
     /// The next task, with its slot made; `None` at the end.
     fn take(&self) -> Option<(UnitId, Task<W::Unit>)> {
+        let fetches = self.work.max_requests().is_some();
         let mut state = self.lock();
         loop {
-            if state.cancelled {
+            if self.is_cancelled() {
                 return None;
             }
             // what is open already goes first; not far ahead of the caller, but what he waits for
             // may have been opened late
-            let first = state.slots.first_key_value().map(|(id, _)| *id);
-            let awaited = state.queue.front().map(|(id, _)| *id) == first;
-            if state.waiting_bytes < self.look.bytes || awaited {
-                if let Some((id, task)) = state.queue.pop_front() {
+            let ready = state.ready(self.look.threads);
+            let id = |at: usize| state.queue.get(at).map(|queued| queued.id);
+            let awaited = ready.is_none_or(|at| id(at) == state.first());
+            if awaited || self.has_room(&state) {
+                if let Some(Queued { id, task, .. }) = ready.and_then(|at| state.queue.remove(at)) {
                     state.slots.entry(id).or_default();
+                    state.reading += usize::from(matches!(task, Task::Read(_)));
                     return Some((id, task));
                 }
-                if state.next_file < self.work.files() {
+                let rest = state.next_file < self.work.files();
+                if rest && !fetches && (state.slots.is_empty() || self.has_room(&state)) {
                     let id = (state.next_file, 0);
                     state.next_file += 1;
                     state.slots.entry(id).or_default();
-                    return Some((id, Task::Open));
+                    return Some((id, Task::Open(None)));
                 }
                 let opening = state.slots.values().any(|slot| !slot.done);
-                if !opening {
+                if !rest && !opening {
                     return None;
                 }
             }
@@ -154,33 +257,104 @@ impl<W: Work> Shared<W> {
     }
 
     fn run(&self) {
+        interrupt::stop_by(Arc::clone(&self.cancelled));
         while let Some((id, task)) = self.take() {
+            let reads = matches!(task, Task::Read(_));
             let worked = guarded(|| match task {
-                Task::Open => self.opened(id),
+                Task::Open(bytes) => self.opened(id, bytes).map(|()| None),
                 Task::Read(unit) => self.work.read(unit, &mut |batch| self.give(id, batch)),
             });
+            let goes_on = matches!(worked, Ok(Some(_)));
+            let rest = worked.map(|unit| {
+                let ahead = unit.as_ref().and_then(|unit| self.work.ahead(unit));
+                unit.map(|unit| Queued::new(id, Task::Read(unit), ahead))
+            });
             let mut state = self.lock();
+            state.reading -= usize::from(reads);
             if let Some(slot) = state.slots.get_mut(&id) {
-                slot.done = true;
-                slot.error = worked.err();
+                slot.done = !goes_on;
+                match rest {
+                    Ok(Some(rest)) => {
+                        let at = state.queue.partition_point(|queued| queued.id < id);
+                        state.queue.insert(at, rest);
+                    }
+                    Ok(None) => {}
+                    Err(error) => slot.error = Some(error),
+                }
             }
             drop(state);
-            self.changed.notify_all();
+            self.meter.changed.notify_all();
+        }
+    }
+
+    /// Begins to fetch what tasks need, in their order, until all files are open.
+    fn fetch(&self, max_requests: usize) {
+        interrupt::stop_by(Arc::clone(&self.cancelled));
+        let mut state = self.lock();
+        while !self.is_cancelled() {
+            let next = state.queue.iter().position(|queued| !queued.begun);
+            let next_id = next
+                .and_then(|at| state.queue.get(at))
+                .map(|queued| queued.id);
+            let awaited =
+                state.slots.is_empty() || next_id.is_some_and(|id| state.first() == Some(id));
+            let fetched = self.meter.bytes();
+            let room = fetched < self.look.bytes / 2
+                && self.has_room(&state)
+                && self.meter.requests() < max_requests
+                && state.queue.len() < max_requests.saturating_mul(QUEUED);
+            if awaited || room {
+                if let Some(queued) = next.and_then(|at| state.queue.get_mut(at)) {
+                    queued.begun = true;
+                    if let Some(ahead) = queued.ahead.clone() {
+                        drop(state);
+                        ahead.bytes.begin(&ahead.ranges, &ahead.taken, &self.meter);
+                        self.meter.changed.notify_all();
+                        state = self.lock();
+                    }
+                    continue;
+                }
+                if state.next_file < self.work.files() {
+                    let id = (state.next_file, 0);
+                    state.next_file += 1;
+                    state.slots.entry(id).or_default();
+                    drop(state);
+                    let bytes = self.work.bytes(id.0);
+                    let ahead = bytes.as_ref().map(|bytes| Ahead {
+                        ranges: vec![bytes.first()],
+                        taken: Vec::new(),
+                        bytes: Arc::clone(bytes),
+                    });
+                    state = self.lock();
+                    // units of earlier files that were opened meanwhile come before
+                    let at = state.queue.partition_point(|queued| queued.id < id);
+                    let queued = Queued::new(id, Task::Open(bytes), ahead);
+                    state.queue.insert(at, queued);
+                    continue;
+                }
+                if next.is_none() && state.slots.values().all(|slot| slot.done) {
+                    return;
+                }
+            }
+            state = self.wait(state);
         }
     }
 
     /// Puts the units of a file to the front of the queue.
-    fn opened(&self, (file, _): UnitId) -> Result<()> {
-        let units = self.work.open(file)?;
+    fn opened(&self, (file, _): UnitId, bytes: Option<Arc<FileBytes>>) -> Result<()> {
+        let units = self.work.open(file, bytes)?.into_iter().enumerate();
+        let units: Vec<Queued<W::Unit>> = units
+            .map(|(number, unit)| {
+                let ahead = self.work.ahead(&unit);
+                Queued::new((file, number + 1), Task::Read(unit), ahead)
+            })
+            .collect();
         let mut state = self.lock();
         // units of earlier files that still wait come before
-        let at = state
-            .queue
-            .partition_point(|((earlier, _), _)| *earlier < file);
-        for (number, unit) in units.into_iter().enumerate() {
-            let id = (file, number + 1);
-            state.queue.insert(at + number, (id, Task::Read(unit)));
-            state.slots.entry(id).or_default();
+        let at = state.queue.partition_point(|queued| queued.id.0 < file);
+        for (number, queued) in units.into_iter().enumerate() {
+            state.slots.entry(queued.id).or_default();
+            state.queue.insert(at + number, queued);
         }
         Ok(())
     }
@@ -189,11 +363,10 @@ impl<W: Work> Shared<W> {
         let bytes = batch.bytes();
         let mut state = self.lock();
         loop {
-            if state.cancelled {
+            if self.is_cancelled() {
                 return Err(Error::interrupted());
             }
-            let wanted = state.slots.first_key_value().map(|(first, _)| *first);
-            if wanted == Some(id) || state.waiting_bytes < self.look.bytes {
+            if state.first() == Some(id) || self.has_room(&state) {
                 break;
             }
             state = self.wait(state);
@@ -204,7 +377,7 @@ impl<W: Work> Shared<W> {
         slot.batches.push_back(batch);
         state.waiting_bytes = state.waiting_bytes.saturating_add(bytes);
         drop(state);
-        self.changed.notify_all();
+        self.meter.changed.notify_all();
         Ok(())
     }
 }
@@ -225,14 +398,15 @@ impl<W: Work> OrderedRows<W> {
             slots: BTreeMap::new(),
             next_file: 0,
             waiting_bytes: 0,
-            cancelled: false,
+            reading: 0,
         };
         Self {
             shared: Arc::new(Shared {
                 work,
                 look,
                 state: Mutex::new(state),
-                changed: Condvar::new(),
+                meter: Arc::default(),
+                cancelled: Arc::default(),
             }),
             threads: Vec::new(),
             started: false,
@@ -249,6 +423,11 @@ impl<W: Work> OrderedRows<W> {
         let shared = Arc::clone(&self.shared);
         let threads = shared.look.threads.max(1);
         self.threads = start(threads, "scan", move || shared.run())?;
+        let shared = Arc::clone(&self.shared);
+        if let Some(max_requests) = shared.work.max_requests() {
+            let fetch = start(1, "fetch", move || shared.fetch(max_requests))?;
+            self.threads.extend(fetch);
+        }
         Ok(())
     }
 
@@ -272,7 +451,7 @@ impl<W: Work> OrderedRows<W> {
                 let bytes = batch.bytes();
                 state.waiting_bytes = state.waiting_bytes.saturating_sub(bytes);
                 drop(state);
-                shared.changed.notify_all();
+                shared.meter.changed.notify_all();
                 return Some(Ok(batch));
             }
             if slot.done {
@@ -284,7 +463,7 @@ impl<W: Work> OrderedRows<W> {
                     }
                     drop_rest(&mut state, file);
                 }
-                shared.changed.notify_all();
+                shared.meter.changed.notify_all();
                 continue;
             }
             state = shared.wait(state);
@@ -297,7 +476,7 @@ impl<W: Work> OrderedRows<W> {
 
 /// Forgets what is still to come of a file that has failed.
 fn drop_rest<W: Work>(state: &mut State<W>, file: usize) {
-    state.queue.retain(|((other, _), _)| *other != file);
+    state.queue.retain(|queued| queued.id.0 != file);
     let ids: Vec<UnitId> = state
         .slots
         .range((file, 0)..(file + 1, 0))
@@ -331,8 +510,7 @@ impl<W: Work> Iterator for OrderedRows<W> {
         };
         if !matches!(next, Some(Ok(_))) {
             self.done = true;
-            self.shared.lock().cancelled = true;
-            self.shared.changed.notify_all();
+            self.shared.cancel();
         }
         next
     }
@@ -340,8 +518,7 @@ impl<W: Work> Iterator for OrderedRows<W> {
 
 impl<W: Work> Drop for OrderedRows<W> {
     fn drop(&mut self) {
-        self.shared.lock().cancelled = true;
-        self.shared.changed.notify_all();
+        self.shared.cancel();
         for thread in self.threads.drain(..) {
             let _ = thread.join(); // a panic of theirs was given as an error
         }
@@ -349,5 +526,5 @@ impl<W: Work> Drop for OrderedRows<W> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
 mod tests;

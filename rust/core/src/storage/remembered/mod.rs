@@ -4,6 +4,7 @@
 //!
 //! Data files are not its matter, nor are files of the log that change: the hint is read each time.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use bytes::Bytes;
 
 use super::failures::check_size;
 use super::object::{cut, merged};
-use super::{FileMeta, Location, ObjectStorage, Storage, now};
+use super::{Ended, FileMeta, Location, ObjectStorage, Request, Storage, now};
 use crate::error::Result;
 
 mod memory;
@@ -124,22 +125,42 @@ impl Remembered {
         arrived(self.look(path, listed, range))
     }
 
-    /// Reads whole files, and keeps those that a listing has shown.
-    fn read_and_keep(&self, wanted: &[(&str, Option<Listed>)]) -> Vec<Result<Bytes>> {
-        if wanted.is_empty() {
+    /// Reads whole files, and keeps those that a listing has shown: other threads wait for the same answer.
+    fn read_and_keep(&self, files: &[(&str, Option<Listed>)]) -> Vec<Result<Bytes>> {
+        if files.is_empty() {
             return Vec::new();
         }
-        let paths: Vec<&str> = wanted.iter().map(|(path, _)| *path).collect();
+        let paths: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
+        let listed = files.iter().filter(|(_, listed)| listed.is_some());
+        let mut promises = self.promise(listed.map(|(path, _)| *path));
         let read = self.files.read_many(&paths);
-        for ((path, listed), bytes) in wanted.iter().zip(&read) {
+        for ((path, listed), bytes) in files.iter().zip(&read) {
             if let (Some(listed), Ok(bytes)) = (listed, bytes) {
-                self.keep(path, *listed, &(0..listed.size), bytes);
+                self.keep(path, *listed, promises.remove(*path), bytes);
             }
         }
         read
     }
 
-    fn keep(&self, path: &str, listed: Listed, range: &Range<u64>, bytes: &Bytes) {
+    /// Promises for whole files, by their paths.
+    fn promise<'a>(&self, paths: impl Iterator<Item = &'a str>) -> HashMap<String, Promise> {
+        let files: Vec<_> = paths.map(|path| (path.to_owned(), None)).collect();
+        let promises = memory().map(|mut memory| memory.promise(&self.table, &files));
+        let promises = promises.into_iter().flatten();
+        promises
+            .map(|promise| (promise.path().to_owned(), promise))
+            .collect()
+    }
+
+    /// Keeps a whole file.
+    fn keep(&self, path: &str, listed: Listed, promise: Option<Promise>, bytes: &Bytes) {
+        match promise {
+            Some(promise) => promise.keep(bytes.clone(), listed.tag),
+            None => self.keep_range(path, listed, &(0..listed.size), bytes),
+        }
+    }
+
+    fn keep_range(&self, path: &str, listed: Listed, range: &Range<u64>, bytes: &Bytes) {
         if bytes.len() as u64 == range.end - range.start
             && let Some(mut memory) = memory()
         {
@@ -278,9 +299,10 @@ impl Storage for Remembered {
             check_size(path, listed.size, most)?;
             return Ok(bytes);
         }
+        let mut promises = self.promise(listed.map(|_| path).into_iter());
         let bytes = self.files.read_at_most(path, most)?;
         if let Some(listed) = listed {
-            self.keep(path, listed, &(0..listed.size), &bytes);
+            self.keep(path, listed, promises.remove(path), &bytes);
         }
         Ok(bytes)
     }
@@ -325,7 +347,7 @@ impl Storage for Remembered {
         let fetches = merged(&missing);
         let fetched = self.files.read_ranges(path, &fetches)?;
         for (range, bytes) in fetches.iter().zip(&fetched) {
-            self.keep(path, listed, range, bytes);
+            self.keep_range(path, listed, range, bytes);
         }
         let parts = parts
             .into_iter()
@@ -335,6 +357,20 @@ impl Storage for Remembered {
             Some(parts) => Ok(parts),
             None => self.files.read_ranges(path, ranges),
         }
+    }
+
+    fn max_requests(&self) -> Option<usize> {
+        self.files.max_requests()
+    }
+
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: Ended) -> Request {
+        if is_lasting(path) {
+            // some of it may be known
+            let request = Request::ended(self.read_ranges(path, ranges));
+            ended();
+            return request;
+        }
+        self.files.begin_read(path, ranges, ended)
     }
 
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {

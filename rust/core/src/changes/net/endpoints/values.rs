@@ -14,14 +14,14 @@ use crate::changes::net::compare::LabelledPieces;
 use crate::changes::net::identify::{ShareReader, long, missing_columns};
 use crate::changes::range::commits::Stamp;
 use crate::changes::rows::piece::{ChangeCode, ChangeType, Piece, PieceRows};
-use crate::changes::rows::read::{Numbered, blame, numbered_units};
+use crate::changes::rows::read::{Numbered, PieceFiles};
 use crate::changes::rows::row_hash::hash_rows;
 use crate::changes::rows::row_schema::{Purpose, Reading};
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
-use crate::replay::Source;
+use crate::storage::FileBytes;
 use crate::storage::pool::pool;
-use crate::storage::pool::rows::{Give, Look, OrderedRows, Rows, Work};
+use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Rows, Work};
 
 /// Rows that were read to be compared are kept to be handed out: as many as may be held, up to this many
 /// bytes.
@@ -142,11 +142,10 @@ pub(super) fn show_changed(
     let ShareReader {
         reading, identity, ..
     } = rows;
+    let narrowed = narrowed.collect::<Result<_>>()?;
     let reader = Reader {
-        source: rows.source.clone(),
-        reading: Arc::clone(reading),
+        files: PieceFiles::new(rows.source, reading, narrowed),
         seed: identity.seed,
-        pieces: narrowed.collect::<Result<_>>()?,
         budget: Mutex::new(Budget {
             rows: identity.most_rows,
             bytes: KEPT_BYTES,
@@ -428,10 +427,8 @@ struct Budget {
 }
 
 struct Reader {
-    source: Source,
-    reading: Arc<Reading>,
+    files: PieceFiles,
     seed: u64,
-    pieces: Vec<Piece>,
     budget: Mutex<Budget>,
 }
 
@@ -471,31 +468,36 @@ impl Work for Reader {
     type Batch = ReadRows;
 
     fn files(&self) -> usize {
-        self.pieces.len()
+        self.files.len()
     }
 
-    fn open(&self, number: usize) -> Result<Vec<Self::Unit>> {
+    fn max_requests(&self) -> Option<usize> {
+        self.files.max_requests()
+    }
+
+    fn bytes(&self, number: usize) -> Option<Arc<FileBytes>> {
+        self.files.bytes(number)
+    }
+
+    fn open(&self, number: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>> {
         let purpose = |_: &Piece| Purpose::Values { typed: false };
-        numbered_units(&self.source, &self.reading, &self.pieces, number, purpose)
+        self.files.open(number, bytes, purpose)
     }
 
-    fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_, ReadRows>) -> Result<()> {
-        let Some(piece) = self.pieces.get(number) else {
-            return Ok(());
-        };
-        let at = |error| blame(error, piece);
-        let own = self.reading.table().0.fields().len();
-        for batch in open.read(&*self.source.storage, &unit).map_err(at)? {
-            let batch = batch.map_err(at)?;
+    fn ahead(&self, (_, unit): &Self::Unit) -> Option<Ahead> {
+        unit.ahead()
+    }
+
+    fn read(&self, unit: Self::Unit, give: &mut Give<'_, ReadRows>) -> Result<Option<Self::Unit>> {
+        let own = self.files.reading.table().0.fields().len();
+        self.files.read(unit, &mut |_, batch| {
             if self.fits(&batch) {
-                give(ReadRows::Kept(batch))?;
-                continue;
+                return give(ReadRows::Kept(batch));
             }
             let columns = batch.columns().iter().take(own);
-            let numbers = hash_rows(columns, batch.num_rows(), self.seed).map_err(at)?;
-            give(ReadRows::Hashed(numbers))?;
-        }
-        Ok(())
+            let numbers = hash_rows(columns, batch.num_rows(), self.seed)?;
+            give(ReadRows::Hashed(numbers))
+        })
     }
 
     fn passes_over(&self, _: usize, _: &Error) -> bool {

@@ -68,7 +68,7 @@ fn found(files: &Files, file: &DataFile, columns: &[&str], sql: &str) -> (Vec<i6
     let plan = plan.with_filter(filter).unwrap();
     assert_eq!(plan.schema().fields().len(), columns.len() + 1);
     let pruned = plan
-        .open_file(&*files.storage(), file)
+        .open_file(&files.storage(), file)
         .unwrap()
         .pruned_row_groups();
     files.counting.take();

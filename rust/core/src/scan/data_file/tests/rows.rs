@@ -119,7 +119,7 @@ fn row_groups_are_read_alone_and_know_their_positions() {
     let plan = ReadPlan::new(two_columns(), None, extras).unwrap();
     file.base_row_id = Some(1_000_000);
     file.default_row_commit_version = Some(7);
-    let open = plan.open_file(&*files.storage(), &file).unwrap();
+    let open = plan.open_file(&files.storage(), &file).unwrap();
     let sizes: Vec<_> = open
         .units()
         .iter()
@@ -144,14 +144,10 @@ fn row_groups_are_read_alone_and_know_their_positions() {
     );
 
     // units one by one, in another order, make the same rows
-    let open = Arc::new(plan.open_file(&*files.storage(), &file).unwrap());
+    let open = Arc::new(plan.open_file(&files.storage(), &file).unwrap());
     let mut parts = Vec::new();
     for unit in open.units().iter().rev() {
-        let batches: Vec<_> = open
-            .read(&*files.storage(), unit)
-            .unwrap()
-            .map(Result::unwrap)
-            .collect();
+        let batches: Vec<_> = open.read(unit).unwrap().map(Result::unwrap).collect();
         parts.insert(0, concat_batches(&plan.schema(), &batches).unwrap());
     }
     assert_eq!(concat_batches(&plan.schema(), &parts).unwrap(), rows);

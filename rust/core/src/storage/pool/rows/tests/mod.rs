@@ -7,6 +7,8 @@ use arrow_array::types::Int64Type;
 use super::*;
 use crate::error::ErrorKind;
 
+mod far;
+
 /// Files of three units, each of which gives two batches of one row: file * 100 + unit * 10 + batch.
 struct Numbers {
     files: usize,
@@ -42,11 +44,23 @@ impl Work for Numbers {
         self.files
     }
 
-    fn open(&self, file: usize) -> Result<Vec<Self::Unit>> {
+    fn max_requests(&self) -> Option<usize> {
+        None
+    }
+
+    fn bytes(&self, _: usize) -> Option<Arc<FileBytes>> {
+        None
+    }
+
+    fn open(&self, file: usize, _: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>> {
         Ok((0..3).map(|unit| (file, unit)).collect())
     }
 
-    fn read(&self, (file, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {
+    fn ahead(&self, _: &Self::Unit) -> Option<Ahead> {
+        None
+    }
+
+    fn read(&self, (file, unit): Self::Unit, give: &mut Give<'_>) -> Result<Option<Self::Unit>> {
         for batch in 0..2 {
             if self.broken == Some(file) && (unit, batch) == (1, 1) {
                 return Err(Error::corrupt("test.broken", "cut off"));
@@ -56,7 +70,7 @@ impl Work for Numbers {
             self.given.fetch_add(1, Ordering::Relaxed);
             give(RecordBatch::try_from_iter([("number", column)]).unwrap())?;
         }
-        Ok(())
+        Ok(None)
     }
 
     fn passes_over(&self, _: usize, _: &Error) -> bool {

@@ -1,0 +1,111 @@
+//! A unit of an open file, and what it needs next.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+
+use super::open::{OpenFile, Unit};
+use super::unit_decoder::request;
+use crate::codec::parquet_file::FetchedBytes;
+use crate::error::Result;
+use crate::storage::pool::rows::Ahead;
+
+/// A unit that takes fewer bytes than this is fetched at once, also what only some of its rows need.
+const AT_ONCE: u64 = 1 << 20;
+
+/// A unit of an open file.
+pub struct FileUnit {
+    file: Arc<OpenFile>,
+    unit: Unit,
+    /// Its rows that are read, and what was fetched to find them.
+    narrowed: Option<(Vec<Range<u64>>, FetchedBytes)>,
+}
+
+impl FileUnit {
+    /// The units of a file, in their order.
+    pub fn all(file: OpenFile) -> Vec<Self> {
+        let file = Arc::new(file);
+        let units = file.units().into_iter();
+        units
+            .map(|unit| Self {
+                file: Arc::clone(&file),
+                unit,
+                narrowed: None,
+            })
+            .collect()
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Arc<OpenFile> {
+        &self.file
+    }
+
+    /// The unit.
+    pub fn unit(&self) -> &Unit {
+        &self.unit
+    }
+
+    /// What is fetched next, if the file is far away.
+    pub fn ahead(&self) -> Option<Ahead> {
+        if !self.file.bytes.is_far() {
+            return None;
+        }
+        let taken = |(_, fetched): &(_, FetchedBytes)| fetched.ranges();
+        Some(Ahead {
+            bytes: Arc::clone(&self.file.bytes),
+            // an error comes again when the unit is read
+            ranges: self.file.guarded(|| self.ranges()).ok()?,
+            taken: self.narrowed.as_ref().map(taken).unwrap_or_default(),
+        })
+    }
+
+    fn ranges(&self) -> Result<Vec<Range<u64>>> {
+        let file = &self.file;
+        let none = FetchedBytes::new(file.bytes.length());
+        let of = |file: &OpenFile, live: &[Range<u64>], fetched: &FetchedBytes| {
+            if live.is_empty() {
+                return Vec::new();
+            }
+            request(file, &self.unit, live).missing(fetched)
+        };
+        Ok(match (&self.narrowed, &file.filter_pass) {
+            (Some((live, fetched)), _) => of(file, live, fetched),
+            (None, None) => of(file, &file.candidates(&self.unit)?, &none),
+            (None, Some(filter_pass)) => {
+                let live = filter_pass.candidates(&self.unit)?;
+                let mut ranges = of(filter_pass, &live, &none);
+                if self.unit.bytes <= AT_ONCE {
+                    ranges.extend(of(file, &live, &none));
+                }
+                ranges
+            }
+        })
+    }
+
+    /// Gives the rows of the unit. The unit comes back where other bytes are to be fetched first, now that its
+    /// rows are known.
+    ///
+    /// # Errors
+    ///
+    /// As [`OpenFile::read`].
+    pub fn read(mut self, give: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<Option<Self>> {
+        let file = Arc::clone(&self.file);
+        if self.narrowed.is_none() {
+            let mut fetched = FetchedBytes::new(file.bytes.length());
+            let live = file.live_rows(&self.unit, &mut fetched)?;
+            self.narrowed = Some((live, fetched));
+            let waits = |ahead: Ahead| !ahead.bytes.has(&ahead.ranges);
+            if file.filter_pass.is_some() && self.ahead().is_some_and(waits) {
+                return Ok(Some(self));
+            }
+        }
+        let Some((live, mut fetched)) = self.narrowed else {
+            return Ok(None);
+        };
+        for batch in file.read_rows(&self.unit, live, &mut fetched)? {
+            give(batch?)?;
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,418 @@
+//! The bytes of one file for as long as somebody reads it.
+//!
+//! A local file is read by plain calls, and nothing is kept of it. Of a file far away no byte is fetched
+//! twice: what was fetched once, or is on its way, is not fetched again. A small file is fetched whole, a
+//! larger one begins with its tail, which has the footer. Ranges that lie near each other are one request.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+
+use super::failures::check_whole;
+use super::request::Request;
+use super::{NEAR, Storage};
+use crate::error::Result;
+
+/// A file of at most this many bytes is one request.
+pub(crate) const WHOLE: u64 = 1 << 20;
+
+/// The tail of a larger file that is fetched at first: footer, page index and perhaps columns.
+const TAIL: u64 = 512 << 10;
+
+/// What is fetched at first of a file of which only the footer is read.
+const FOOTER: u64 = 64 << 10;
+
+/// The bytes that a stream has fetched, or begun to fetch, and not yet decoded.
+#[derive(Debug, Default)]
+pub struct Meter {
+    bytes: AtomicUsize,
+    requests: AtomicUsize,
+    /// Notified when a request has ended, and when bytes are let go.
+    pub changed: Condvar,
+}
+
+impl Meter {
+    /// The bytes that are there or on their way.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The requests that have not ended.
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
+    }
+}
+
+/// Bytes that a meter counts until they are let go.
+#[derive(Debug)]
+struct Metered {
+    meter: Arc<Meter>,
+    bytes: usize,
+}
+
+impl Metered {
+    fn new(meter: &Arc<Meter>, bytes: u64) -> Self {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        meter.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Self {
+            meter: Arc::clone(meter),
+            bytes,
+        }
+    }
+}
+
+impl Drop for Metered {
+    fn drop(&mut self) {
+        self.meter.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.meter.changed.notify_all();
+    }
+}
+
+/// A range of the file that was fetched, or is on its way.
+#[derive(Debug)]
+struct Piece {
+    range: Range<u64>,
+    /// The request, and which of its ranges this is.
+    request: Arc<Request>,
+    number: usize,
+    /// Whether it stays after it was taken.
+    stays: bool,
+    /// Counts it for as long as it is here.
+    _metered: Option<Metered>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// In the order of their ranges, which do not overlap.
+    pieces: Vec<Piece>,
+    /// Of the stream that reads the file.
+    meter: Option<Arc<Meter>>,
+    /// Counts what stays for others than the stream.
+    kept: Option<Metered>,
+    /// Whether all that is fetched stays.
+    keeps_all: bool,
+}
+
+/// The bytes of a file.
+#[derive(Debug)]
+pub struct FileBytes {
+    storage: Arc<dyn Storage>,
+    path: String,
+    length: u64,
+    is_far: bool,
+    /// Whether nothing but the footer is read.
+    footer_only: bool,
+    state: Mutex<State>,
+}
+
+impl FileBytes {
+    /// Of a file of `length` bytes; nothing is read yet.
+    pub fn new(storage: &Arc<dyn Storage>, path: String, length: u64) -> Self {
+        Self {
+            is_far: storage.max_requests().is_some(),
+            storage: Arc::clone(storage),
+            path,
+            length,
+            footer_only: false,
+            state: Mutex::default(),
+        }
+    }
+
+    /// The same of a file of which only the footer is read.
+    pub fn footer_only(storage: &Arc<dyn Storage>, path: String, length: u64) -> Self {
+        Self {
+            footer_only: true,
+            ..Self::new(storage, path, length)
+        }
+    }
+
+    /// How long the file is.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether reading it waits for a network.
+    pub fn is_far(&self) -> bool {
+        self.is_far
+    }
+
+    /// The range that is read first: the whole file, or its tail.
+    pub fn first(&self) -> Range<u64> {
+        let (whole, tail) = match self.footer_only {
+            true => (FOOTER, FOOTER),
+            false => (WHOLE, TAIL),
+        };
+        let start = if self.length <= whole {
+            0
+        } else {
+            self.length - tail
+        };
+        start..self.length
+    }
+
+    /// Keeps all that is fetched, if the meter then counts no more than `most` bytes with the whole file; of a
+    /// larger one what is fetched first. False if there is no room for either.
+    pub fn keep(&self, meter: &Arc<Meter>, most: usize) -> bool {
+        let first = self.first();
+        let room = u64::try_from(most.saturating_sub(meter.bytes())).unwrap_or(u64::MAX);
+        let mut state = self.lock();
+        state.keeps_all = self.length <= room && !self.footer_only;
+        let bytes = match state.keeps_all {
+            true => self.length,
+            false => first.end - first.start,
+        };
+        if bytes > room {
+            return false;
+        }
+        state.kept = Some(Metered::new(meter, bytes));
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // no step under this lock leaves the pieces half done
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to fetch what is not there of these ranges; a meter counts it from now on. `taken`: ranges that
+    /// were taken before, in their order.
+    pub fn begin(&self, ranges: &[Range<u64>], taken: &[Range<u64>], meter: &Arc<Meter>) {
+        let mut state = self.lock();
+        state.meter = Some(Arc::clone(meter));
+        self.ask(&mut state, ranges, taken);
+    }
+
+    /// Whether all bytes of these ranges are there, or an error in their place.
+    pub fn has(&self, ranges: &[Range<u64>]) -> bool {
+        let Ok(state) = self.state.try_lock() else {
+            return false; // somebody begins to fetch
+        };
+        let ended = |range: &Range<u64>| {
+            gaps(std::slice::from_ref(range), &state.pieces).is_empty()
+                && overlapping(&state.pieces, range).all(|piece| piece.request.has_ended())
+        };
+        ranges.iter().all(ended)
+    }
+
+    /// The bytes of these ranges, which stay; of a file of which only the footer is read, what was fetched first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Storage::read_ranges`].
+    pub fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        if !self.is_far {
+            return self.storage.read_ranges(&self.path, ranges);
+        }
+        if let Some(bad) = ranges.iter().find(|range| range.start > range.end) {
+            return self
+                .storage
+                .read_ranges(&self.path, std::slice::from_ref(bad));
+        }
+        let mut state = self.lock();
+        self.ask(&mut state, ranges, &[]);
+        for piece in &mut state.pieces {
+            piece.stays |=
+                !self.footer_only && ranges.iter().any(|range| overlap(&piece.range, range));
+        }
+        drop(state);
+        let parts = self.parts(ranges)?;
+        if self.footer_only {
+            self.lock().pieces.retain(|piece| piece.stays);
+        }
+        ranges
+            .iter()
+            .map(|range| joined(&parts, range, &self.path))
+            .collect()
+    }
+
+    /// The bytes of these ranges, as pieces with the offsets at which they begin, which may have more. What
+    /// does not stay is let go. `before`: ranges that were taken before, in their order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Storage::read_ranges`].
+    pub fn take(&self, ranges: &[Range<u64>], before: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>> {
+        let starts = ranges.iter().map(|range| range.start);
+        if !self.is_far {
+            let bytes = self.storage.read_ranges(&self.path, ranges)?;
+            return Ok(starts.zip(bytes).collect());
+        }
+        self.ask(&mut self.lock(), ranges, before);
+        let mut parts = self.parts(ranges)?;
+        // a range that lies in several pieces becomes one
+        for range in ranges {
+            let at = parts.partition_point(|(start, _)| *start <= range.start);
+            let Some((start, bytes)) = at.checked_sub(1).and_then(|at| parts.get(at)) else {
+                continue;
+            };
+            let whole = *start..range.end;
+            if start + (bytes.len() as u64) < range.end {
+                let bytes = joined(&parts, &whole, &self.path)?;
+                if let Some(part) = parts.get_mut(at - 1) {
+                    part.1 = bytes;
+                }
+            }
+        }
+        let taken = |piece: &Piece| ranges.iter().any(|range| overlap(&piece.range, range));
+        let mut state = self.lock();
+        if !state.keeps_all {
+            state.pieces.retain(|piece| piece.stays || !taken(piece));
+        }
+        Ok(parts)
+    }
+
+    /// The pieces in which these ranges lie, once they are there.
+    fn parts(&self, ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>> {
+        let needed: Vec<(Range<u64>, Arc<Request>, usize)> = {
+            let state = self.lock();
+            let overlaps = |piece: &&Piece| ranges.iter().any(|range| overlap(&piece.range, range));
+            let pieces = state.pieces.iter().filter(overlaps);
+            pieces
+                .map(|piece| {
+                    (
+                        piece.range.clone(),
+                        Arc::clone(&piece.request),
+                        piece.number,
+                    )
+                })
+                .collect()
+        };
+        let mut parts = Vec::with_capacity(needed.len());
+        for (range, request, number) in needed {
+            let bytes = request.wait()?.into_iter().nth(number).unwrap_or_default();
+            check_whole(&self.path, bytes.len(), range.end - range.start)?;
+            parts.push((range.start, bytes));
+        }
+        Ok(parts)
+    }
+
+    /// Sends a request for what is not there of these ranges.
+    fn ask(&self, state: &mut State, ranges: &[Range<u64>], taken: &[Range<u64>]) {
+        let pieces = &mut state.pieces;
+        let first = self.first();
+        let begins = pieces.is_empty() && taken.is_empty();
+        let mut needed = ranges.to_vec();
+        if begins && ranges.iter().any(|range| overlap(&first, range)) {
+            needed.push(first.clone());
+        }
+        let missing = gaps(&needed, pieces);
+        if missing.is_empty() {
+            return;
+        }
+        let apart = |between: &Range<u64>| {
+            let there = pieces.iter().map(|piece| &piece.range).chain(taken);
+            there.into_iter().any(|range| overlap(range, between))
+        };
+        let requests = near(missing, apart);
+        let meter = state.meter.as_ref();
+        let ended = || -> super::request::Ended {
+            match meter {
+                None => Box::new(|| {}),
+                Some(meter) => {
+                    let meter = Arc::clone(meter);
+                    meter.requests.fetch_add(1, Ordering::Relaxed);
+                    Box::new(move || {
+                        meter.requests.fetch_sub(1, Ordering::Relaxed);
+                        meter.changed.notify_all();
+                    })
+                }
+            }
+        };
+        let request = self.storage.begin_read(&self.path, &requests, ended());
+        let request = Arc::new(request);
+        for (number, range) in requests.into_iter().enumerate() {
+            let stays = begins && overlap(&range, &first);
+            let is_kept = state.keeps_all || (state.kept.is_some() && stays);
+            let counted = meter.filter(|_| !is_kept);
+            pieces.push(Piece {
+                stays,
+                request: Arc::clone(&request),
+                _metered: counted.map(|meter| Metered::new(meter, range.end - range.start)),
+                number,
+                range,
+            });
+        }
+        pieces.sort_unstable_by_key(|piece| piece.range.start);
+    }
+}
+
+fn overlap(range: &Range<u64>, other: &Range<u64>) -> bool {
+    range.start < other.end && other.start < range.end
+}
+
+fn overlapping<'a>(pieces: &'a [Piece], range: &'a Range<u64>) -> impl Iterator<Item = &'a Piece> {
+    pieces.iter().filter(|piece| overlap(&piece.range, range))
+}
+
+/// What these ranges have and the pieces have not, in order and without overlap.
+fn gaps(ranges: &[Range<u64>], pieces: &[Piece]) -> Vec<Range<u64>> {
+    let mut sorted: Vec<&Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).collect();
+    sorted.sort_unstable_by_key(|range| range.start);
+    let mut gaps: Vec<Range<u64>> = Vec::new();
+    let mut at = 0; // all before was looked at
+    for range in sorted {
+        at = at.max(range.start);
+        for piece in overlapping(pieces, range) {
+            if at < piece.range.start {
+                gaps.push(at..piece.range.start);
+            }
+            at = at.max(piece.range.end);
+        }
+        if at < range.end {
+            gaps.push(at..range.end);
+            at = range.end;
+        }
+    }
+    gaps
+}
+
+/// Ranges that lie near each other as one, but for those that something lies between.
+fn near(ranges: Vec<Range<u64>>, apart: impl Fn(&Range<u64>) -> bool) -> Vec<Range<u64>> {
+    let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last)
+                if range.start <= last.end.saturating_add(NEAR)
+                    && !apart(&(last.end..range.start)) =>
+            {
+                last.end = range.end;
+            }
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+/// The bytes of a range out of pieces in order.
+fn joined(parts: &[(u64, Bytes)], range: &Range<u64>, path: &str) -> Result<Bytes> {
+    let size = |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
+    let length = size(range.start, range.end);
+    let from = parts.partition_point(|(start, _)| *start <= range.start);
+    let parts = parts.get(from.saturating_sub(1)..).unwrap_or_default();
+    if let Some((start, bytes)) = parts.first() {
+        let within = size(*start, range.start);
+        if let Some(end) = within.checked_add(length)
+            && end <= bytes.len()
+        {
+            return Ok(bytes.slice(within..end));
+        }
+    }
+    let mut whole = BytesMut::with_capacity(length);
+    for (start, bytes) in parts {
+        let next = range.start + whole.len() as u64;
+        let rest = bytes.get(size(*start, next)..).unwrap_or_default();
+        let left = rest.len().min(length - whole.len());
+        whole.extend_from_slice(rest.get(..left).unwrap_or_default());
+    }
+    check_whole(path, whole.len(), range.end - range.start)?;
+    Ok(whole.freeze())
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::single_range_in_vec_init
+)]
+mod tests;

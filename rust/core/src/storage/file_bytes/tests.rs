@@ -1,0 +1,218 @@
+use super::*;
+use crate::error::Error;
+use crate::storage::FileMeta;
+
+const MIB: u64 = 1 << 20;
+
+/// A file far away, whose bytes count up, and the ranges that were fetched.
+#[derive(Debug, Default)]
+struct Counted {
+    length: u64,
+    fetched: Mutex<Vec<Range<u64>>>,
+}
+
+impl Storage for Counted {
+    fn root(&self) -> &'static str {
+        "test://far"
+    }
+
+    fn list(&self, _: &str, _: &str) -> Result<Vec<FileMeta>> {
+        Ok(Vec::new())
+    }
+
+    fn read(&self, _: &str) -> Result<Bytes> {
+        Ok(part(&(0..self.length)))
+    }
+
+    fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.fetched.lock().unwrap().extend_from_slice(ranges);
+        if ranges.iter().any(|range| range.end > self.length) {
+            return Err(Error::corrupt("storage.truncated", "too short").at_path(path));
+        }
+        Ok(ranges.iter().map(part).collect())
+    }
+
+    fn max_requests(&self) -> Option<usize> {
+        Some(4)
+    }
+
+    fn read_many(&self, _: &[&str]) -> Vec<Result<Bytes>> {
+        Vec::new()
+    }
+
+    fn head(&self, _: &str) -> Result<FileMeta> {
+        Err(Error::storage("storage.not_found", "no"))
+    }
+}
+
+/// Bytes that say where they are from.
+#[allow(clippy::cast_possible_truncation)]
+fn part(range: &Range<u64>) -> Bytes {
+    range.clone().map(|at| (at / 7) as u8).collect()
+}
+
+fn file(length: u64) -> (Arc<Counted>, FileBytes) {
+    let store = Arc::new(Counted {
+        length,
+        ..Counted::default()
+    });
+    let storage: Arc<dyn Storage> = Arc::clone(&store) as _;
+    (store, FileBytes::new(&storage, "a".into(), length))
+}
+
+fn fetched(store: &Counted) -> Vec<Range<u64>> {
+    std::mem::take(&mut *store.fetched.lock().unwrap())
+}
+
+/// Whether the pieces have these ranges in one each, with the right bytes.
+fn has(pieces: &[(u64, Bytes)], ranges: &[Range<u64>]) -> bool {
+    ranges.iter().all(|range| {
+        pieces.iter().any(|(start, bytes)| {
+            let end = start + bytes.len() as u64;
+            *start <= range.start && end >= range.end && *bytes == part(&(*start..end))
+        })
+    })
+}
+
+#[test]
+fn a_small_file_is_one_request() {
+    let (store, file) = file(27_000);
+    assert_eq!(
+        file.read(&[26_992..27_000]).unwrap(),
+        [part(&(26_992..27_000))]
+    );
+    assert_eq!(
+        file.read(&[20_000..26_992]).unwrap(),
+        [part(&(20_000..26_992))]
+    );
+    let ranges = [4..100, 4_000..20_000];
+    assert!(has(&file.take(&ranges, &[]).unwrap(), &ranges));
+    assert_eq!(fetched(&store), [0..27_000]);
+}
+
+#[test]
+fn the_tail_of_a_large_file_serves_all_that_lies_in_it() {
+    let (store, file) = file(10 * MIB);
+    let tail = 10 * MIB - TAIL;
+    file.read(&[10 * MIB - 64_000..10 * MIB]).unwrap();
+    file.read(&[tail + 5..tail + 500]).unwrap();
+    assert_eq!(fetched(&store), [tail..10 * MIB]);
+    // a column chunk that begins before the tail
+    let ranges = [tail - 100..tail + 1000, tail + 2000..tail + 3000];
+    assert!(has(&file.take(&ranges, &[]).unwrap(), &ranges));
+    assert_eq!(fetched(&store), [tail - 100..tail]);
+}
+
+#[test]
+fn near_ranges_are_one_request_and_far_ones_are_not() {
+    let (store, file) = file(100 * MIB);
+    file.read(&[100 * MIB - 8..100 * MIB]).unwrap();
+    fetched(&store);
+    let ranges = [50 * MIB..50 * MIB + 10, 4..10, 20..30, MIB..MIB + 5];
+    assert!(has(&file.take(&ranges, &[]).unwrap(), &ranges));
+    assert_eq!(fetched(&store), [4..MIB + 5, 50 * MIB..50 * MIB + 10]);
+}
+
+#[test]
+fn what_was_taken_before_is_not_fetched_with_what_lies_around_it() {
+    let (store, file) = file(100 * MIB);
+    file.read(&[100 * MIB - 8..100 * MIB]).unwrap();
+    let first = file.take(&[100..200], &[]).unwrap();
+    assert_eq!(first, [(100, part(&(100..200)))]);
+    fetched(&store);
+    let ranges = [50..100, 200..300];
+    let taken = [100..200];
+    assert!(has(&file.take(&ranges, &taken).unwrap(), &ranges));
+    assert_eq!(fetched(&store), ranges);
+}
+
+#[test]
+fn a_meter_counts_what_is_there_and_not_taken() {
+    let (store, file) = file(100 * MIB);
+    let meter = Arc::new(Meter::default());
+    let tail = usize::try_from(TAIL).unwrap();
+    file.begin(&[file.first()], &[], &meter);
+    assert_eq!((meter.bytes(), meter.requests()), (tail, 0));
+    file.begin(&[100..200, 300..400], &[], &meter);
+    assert_eq!(meter.bytes(), tail + 300);
+    assert!(file.has(&[100..200, 350..360]));
+    assert!(!file.has(&[100..200, 350..401]));
+    fetched(&store);
+    assert!(has(&file.take(&[100..200], &[]).unwrap(), &[100..200]));
+    assert_eq!((meter.bytes(), fetched(&store)), (tail, vec![]));
+    drop(file);
+    assert_eq!(meter.bytes(), 0);
+}
+
+#[test]
+fn a_kept_file_is_read_again_without_a_request_as_far_as_it_was_read() {
+    let (store, file) = file(100 * MIB);
+    let kept = Arc::new(Meter::default());
+    assert!(file.keep(&kept, 100 << 20));
+    assert_eq!(kept.bytes(), 100 << 20);
+    file.read(&[100 * MIB - 8..100 * MIB]).unwrap();
+    file.take(&[100..200], &[]).unwrap();
+    fetched(&store);
+    assert!(has(&file.take(&[0..300], &[]).unwrap(), &[0..300]));
+    assert_eq!(fetched(&store), [0..100, 200..300]);
+    drop(file);
+    assert_eq!(kept.bytes(), 0);
+}
+
+#[test]
+fn of_a_file_that_is_too_large_to_be_kept_the_tail_stays() {
+    let (store, file) = file(100 * MIB);
+    let (kept, meter) = (Arc::new(Meter::default()), Arc::new(Meter::default()));
+    assert!(!file.keep(&kept, 1000));
+    assert!(file.keep(&kept, 99 << 20));
+    assert_eq!(kept.bytes() as u64, TAIL);
+    file.begin(&[file.first()], &[], &meter);
+    file.begin(&[100..200], &[], &meter);
+    assert_eq!(meter.bytes(), 100, "another meter counts the tail");
+    fetched(&store);
+    for _ in 0..2 {
+        file.read(&[100 * MIB - 8..100 * MIB]).unwrap();
+        file.take(&[100..200], &[]).unwrap();
+    }
+    assert_eq!(
+        fetched(&store),
+        [100..200],
+        "what was fetched ahead was taken"
+    );
+}
+
+#[test]
+fn of_a_footer_what_was_fetched_first_stays() {
+    let (store, file) = file(10 * MIB);
+    let storage = Arc::clone(&file.storage);
+    let footer = FileBytes::footer_only(&storage, "a".into(), 10 * MIB);
+    let kept = Arc::new(Meter::default());
+    assert!(footer.keep(&kept, 100 << 20));
+    assert_eq!(kept.bytes() as u64, FOOTER);
+    let first = 10 * MIB - FOOTER;
+    let large = [first - 1000..10 * MIB - 8];
+    for _ in 0..2 {
+        footer.read(&[10 * MIB - 8..10 * MIB]).unwrap();
+        let bytes = footer.read(&large).unwrap();
+        assert_eq!(bytes, [part(&large[0])]);
+    }
+    // what a large footer has before is not kept
+    let before = first - 1000..first;
+    assert_eq!(fetched(&store), [first..10 * MIB, before.clone(), before]);
+}
+
+#[test]
+fn an_error_comes_to_whoever_needs_the_bytes() {
+    let (_, file) = file(27_000);
+    let (storage, meter) = (Arc::clone(&file.storage), Arc::new(Meter::default()));
+    let longer = FileBytes::new(&storage, "a".into(), 28_000);
+    longer.begin(&[longer.first()], &[], &meter);
+    assert!(longer.has(&[0..100]), "nobody waits for it");
+    for _ in 0..2 {
+        let error = longer.take(&[0..100], &[]).unwrap_err();
+        assert_eq!(
+            (error.code(), error.path()),
+            ("storage.truncated", Some("a"))
+        );
+    }
+}

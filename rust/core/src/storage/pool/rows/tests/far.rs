@@ -1,0 +1,324 @@
+//! Files whose bytes come late.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use super::*;
+use crate::storage::request::Request;
+use crate::storage::{Ended, FileMeta, Storage, runtime};
+
+/// Files have more than is fetched whole, so that units need bytes of their own.
+const LENGTH: u64 = 2 << 20;
+const MIB: usize = 1 << 20;
+
+/// A store that answers after a while.
+#[derive(Debug, Default)]
+struct Slow {
+    /// Milliseconds, by the number of the request.
+    delays: Vec<u64>,
+    requests: AtomicUsize,
+    in_flight: Arc<AtomicUsize>,
+    most: AtomicUsize,
+    max_requests: usize,
+}
+
+/// A request that has neither ended nor been given up.
+struct InFlight(Arc<AtomicUsize>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Storage for Slow {
+    fn root(&self) -> &'static str {
+        "test://slow"
+    }
+
+    fn list(&self, _: &str, _: &str) -> Result<Vec<FileMeta>> {
+        Ok(Vec::new())
+    }
+
+    fn read(&self, path: &str) -> Result<Bytes> {
+        Err(Error::storage("storage.not_found", "no").at_path(path))
+    }
+
+    fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        if path == "broken" {
+            return Err(Error::storage("storage.io", "no").at_path(path));
+        }
+        let zeros = |range: &Range<u64>| {
+            Bytes::from(vec![0; usize::try_from(range.end - range.start).unwrap()])
+        };
+        Ok(ranges.iter().map(zeros).collect())
+    }
+
+    fn max_requests(&self) -> Option<usize> {
+        Some(self.max_requests)
+    }
+
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: Ended) -> Request {
+        let number = self.requests.fetch_add(1, Ordering::SeqCst);
+        let delay = self.delays[number % self.delays.len()];
+        let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        let in_flight = InFlight(Arc::clone(&self.in_flight));
+        let bytes = self.read_ranges(path, ranges);
+        let request = Request::start(ended, |promise| {
+            runtime::spawn(async move {
+                tokio::time::sleep(Duration::from_millis(delay)).await;
+                drop(in_flight);
+                promise.keep(bytes);
+            })
+        });
+        request.unwrap()
+    }
+
+    fn read_many(&self, _: &[&str]) -> Vec<Result<Bytes>> {
+        Vec::new()
+    }
+
+    fn head(&self, path: &str) -> Result<FileMeta> {
+        Err(Error::storage("storage.not_found", "no").at_path(path))
+    }
+}
+
+/// Files of two units, each of which needs two ranges, one after the other, and gives its number.
+struct Files {
+    store: Arc<Slow>,
+    files: usize,
+    broken: Option<usize>,
+}
+
+struct Half {
+    file: usize,
+    number: usize,
+    bytes: Arc<FileBytes>,
+    second: bool,
+}
+
+impl Half {
+    fn range(&self) -> Range<u64> {
+        let at = u64::try_from(self.number).unwrap() * 200 + if self.second { 100 } else { 0 };
+        at..at + 50
+    }
+}
+
+impl Work for Files {
+    type Unit = Half;
+    type Batch = RecordBatch;
+
+    fn files(&self) -> usize {
+        self.files
+    }
+
+    fn max_requests(&self) -> Option<usize> {
+        self.store.max_requests()
+    }
+
+    fn bytes(&self, file: usize) -> Option<Arc<FileBytes>> {
+        let path = if self.broken == Some(file) {
+            "broken"
+        } else {
+            "a"
+        };
+        let storage: Arc<dyn Storage> = Arc::clone(&self.store) as _;
+        Some(Arc::new(FileBytes::new(&storage, path.into(), LENGTH)))
+    }
+
+    fn open(&self, file: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Half>> {
+        let bytes = bytes.unwrap();
+        bytes.read(&[LENGTH - 8..LENGTH])?;
+        let half = |number| Half {
+            file,
+            number,
+            bytes: Arc::clone(&bytes),
+            second: false,
+        };
+        Ok((0..2).map(half).collect())
+    }
+
+    fn ahead(&self, unit: &Half) -> Option<Ahead> {
+        Some(Ahead {
+            bytes: Arc::clone(&unit.bytes),
+            ranges: vec![unit.range()],
+            taken: Vec::new(),
+        })
+    }
+
+    fn read(&self, mut unit: Half, give: &mut Give<'_>) -> Result<Option<Half>> {
+        // another thread may look at the same file at this moment
+        let has = |_| {
+            std::thread::sleep(Duration::from_micros(100));
+            unit.bytes.has(&[unit.range()])
+        };
+        assert!((0..10).any(has), "nothing is waited for");
+        unit.bytes.take(&[unit.range()], &[])?;
+        if !unit.second {
+            unit.second = true;
+            return Ok(Some(unit));
+        }
+        let number = i64::try_from(unit.file * 10 + unit.number).unwrap();
+        let column: arrow_array::ArrayRef = Arc::new(Int64Array::from(vec![number]));
+        give(RecordBatch::try_from_iter([("number", column)]).unwrap())?;
+        Ok(None)
+    }
+
+    fn passes_over(&self, _: usize, _: &Error) -> bool {
+        self.broken.is_some()
+    }
+}
+
+fn files(files: usize, max_requests: usize, delays: &[u64]) -> (Arc<Slow>, Files) {
+    let store = Arc::new(Slow {
+        delays: delays.to_vec(),
+        max_requests,
+        ..Slow::default()
+    });
+    let files = Files {
+        store: Arc::clone(&store),
+        files,
+        broken: None,
+    };
+    (store, files)
+}
+
+fn numbers(rows: OrderedRows<Files>) -> Vec<i64> {
+    rows.map(|batch| number(&batch.unwrap())).collect()
+}
+
+fn expected(files: i64) -> Vec<i64> {
+    (0..files)
+        .flat_map(|file| [file * 10, file * 10 + 1])
+        .collect()
+}
+
+#[test]
+fn rows_come_in_order_whenever_their_bytes_come() {
+    for (threads, bytes) in [(1, 1), (1, 64 * MIB), (2, 1), (2, MIB), (8, 64 * MIB)] {
+        let (store, files) = files(20, 8, &[1, 30, 2, 9, 0, 17, 5]);
+        let rows = numbers(OrderedRows::new(files, Look { bytes, threads }));
+        assert_eq!(rows, expected(20), "{threads} threads, {bytes} bytes");
+        assert!(store.most.load(Ordering::SeqCst) <= 8 + 1);
+        // the tail of each file, and two ranges of each of two units
+        assert_eq!(store.requests.load(Ordering::SeqCst), 20 * 5);
+    }
+}
+
+#[test]
+fn slow_requests_do_not_add_up() {
+    let mut delays = vec![2; 10];
+    delays[3] = 400;
+    let (_, files) = files(40, 64, &delays);
+    let look = Look {
+        bytes: 64 * MIB,
+        threads: 2,
+    };
+    let start = Instant::now();
+    assert_eq!(numbers(OrderedRows::new(files, look)), expected(40));
+    // one after the other they take 8 s; each file waits for three requests at most
+    assert!(
+        start.elapsed() < Duration::from_millis(2_500),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+#[test]
+fn no_request_is_left_of_a_stream_that_is_dropped() {
+    let mut delays = vec![20_000; 40];
+    delays[..3].fill(0);
+    let (store, files) = files(40, 16, &delays);
+    let mut rows = OrderedRows::new(files, Look::default());
+    let start = Instant::now();
+    rows.started = true;
+    rows.start().unwrap();
+    while store.in_flight.load(Ordering::SeqCst) < 16 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(rows);
+    while store.in_flight.load(Ordering::SeqCst) > 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn bytes_that_are_fetched_ahead_are_bounded() {
+    let (store, files) = files(60, 64, &[1]);
+    let look = Look {
+        bytes: 4 * MIB,
+        threads: 2,
+    };
+    let mut rows = OrderedRows::new(files, look);
+    assert!(rows.next().unwrap().is_ok());
+    std::thread::sleep(Duration::from_millis(100));
+    // half of the bytes are for the tails of files; and one file more
+    assert!(rows.shared.meter.bytes() <= 2 * MIB + MIB);
+    assert!(store.requests.load(Ordering::SeqCst) < 60);
+    assert_eq!(numbers(rows), expected(60)[1..]);
+}
+
+#[test]
+fn a_file_whose_bytes_do_not_come_is_passed_over() {
+    let (_, mut files) = files(5, 8, &[1, 4]);
+    files.broken = Some(2);
+    let mut left = expected(5);
+    left.retain(|number| number / 10 != 2);
+    assert_eq!(numbers(OrderedRows::new(files, Look::default())), left);
+}
+
+/// A file whose unit needs bytes that nobody has begun to fetch.
+struct Unforeseen(Files);
+
+impl Work for Unforeseen {
+    type Unit = Half;
+    type Batch = RecordBatch;
+
+    fn files(&self) -> usize {
+        1
+    }
+
+    fn max_requests(&self) -> Option<usize> {
+        self.0.max_requests()
+    }
+
+    fn bytes(&self, file: usize) -> Option<Arc<FileBytes>> {
+        self.0.bytes(file)
+    }
+
+    fn open(&self, file: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Half>> {
+        self.0.open(file, bytes)
+    }
+
+    fn ahead(&self, _: &Half) -> Option<Ahead> {
+        None
+    }
+
+    fn read(&self, unit: Half, _: &mut Give<'_>) -> Result<Option<Half>> {
+        unit.bytes.take(&[unit.range()], &[]).map(|_| None)
+    }
+
+    fn passes_over(&self, _: usize, _: &Error) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_stream_that_is_dropped_does_not_wait_for_bytes() {
+    let (store, files) = files(1, 16, &[0, 20_000]);
+    let mut rows = OrderedRows::new(Unforeseen(files), Look::default());
+    let start = Instant::now();
+    rows.started = true;
+    rows.start().unwrap();
+    while store.requests.load(Ordering::SeqCst) < 3 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(rows);
+    while store.in_flight.load(Ordering::SeqCst) > 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(start.elapsed() < Duration::from_secs(5));
+}

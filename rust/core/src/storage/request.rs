@@ -1,0 +1,155 @@
+//! Byte ranges on their way.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::task::AbortHandle;
+
+use super::interrupt;
+use crate::error::{Error, Result};
+
+/// Called when a request has ended, with bytes or with an error.
+pub type Ended = Box<dyn FnOnce() + Send>;
+
+/// A request for some ranges of a file. It is given up when it is dropped.
+#[derive(Debug)]
+pub struct Request {
+    answer: Arc<Answer>,
+    task: Option<AbortHandle>,
+}
+
+#[derive(Debug, Default)]
+struct Answer {
+    result: Mutex<Option<Result<Vec<Bytes>>>>,
+    ended: AtomicBool,
+    changed: Condvar,
+}
+
+impl Answer {
+    fn lock(&self) -> MutexGuard<'_, Option<Result<Vec<Bytes>>>> {
+        self.result.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, result: Result<Vec<Bytes>>) {
+        self.lock().get_or_insert(result);
+        self.ended.store(true, Ordering::Release);
+        self.changed.notify_all();
+    }
+}
+
+impl Request {
+    /// A request whose answer is known.
+    pub fn ended(result: Result<Vec<Bytes>>) -> Self {
+        let answer = Arc::new(Answer::default());
+        answer.set(result);
+        Self { answer, task: None }
+    }
+
+    /// A request that `start` sends: it gets the promise of an answer, and returns what gives the request up.
+    pub(super) fn start(
+        ended: Ended,
+        start: impl FnOnce(Promise) -> Result<AbortHandle>,
+    ) -> Result<Self> {
+        let answer = Arc::new(Answer::default());
+        let promise = Promise {
+            answer: Arc::clone(&answer),
+            ended: Some(ended),
+        };
+        let task = Some(start(promise)?);
+        Ok(Self { answer, task })
+    }
+
+    /// Whether the answer is there.
+    pub fn has_ended(&self) -> bool {
+        self.answer.ended.load(Ordering::Acquire)
+    }
+
+    /// The bytes of the ranges, once they are there.
+    ///
+    /// # Errors
+    ///
+    /// Those of the request, each time; `interrupted`.
+    pub fn wait(&self) -> Result<Vec<Bytes>> {
+        loop {
+            let result = self.answer.lock();
+            let waited =
+                self.answer
+                    .changed
+                    .wait_timeout_while(result, interrupt::INTERVAL, |result| result.is_none());
+            match &*waited.unwrap_or_else(PoisonError::into_inner).0 {
+                Some(Ok(bytes)) => return Ok(bytes.clone()),
+                Some(Err(error)) => return Err(error.again()),
+                None => {}
+            }
+            interrupt::check()?; // the lock is open meanwhile
+        }
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// The answer that a request will have; an error if this is dropped without one.
+pub(super) struct Promise {
+    answer: Arc<Answer>,
+    ended: Option<Ended>,
+}
+
+impl Promise {
+    /// Gives the answer.
+    pub(super) fn keep(self, result: Result<Vec<Bytes>>) {
+        self.answer.set(result);
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        if !self.answer.ended.load(Ordering::Acquire) {
+            let message = "a request ended early: please report this as a bug";
+            self.answer
+                .set(Err(Error::corrupt("internal.panic", message)));
+        }
+        if let Some(ended) = self.ended.take() {
+            ended();
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_there_for_all_who_wait() {
+        let failed = Error::storage("storage.io", "no").at_path("a").at_offset(3);
+        let request = Request::ended(Err(failed));
+        for _ in 0..2 {
+            let error = request.wait().unwrap_err();
+            assert_eq!((error.code(), error.path()), ("storage.io", Some("a")));
+            assert_eq!(error.offset(), Some(3));
+        }
+    }
+
+    #[test]
+    fn a_broken_promise_is_an_error() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let ended = Box::new(move || sender.send(()).unwrap());
+        let handle = super::super::runtime::spawn(async {}).unwrap();
+        let request = Request::start(ended, |promise| {
+            drop(promise);
+            Ok(handle)
+        });
+        assert_eq!(
+            request.unwrap().wait().unwrap_err().code(),
+            "internal.panic"
+        );
+        receiver.recv().unwrap();
+    }
+}

@@ -1,0 +1,467 @@
+"""A table far away: no byte is fetched twice in a call, waits go on side by side.
+
+The store runs in this process and keeps every request with its range. What is expected is
+arithmetic over these, as docs/concepts/performance.md says it. Errors are expected to be those of
+the same table on a local disk.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from stores import servers
+from stores.fake_gcs import Bucket
+
+import deltareplay as dr
+
+DAYS = 5
+ROWS = pa.table(
+    {
+        "id": pa.array(range(100), pa.int64()),
+        "day": [f"2026-01-0{number % DAYS + 1}" for number in range(100)],
+        "text": [f"text {number}" for number in range(100)],
+    }
+)
+
+
+#: Other options are other tables to what a process remembers.
+OTHER_NUMBERS = itertools.count(100)
+
+
+class Far:
+    """A store, and the requests to it."""
+
+    def __init__(self, store: servers.Store) -> None:
+        assert store.bucket is not None
+        self.bucket: Bucket = store.bucket
+        self.root, self.options = store.root, store.options
+        self.tables = 0
+
+    def table(self, files: int = 4, **properties: str) -> dr.Table:
+        """Write a table of `files` appends of one file for each day."""
+        self.tables += 1
+        uri = f"{self.root}/t{self.tables}"
+        for number in range(files):
+            ids = pa.array(range(number * 100, number * 100 + 100), pa.int64())
+            rows = ROWS.set_column(0, "id", ids)
+            dr.write(
+                uri,
+                rows,
+                mode="append",
+                partition_columns=["day"],
+                properties=properties if number == 0 else None,
+                storage_options=self.options,
+            )
+        return dr.Table(uri, self.options)
+
+    def reads(self, call: Callable[[], Any]) -> dict[str, list[tuple[int, int]]]:
+        """Return the ranges of data files and vectors that a call reads, by file."""
+        self.bucket.reads.clear()
+        call()
+        ranges: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for key, start, end in self.bucket.reads:
+            if "/_delta_log/" not in key:
+                ranges[key].append((start, end))
+        return ranges
+
+    def anew(self, uri: str) -> dr.Table:
+        """Open a table with options of which this process remembers nothing."""
+        return dr.Table(uri, {**self.options, "max_concurrent_requests": str(next(OTHER_NUMBERS))})
+
+
+@pytest.fixture
+def far() -> Iterator[Far]:
+    with servers.gcs() as store:
+        yield Far(store)
+
+
+def check_once(reads: dict[str, list[tuple[int, int]]], most: int | None = None) -> None:
+    """Check that no two ranges of a file overlap, and that there are at most `most` of each."""
+    assert reads
+    for key, ranges in reads.items():
+        ranges.sort()
+        for (start, end), (after, _) in pairwise(ranges):
+            assert end <= after, f"{key}: {start}-{end} and then {after}: {ranges}"
+        assert most is None or len(ranges) <= most, f"{key}: {ranges}"
+
+
+def merged(table: dr.Table) -> None:
+    rows = ROWS.slice(0, 10)
+    merge = table.merge(rows, "target.id = source.id")
+    merge.when_matched_update_all().when_not_matched_insert_all().execute()
+
+
+def read_splits(table: dr.Table) -> None:
+    for split in table.snapshot().scan().splits():
+        for _ in pickle.loads(pickle.dumps(split)).to_batches():
+            pass
+
+
+def read_stream(table: dr.Table) -> None:
+    for _ in table.snapshot().scan().to_batches():
+        pass
+
+
+VERBS: dict[str, Callable[[dr.Table], Any]] = {
+    "scan": lambda table: table.snapshot().scan().to_arrow(),
+    "scan, filter": lambda table: table.snapshot().scan(filter="id = 7").to_arrow(),
+    "scan, columns": lambda table: table.snapshot().scan(columns=["text"]).to_arrow(),
+    "scan, computed": lambda table: table.snapshot().scan(filter="id % 50 = 7").to_arrow(),
+    "count": lambda table: table.snapshot().scan(filter="id > 50").count(),
+    "delete": lambda table: table.delete("id % 50 = 3"),
+    "update": lambda table: table.update("id % 50 = 4", {"text": "'new'"}),
+    "merge": merged,
+    "replace": lambda table: table.overwrite(ROWS.slice(0, 50), "id < 50"),
+    "optimize": lambda table: table.optimize(),
+    "optimize, ordered": lambda table: table.optimize(z_order_by=["id"]),
+    "changes": lambda table: table.changes(0).to_arrow(),
+    "constraint": lambda table: table.add_constraint("some", "id % 7 < 7"),
+    "stream": read_stream,
+    "splits": read_splits,
+    "files": lambda table: table.snapshot().files(),
+    "statistics": lambda table: table.snapshot().files(columns=["path", "stats_parsed"]),
+    "file batches": lambda table: list(table.snapshot().file_batches()),
+    "minimum": lambda table: table.snapshot().min_max("day"),
+    "explain": lambda table: table.snapshot().scan(filter="id = 7").explain(),
+    "older version": lambda table: table.snapshot(1).files(),
+    "actions": lambda table: table.actions(0).read_all(),
+    "append": lambda table: table.append(ROWS),
+    "overwrite": lambda table: table.overwrite(ROWS),
+    "restore": lambda table: table.restore(1),
+    "vacuum": lambda table: table.vacuum(dry_run=True),
+    "vacuum, deleting": lambda table: table.vacuum(dry_run=False),
+    "verify": lambda table: table.verify(),
+    "history": lambda table: table.history(),
+    "history(3)": lambda table: table.history(limit=3),
+    "checkpoint": lambda table: table.checkpoint(),
+    "checksum": lambda table: table.write_checksum(),
+    "compact": lambda table: table.compact_log(0, 2),
+    "clean": lambda table: table.cleanup_log(),
+    "clone": lambda table: table.clone(f"{table.uri}-clone"),
+    "deep clone": lambda table: table.clone(f"{table.uri}-clone", shallow=False),
+}
+
+
+@pytest.mark.filterwarnings("ignore:rows of this file were deleted")
+@pytest.mark.parametrize("vectors", ["false", "true"])
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_byte_is_read_twice(far: Far, verb: str, vectors: str) -> None:
+    """Nothing is remembered; the log has a checkpoint, and commits after it."""
+    table = far.table(**{"delta.enableDeletionVectors": vectors})
+    if vectors == "true":
+        table.delete("id % 10 = 9")
+    table.checkpoint()
+    for _ in range(2):
+        table.append(ROWS)
+    table = far.anew(table.uri)
+    far.bucket.reads.clear()
+    VERBS[verb](table)
+    reads: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for key, start, end in far.bucket.reads:
+        # the hint goes with each listing: a call that commits or opens two versions has several
+        if not key.endswith("/_last_checkpoint"):
+            reads[key].append((start, end))
+    check_once(reads)
+    if vectors == "false":
+        assert all(len(ranges) == 1 for ranges in reads.values()), "small files are one request"
+
+
+@pytest.mark.parametrize("tracked", ["true", "false"])
+@pytest.mark.parametrize("kind", ["full-delta", "min-delta"])
+def test_no_byte_is_read_twice_to_compare_rows(far: Far, kind: Any, tracked: str) -> None:
+    table = far.table(**{"delta.enableRowTracking": tracked})
+    first = table.snapshot().version + 1
+    table.update("id % 50 = 4", {"text": "'new'"})
+    table.delete("id = 7")
+    key = ["id"] if kind == "min-delta" and tracked == "false" else None
+    changes: list[pa.Table] = []
+    reads = far.reads(lambda: changes.append(table.changes(first, kind=kind, key=key).to_arrow()))
+    assert changes[0].num_rows >= 9
+    check_once(reads, most=1)
+
+
+def test_purging_reads_no_byte_twice(far: Far) -> None:
+    table = far.table(**{"delta.columnMapping.mode": "name"})
+    table.drop_column("text")
+    check_once(far.reads(lambda: table.optimize(purge=True)), most=1)
+
+
+def large(far: Far) -> dr.Table:
+    """Make a table of one file of some MiB in four row groups, whose columns lie far apart."""
+    table = far.table(files=1)
+    rows = 40_000
+    texts = pa.array([f"{number * 7919 % 1_000_003:0100}" for number in range(rows)])
+    data = pa.table({"id": pa.array(range(rows), pa.int64()), "a": texts, "b": texts, "c": texts})
+    sink = pa.BufferOutputStream()
+    options = {"row_group_size": rows // 4, "compression": "none", "use_dictionary": False}
+    pq.write_table(data, sink, write_page_index=True, **options)
+    body = sink.getvalue().to_pybytes()
+    uri = f"{far.root}/large"
+    table = dr.create_table(uri, data.schema, storage_options=far.options)
+    far.bucket.objects["large/part.parquet"] = (body, 1, time.time())
+    with table.transaction() as transaction:
+        transaction.add("part.parquet", size=len(body), stats={"numRecords": rows})
+    assert len(body) > 10 << 20
+    return table
+
+
+@pytest.mark.parametrize(
+    ("filter", "count"),
+    [(None, 40_000), ("id = 7", 1), ("id % 10000 = 3", 4), ("a < '5' AND id % 2 = 0", 20_000)],
+)
+def test_no_byte_of_a_large_file_is_read_twice(far: Far, filter: str | None, count: int) -> None:
+    table = large(far)
+    counts: list[int] = []
+    reads = far.reads(
+        lambda: counts.append(table.snapshot().scan(filter=filter).to_arrow().num_rows)
+    )
+    assert counts == [count]
+    check_once(reads)
+    # of a single row one row group is read, and the tail
+    sizes = [end - start for start, end in reads["large/part.parquet"]]
+    assert max(sizes) <= 2 << 20, "large ranges are divided"
+    if count == 1:
+        assert sum(sizes) < 4 << 20
+
+
+def test_statements_read_large_files_once(far: Far) -> None:
+    table = large(far)
+    check_once(far.reads(lambda: table.delete("id % 100 = 3")))
+    assert table.snapshot().scan().count() == 39_600
+
+
+def test_many_requests_are_in_flight_and_no_more_than_may_be(far: Far) -> None:
+    table = far.table(files=12)
+    snapshot = table.snapshot()
+    far.bucket.latency = 0.1
+    for most, fewest in [(None, 20), (3, 2)]:
+        options = far.options if most is None else {**far.options, "max_concurrent_requests": most}
+        options = {name: str(value) for name, value in options.items()}
+        snapshot = dr.Table(table.uri, options).snapshot()
+        snapshot.files()
+        far.bucket.most_in_flight = 0
+        start = time.monotonic()
+        assert snapshot.scan().to_arrow().num_rows == 1200
+        took = time.monotonic() - start
+        assert far.bucket.most_in_flight >= fewest
+        if most is None:
+            assert took < 60 * 0.1 / 3, "60 files, one after the other, take 6 s"
+        else:
+            assert far.bucket.most_in_flight <= most
+
+
+def test_the_number_of_requests_is_checked(far: Far) -> None:
+    for wrong in ["0", "many", "-1", "5000"]:
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            dr.Table(f"{far.root}/t", {**far.options, "max_concurrent_requests": wrong})
+        assert caught.value.code == "options.value"
+        assert "max_concurrent_requests" in str(caught.value)
+
+
+def test_slow_and_busy_answers_do_not_add_up(far: Far) -> None:
+    table = far.table(files=12)
+    snapshot = table.snapshot()
+    snapshot.files()
+    for trouble in ["slow", "busy"]:
+        far.bucket.trouble = (10, trouble, 1.0)
+        start = time.monotonic()
+        assert snapshot.scan().to_arrow().num_rows == 1200
+        # six files wait for a second each
+        assert time.monotonic() - start < 3.5, trouble
+    far.bucket.trouble = None
+
+
+def test_a_scan_that_is_dropped_leaves_no_request(far: Far) -> None:
+    table = far.table(files=12)
+    snapshot = table.snapshot()
+    batches = iter(snapshot.scan().to_batches())
+    far.bucket.latency = 0.3
+    next(batches)
+    del batches
+    far.bucket.reads.clear()
+    time.sleep(0.7)
+    assert not far.bucket.reads, "no request is sent any more"
+    assert threading.active_count() < 200
+
+
+def test_ten_thousand_bytes_ahead(far: Far) -> None:
+    """Rows come whole and in order with a bound of next to nothing."""
+    table = far.table(files=6)
+    scan = table.snapshot().scan(columns=["id"])
+    expected = scan.to_arrow()["id"].to_pylist()
+    for look_ahead in [1, 10_000]:
+        batches = table.snapshot().scan(columns=["id"], look_ahead=look_ahead).to_batches()
+        assert pa.Table.from_batches(batches)["id"].to_pylist() == expected
+
+
+def test_files_of_a_converted_directory_are_read_once(far: Far) -> None:
+    large(far)
+    small = pa.BufferOutputStream()
+    pq.write_table(pa.table({"id": pa.array([1], pa.int64())}), small)
+    for number in range(5):
+        body = small.getvalue().to_pybytes()
+        far.bucket.objects[f"plain/part-{number}.parquet"] = (body, 1, time.time())
+    for directory, files in [("plain", 5), ("large", 1)]:
+        for key in [key for key in far.bucket.objects if key.startswith(f"{directory}/_delta_log")]:
+            del far.bucket.objects[key]
+        reads = far.reads(
+            lambda: dr.convert(f"{far.root}/{directory}", storage_options=far.options)  # noqa: B023
+        )
+        assert len(reads) == files
+        check_once(reads)
+
+
+def local_copy(far: Far, table: dr.Table, directory: Path) -> dr.Table:
+    prefix = table.uri.removeprefix(far.root).strip("/") + "/"
+    for key, (body, *_) in far.bucket.objects.items():
+        if key.startswith(prefix):
+            path = directory / key.removeprefix(prefix)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(body)
+    return dr.Table(directory)
+
+
+def outcome(table: dr.Table, **scan: Any) -> object:
+    """Return the number of rows and the files passed over, or what the error says."""
+    rows = table.snapshot().scan(**scan)
+    try:
+        return rows.to_arrow().num_rows, [str(skipped.path) for skipped in rows.skipped]
+    except dr.DeltaReplayError as error:
+        return type(error), error.code, error.path, getattr(error, "offset", None)
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes | None]] = {
+    "missing": lambda _: None,
+    "empty": lambda _: b"",
+    "cut": lambda body: body[:-1],
+    "half": lambda body: body[: len(body) // 2],
+    "longer": lambda body: body + b"x" * 100,
+    "other start": lambda body: b"y" * 50 + body,
+    "zeros": lambda body: bytes(len(body)),
+    "page": lambda body: body[:20] + bytes(60) + body[80:],
+    "footer": lambda body: body[:-200] + bytes(150) + body[-50:],
+    "footer of 2 GiB": lambda body: body[:-8] + b"\xff\xff\xff\x7f" + body[-4:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_errors_are_those_of_a_local_table(
+    far: Far, tmp_path: Path, size: str, damage: str
+) -> None:
+    table = far.table(files=3) if size == "small" else large(far)
+    prefix = table.uri.removeprefix(far.root).strip("/") + "/"
+    keys = [key for key in sorted(far.bucket.objects) if key.startswith(prefix)]
+    damaged = [key for key in keys if key.endswith(".parquet")][-2 if size == "small" else -1]
+    body = DAMAGE[damage](far.bucket.objects.pop(damaged)[0])
+    if body is not None:
+        far.bucket.objects[damaged] = (body, 1, time.time())
+    local = local_copy(far, table, tmp_path)
+    for scan in [{}, {"filter": "id > 5"}, {"on_error": "skip"}]:
+        assert outcome(table, **scan) == outcome(local, **scan), scan
+    if damage not in ("longer", "page", "footer"):
+        assert isinstance(outcome(table)[0], type), "an error"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_scans_what_its_parent_scans(far: Far) -> None:
+    table = far.table(files=4)
+    batches = iter(table.snapshot().scan().to_batches())
+    first = next(batches)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # a child that hangs is an error
+        rows = table.snapshot().scan().to_arrow().num_rows
+        os._exit(0 if rows == 400 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert first.num_rows + sum(batch.num_rows for batch in batches) == 400
+
+
+INTERRUPTED = """
+import json, os, signal, sys, threading, time
+import deltareplay as dr
+snapshot = dr.Table(sys.argv[1], json.loads(sys.argv[2])).snapshot()
+snapshot.files()
+print("ready", flush=True)
+sys.stdin.readline()
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    snapshot.scan(filter=sys.argv[3] or None).to_arrow()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process here")
+@pytest.mark.parametrize("filter", ["", "id % 7 = 3"])
+def test_a_scan_that_waits_is_interrupted(far: Far, filter: str) -> None:
+    table = far.table(files=2)
+    command = [sys.executable, "-c", INTERRUPTED, table.uri, json.dumps(far.options), filter]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        far.bucket.latency = 60
+        start = time.monotonic()
+        output, _ = process.communicate("\n", timeout=50)
+        assert (output, process.returncode) == ("interrupted\n", 0)
+        # far less than a request takes
+        assert time.monotonic() - start < 20
+    far.bucket.latency = 0
+
+
+STREAMED = """
+import json, sys, threading, time
+import deltareplay as dr
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+snapshot = dr.Table(sys.argv[1], json.loads(sys.argv[2])).snapshot()
+snapshot.files(columns=["path"])
+before = peak = resident()
+rows = 0
+for batch in snapshot.scan().to_batches():
+    rows += batch.num_rows
+    peak = max(peak, resident())
+print(rows, peak - before)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory is read from /proc")
+def test_many_files_are_streamed_in_bounded_memory(far: Far) -> None:
+    """3,000 files of 100 KB, which share their bytes in the store, are 300 MB."""
+    files, rows = 3000, 6000
+    data = pa.table({"id": pa.array(range(rows), pa.int64()), "x": [float(x) for x in range(rows)]})
+    sink = pa.BufferOutputStream()
+    pq.write_table(data, sink, compression="none", use_dictionary=False)
+    body = sink.getvalue().to_pybytes()
+    assert len(body) > 95_000
+    table = dr.create_table(f"{far.root}/many", data.schema, storage_options=far.options)
+    with table.transaction() as transaction:
+        for number in range(files):
+            far.bucket.objects[f"many/{number}.parquet"] = (body, 1, time.time())
+            transaction.add(f"{number}.parquet", size=len(body), stats={"numRecords": rows})
+    command = [sys.executable, "-c", STREAMED, table.uri, json.dumps(far.options)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    read, memory = map(int, run.stdout.split())
+    assert read == files * rows
+    # 64 MiB are fetched or decoded and not yet taken; connections and the allocator take some, too
+    assert memory < 128 << 20
