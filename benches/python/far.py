@@ -1,0 +1,183 @@
+"""What does a table far away cost: steps that wait for each other, and requests?
+
+``python benches/python/far.py [--latency SECONDS] [--engines deltareplay,deltalake]``
+
+The store is that of the tests, on this machine, and waits before each answer. Prints for each
+operation its time divided by the latency, so that computing counts, too, and how many requests the
+store got. The operations of an engine run one after the other in one process, with what it
+remembers of those before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import generate
+import pyarrow as pa
+
+sys.path.insert(0, str(Path(__file__).parent.parent.parent / "tests"))
+
+from stores import fake_gcs
+from stores.servers import Store, gcs
+
+ROWS = pa.table(
+    {
+        "id": pa.array(range(1000), pa.int64()),
+        "day": [f"2026-01-{number % 5 + 1:02d}" for number in range(1000)],
+    }
+)
+FILES = 200
+ROWS_OF_A_FILE = 2000
+Operation = tuple[str, Callable[[], Any]]
+
+
+def deltareplay(root: str, options: dict[str, str]) -> Iterator[Operation]:
+    import deltareplay as dr
+
+    def opened(name: str) -> dr.Snapshot:
+        return dr.Table(f"{root}/{name}", options).snapshot()
+
+    made = f"{root}/deltareplay"
+    write = {"partition_columns": ["day"], "storage_options": options}
+    columns = ["path", "size", "partitionValues", "deletionVector"]
+    yield "open, 100 commits", lambda: opened("log").schema
+    yield "its files", lambda: opened("log").files(columns=columns)
+    yield "history of 10", lambda: dr.Table(f"{root}/log", options).history(limit=10)
+    yield "write a new table", lambda: dr.write(made, ROWS, mode="append", **write)
+    table = dr.Table(made, options)
+    for number in range(3):
+        yield f"append {number + 1}", lambda: table.append(ROWS)
+    yield "all rows of 20 files", lambda: opened("deltareplay").scan().to_arrow()
+    filter = "day = '2026-01-02' AND id = 1"
+    yield "rows by a filter", lambda: opened("deltareplay").scan(filter=filter).to_arrow()
+    yield "delete", lambda: table.delete("id = 3")
+    yield "update", lambda: table.update("id = 4", {"id": "40000"})
+    merge = table.merge(ROWS.slice(0, 10), "target.id = source.id")
+    merge.when_matched_update_all().when_not_matched_insert_all()
+    yield "merge", merge.execute
+    yield "changes of a commit", lambda: table.changes(table.snapshot().version).to_arrow()
+    yield "checkpoint", lambda: table.checkpoint()
+    yield "vacuum, dry run", lambda: table.vacuum(dry_run=True)
+    yield "verify", lambda: table.verify()
+    yield "all rows of 200 files", lambda: opened("many").scan().to_arrow()
+    yield "of these, one row", lambda: opened("many").scan(filter="id = 5000").to_arrow()
+
+
+def deltalake(root: str, options: dict[str, str]) -> Iterator[Operation]:
+    from deltalake import DeltaTable, write_deltalake
+
+    def opened(name: str) -> DeltaTable:
+        return DeltaTable(f"{root}/{name}", storage_options=options)
+
+    made = f"{root}/deltalake"
+    yield "open, 100 commits", lambda: opened("log").schema()
+    yield "its files", lambda: pa.table(opened("log").get_add_actions())
+    yield "history of 10", lambda: opened("log").history(10)
+    new = {"partition_by": ["day"], "storage_options": options}
+    yield "write a new table", lambda: write_deltalake(made, ROWS, **new)
+    table = opened("deltalake")
+    for number in range(3):
+        yield f"append {number + 1}", lambda: write_deltalake(table, ROWS, mode="append")
+    yield "all rows of 20 files", lambda: opened("deltalake").to_pyarrow_table()
+    filters = [("day", "=", "2026-01-02"), ("id", "=", 1)]
+    yield "rows by a filter", lambda: opened("deltalake").to_pyarrow_table(filters=filters)
+    yield "delete", lambda: table.delete("id = 3")
+    yield "update", lambda: table.update(updates={"id": "40000"}, predicate="id = 4")
+    merge = table.merge(
+        ROWS.slice(0, 10), "target.id = source.id", source_alias="source", target_alias="target"
+    )
+    yield "merge", merge.when_matched_update_all().when_not_matched_insert_all().execute
+    yield "checkpoint", lambda: table.create_checkpoint()
+    yield "vacuum, dry run", lambda: table.vacuum(dry_run=True)
+    yield "all rows of 200 files", lambda: opened("many").to_pyarrow_table()
+
+
+ENGINES = {"deltareplay": deltareplay, "deltalake": deltalake}
+
+
+def run(engine: str, root: str, options: dict[str, str]) -> None:
+    """Run the operations of an engine, each when a line of input comes."""
+    for name, operation in ENGINES[engine](root, options):
+        sys.stdin.readline()
+        start = time.monotonic()
+        operation()
+        print(json.dumps([name, time.monotonic() - start]), flush=True)
+
+
+def figures(engine: str, store: Store, latency: float) -> Iterator[tuple[str, float, int]]:
+    """Yield each operation, its time as a multiple of the latency, and its requests."""
+    assert store.bucket is not None
+    command = [sys.executable, __file__, "--run", engine, store.root, json.dumps(store.options)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        while process.poll() is None:
+            before = len(store.bucket.requests)
+            try:
+                process.stdin.write("\n")
+                process.stdin.flush()
+            except BrokenPipeError:
+                break
+            line = process.stdout.readline()
+            if not line:
+                break
+            name, seconds = json.loads(line)
+            yield name, seconds / latency, len(store.bucket.requests) - before
+    if process.returncode:
+        sys.exit(f"{engine} has failed")
+
+
+def fill(store: Store) -> None:
+    """Write the tables that engines read: a log, and a table of many files."""
+    import deltareplay as dr
+
+    assert store.bucket is not None
+    with tempfile.TemporaryDirectory() as directory:
+        log = Path(directory) / "log"
+        generate.generate(log, generate.Shape(files=20_000, commits=100, adds=20, removes=5))
+        for path in sorted((log / "_delta_log").rglob("*")):
+            if path.is_file():
+                key = f"log/{path.relative_to(log).as_posix()}"
+                store.bucket.objects[key] = (path.read_bytes(), 1, time.time())
+    dr.Table(f"{store.root}/log", store.options).write_checksum()  # as all writers do today
+    for number in range(FILES):
+        ids = range(number * ROWS_OF_A_FILE, (number + 1) * ROWS_OF_A_FILE)
+        rows = pa.table(
+            {"id": pa.array(ids, pa.int64()), "name": [f"name {number}" for number in ids]}
+        )
+        dr.write(f"{store.root}/many", rows, mode="append", storage_options=store.options)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--latency", type=float, default=0.25, help="seconds before each answer")
+    parser.add_argument("--engines", default="deltareplay,deltalake")
+    parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.run:
+        engine, root, options = arguments.run
+        run(engine, root, json.loads(options))
+        return
+    fake_gcs.PAGE = 1000  # as stores do
+    with gcs() as store:
+        assert store.bucket is not None
+        fill(store)
+        store.bucket.latency = arguments.latency
+        for engine in arguments.engines.split(","):
+            for name, steps, requests in figures(engine, store, arguments.latency):
+                print(
+                    f"{engine:12} {name:24} {steps:6.1f} steps {requests:5d} requests", flush=True
+                )
+
+
+if __name__ == "__main__":
+    main()
