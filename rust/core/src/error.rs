@@ -13,7 +13,7 @@ pub use shown::{is_invisible, shown};
 /// The result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What a caller can do about an error.
+/// The kind of an error, by the remedy of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -173,7 +173,7 @@ impl Error {
         }))
     }
 
-    /// What a caller can do about it.
+    /// Returns the kind of the error, by the remedy of the caller.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

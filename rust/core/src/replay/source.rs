@@ -1,4 +1,4 @@
-//! Where a table's log is read from: its storage, its paths, its keys.
+//! The source of a table's log: its storage, its paths, its keys.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::storage::{
     read_footer,
 };
 
-/// What every reader of one table's log shares. Cheap to clone.
+/// The common parts of all readers of one table's log. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// Everything below the table root.
@@ -198,7 +198,7 @@ impl Source {
             .map_or(Ok(()), |catalog| catalog.hand_over(version))
     }
 
-    /// Whether the table's catalog allows this; always where no catalog manages the table.
+    /// Returns `true` if the table's catalog allows this; always if no catalog manages the table.
     ///
     /// # Errors
     ///

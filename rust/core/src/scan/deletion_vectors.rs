@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::spec::DeletionVectorDescriptor;
 use crate::storage::{PathResolver, Storage, interrupt, pool};
 
-/// What stands before and after a bitmap in its file.
+/// The bytes before and after a bitmap in its file.
 const FRAME: u64 = 8;
 /// Vectors that lie nearer to each other than this are read in one go.
 const NEAR: u64 = 16 << 10;

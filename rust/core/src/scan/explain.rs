@@ -1,4 +1,4 @@
-//! What each step of a scan leaves.
+//! The files that each step of a scan leaves.
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
@@ -8,7 +8,7 @@ use arrow_buffer::BooleanBuffer;
 /// Some files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilesAndBytes {
-    /// How many.
+    /// The number of files.
     pub files: u64,
     /// Their sizes together, as the log tells them.
     pub bytes: u64,

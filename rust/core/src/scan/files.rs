@@ -20,7 +20,7 @@ use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Work};
 pub(super) struct Part {
     /// The file.
     pub file: ScanFile,
-    /// Which of its row groups; `None` for all.
+    /// The bytes in which its row groups begin; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Range<u64>>,
 }
@@ -43,7 +43,7 @@ pub struct SkippedFile {
     pub message: String,
 }
 
-/// Where files that are passed over are listed.
+/// The list of files that are passed over.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Skipped(Arc<Mutex<Vec<SkippedFile>>>);
 
@@ -58,7 +58,7 @@ impl Skipped {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a file with this error may be passed over; if so, it is listed.
+    /// Returns `true` if a file with this error may be passed over; if so, it is listed.
     pub(super) fn takes(&self, path: &str, error: &Error) -> bool {
         let takes = matches!(
             error.kind(),

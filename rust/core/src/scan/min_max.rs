@@ -98,7 +98,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     found.map(Some).map_err(misfit)
 }
 
-/// Whether writers give the values themselves.
+/// Returns `true` if writers give the values themselves.
 fn is_exact(data_type: &DataType) -> bool {
     data_type.is_integer()
         || matches!(
@@ -183,7 +183,7 @@ fn leaf(column: &ArrayRef) -> Option<ArrayRef> {
     Some(column)
 }
 
-/// Whether a number is written as Java writes a decimal of this scale, and no double is.
+/// Returns `true` if a number is written as Java writes a decimal of this scale, and no double is.
 fn is_in_full(text: &str, scale: i8) -> bool {
     let Some((_, fraction)) = text.split_once('.') else {
         return scale == 0 && !text.contains(['e', 'E']);
@@ -221,7 +221,7 @@ fn with_values(
     files.map(has_values).collect()
 }
 
-/// What there was, and what these files have.
+/// Joins the bounds so far with those of these files.
 fn both(found: &MinMax, bounds: &Bounds, rows: &BooleanArray) -> Result<MinMax, ArrowError> {
     let least = |found: &ArrayRef, more: &Option<ArrayRef>, descending| {
         let Some(more) = more else {

@@ -40,12 +40,12 @@ use files::{Files, Part, Skipped};
 use scan_file::SCAN_FIELDS;
 use split::{ScanSpec, cut};
 
-/// What is to be read.
+/// The options of a scan.
 #[derive(Clone, Debug, Default)]
 pub struct ScanOptions {
     /// Logical names in the order wanted; `None` for all columns of the schema.
     pub columns: Option<Vec<String>>,
-    /// Which rows; `None` for all.
+    /// A filter of the rows; `None` for all.
     pub filter: Option<Predicate>,
     /// Columns beside those of the schema.
     pub extras: Extras,
@@ -173,7 +173,8 @@ impl Scan {
         self.skipped.as_ref().map(Skipped::list).unwrap_or_default()
     }
 
-    /// How many rows there are: from the log if it has the number for a file, else counted in the file.
+    /// Returns the number of rows: from the log if it has the number for a file, else counted in
+    /// the file.
     pub fn count(&self) -> Result<u64> {
         let plan = self.spec.counting()?;
         if self.filter.is_some() {
@@ -201,7 +202,7 @@ impl Scan {
         Ok(total.saturating_add(self.read(plan, unknown).count_rows()?))
     }
 
-    /// What the filter leaves, step by step, without reading data files.
+    /// Explains the files that the filter leaves, step by step, without reading data files.
     pub fn explain(&self) -> Result<Explanation> {
         let mut found = Explanation::default();
         let mut fields = vec![FileField::Size];

@@ -16,7 +16,7 @@ use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::StructType;
 use crate::storage::pool::rows::Look;
 
-/// How the rows of a table at one version are read, in values that serialise.
+/// The way that the rows of a table at one version are read, in values that serialise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct ScanSpec {
     schema: String,

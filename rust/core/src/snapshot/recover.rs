@@ -7,8 +7,8 @@ use crate::log::path::SIDECAR_DIRECTORY;
 use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
 use crate::replay::Source;
 
-/// Returns `true` if the segment can do without the file that the error names: then the file is
-/// added to what is avoided, and the warning says so.
+/// Adds the file that the error names to the avoided ones and returns a warning about it, if the
+/// segment can do without it.
 pub(super) fn pass_over(
     error: &Error,
     segment: &LogSegment,

@@ -57,10 +57,10 @@ pub struct Changer {
     pub(crate) source: Source,
     snapshot: Snapshot,
     options: WriteOptions,
-    /// How files are read.
+    /// The layout by which files are read.
     pub(crate) table: TableLayout,
     tracked: bool,
-    /// Whether deletion vectors mark the rows that leave a file.
+    /// True if deletion vectors mark the rows that leave a file.
     uses_vectors: bool,
     data: DataWriter,
     /// The writer of change data files, if this change needs them.
@@ -72,9 +72,9 @@ pub struct Changer {
     /// Files of which rows stay, and the rows that do not.
     to_copy: Vec<(AddFile, Option<Arc<DeletionVector>>)>,
     vectors: Vec<(AddFile, Option<DeletionVector>, DeletionVector)>,
-    /// What was written.
+    /// The written files.
     pub written: WrittenFiles,
-    /// What was done.
+    /// The numbers of changed rows and files.
     pub counts: Counts,
 }
 
@@ -164,7 +164,8 @@ impl Changer {
         self.unread.push(file);
     }
 
-    /// Whether a change data file has a row already: then the commit's change data files need all changes.
+    /// Returns `true` if a change data file has a row already: then the commit's change data files
+    /// need all changes.
     pub fn has_change_rows(&self) -> bool {
         self.change_rows > 0
     }
@@ -173,7 +174,7 @@ impl Changer {
     ///
     /// # Errors
     ///
-    /// Those of the data files, of the planner and of storage.
+    /// The errors of the data files, of the planner and of storage.
     pub fn change(
         &mut self,
         files: Vec<AddFile>,
@@ -239,7 +240,7 @@ impl Changer {
         Ok(removed)
     }
 
-    /// What is read to plan: the rows of the table that satisfy `filter`, or all.
+    /// Plans the read of the rows of the table that satisfy `filter`, or of all.
     fn plan(&self, filter: Option<&BoundPredicate>, planner: &dyn RowPlanner) -> Result<ReadPlan> {
         let feed = self.changes.is_some(); // whose files have all columns
         let columns = planner.columns();
@@ -406,7 +407,7 @@ impl Changer {
     ///
     /// # Errors
     ///
-    /// Those of the data files; as [`RowWriter::finish`].
+    /// The errors of the data files; as [`RowWriter::finish`].
     pub fn flush(&mut self) -> Result<()> {
         self.copy()?;
         if let Some(changes) = &mut self.changes {
@@ -415,7 +416,7 @@ impl Changer {
         self.data.finish(&mut self.written)
     }
 
-    /// Whether nothing was changed.
+    /// Returns `true` if nothing was changed.
     pub fn nothing(&self) -> bool {
         self.unread.is_empty()
             && self.removed.is_empty()

@@ -16,7 +16,7 @@ use crate::write::AddFile;
 /// The rows of a file without those of its own vector.
 pub(super) const OWN_VECTOR: Option<Arc<DeletionVector>> = None;
 
-/// What is read of some files, one after the other.
+/// A read of some files, one after the other.
 pub(super) enum Read {
     /// A file begins: the vector of the rows that are left out, and how many it has with them.
     File {

@@ -26,11 +26,11 @@ impl Rewrite {
         Ok(Self { changer })
     }
 
-    /// Whether a column of the file has another type than the table's.
+    /// Returns `true` if a column of the file has another type than the table's.
     ///
     /// # Errors
     ///
-    /// Of the data file.
+    /// The errors of the data file.
     pub fn has_other_types(&self, file: &AddFile) -> Result<bool> {
         let plan = ReadPlan::new(self.changer.table.clone(), None, Extras::default())?;
         let source = &self.changer.source;
@@ -46,12 +46,12 @@ impl Rewrite {
     ///
     /// # Errors
     ///
-    /// Of the data file and its vector; storage.
+    /// The errors of the data file and its vector; storage.
     pub fn file(&mut self, file: AddFile) -> Result<()> {
         self.changer.rewrite(file, OWN_VECTOR)
     }
 
-    /// Whether no file was written.
+    /// Returns `true` if no file was written.
     pub fn nothing(&self) -> bool {
         self.changer.nothing()
     }

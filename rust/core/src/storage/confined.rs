@@ -1,5 +1,5 @@
-//! Which local files may be opened where the caller has named the places: every link is followed
-//! first, then the file behind it is checked.
+//! The local files that may be opened if the caller has named the directories: every link is
+//! followed first, then the file behind it is checked.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -28,14 +28,16 @@ impl Confinement {
         }
     }
 
-    /// What the absolute path `full` leads to. `path` is how the table calls it, for messages.
+    /// Returns the path that the absolute path `full` leads to. `path` is its name in the table,
+    /// for messages.
     pub(super) fn resolve(&self, full: &str, path: &str, verb: &str) -> Result<PathBuf> {
         let real = fs::canonicalize(full).map_err(|cause| failed(verb, path, cause))?;
         self.check_inside(&real, path)?;
         Ok(real)
     }
 
-    /// Whether something may be made or deleted at `full`: the link itself, where it is one.
+    /// Checks that something may be created or deleted at `full`: the link itself, if it is a
+    /// link.
     pub(super) fn check_writable(&self, full: &str, path: &str) -> Result<()> {
         let above = Path::new(full).parent().unwrap_or(Path::new("/"));
         let real = canonical(above).map_err(|cause| failed("write", path, cause))?;
@@ -57,13 +59,15 @@ impl Confinement {
     }
 }
 
-/// Whether an opened file is the one that was checked: nobody put a link in between meanwhile.
+/// Returns `true` if an opened file is the one that was checked: nobody put a link in between
+/// meanwhile.
 pub(super) fn is_same(real: &Path, file: &File, opened: &Metadata) -> bool {
     fs::canonicalize(real).is_ok_and(|again| again == real)
         && platform::is_same_file(real, file, opened)
 }
 
-/// What the absolute path `full` leads to, where that lies outside of the directory `root`.
+/// Returns the path that the absolute path `full` leads to, if that lies outside of the directory
+/// `root`.
 pub(super) fn leads_out(root: &str, full: &str) -> Option<PathBuf> {
     let root = fs::canonicalize(&*with_root(root)).ok()?;
     let real = fs::canonicalize(full).ok()?;

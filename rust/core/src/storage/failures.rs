@@ -53,7 +53,7 @@ pub(crate) fn check_whole(path: &str, read: usize, size: u64) -> Result<()> {
     Err(Error::corrupt("storage.truncated", message).at_path(path))
 }
 
-/// What the system says of a call that failed.
+/// The error for a system call that failed.
 pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
     let error = match cause.kind() {
         IoKind::NotADirectory if verb == "write" => Error::storage(

@@ -21,7 +21,7 @@ pub(crate) const WHOLE: u64 = 1 << 20;
 /// The tail of a larger file that is fetched at first: footer, page index and perhaps columns.
 const TAIL: u64 = 512 << 10;
 
-/// What is fetched at first of a file of which only the footer is read.
+/// The bytes that are fetched at first of a file of which only the footer is read.
 const FOOTER: u64 = 64 << 10;
 
 /// The bytes that a stream has fetched, or begun to fetch, and not yet decoded.
@@ -77,7 +77,7 @@ struct Piece {
     /// The request, and which of its ranges this is.
     request: Arc<Request>,
     number: usize,
-    /// Whether it stays after it was taken.
+    /// True if it stays after it was taken.
     stays: bool,
     /// Counts it for as long as it is here.
     _metered: Option<Metered>,
@@ -87,11 +87,11 @@ struct Piece {
 struct State {
     /// In the order of their ranges, which do not overlap.
     pieces: Vec<Piece>,
-    /// Of the stream that reads the file.
+    /// The meter of the stream that reads the file.
     meter: Option<Arc<Meter>>,
     /// Counts what stays for others than the stream.
     kept: Option<Metered>,
-    /// Whether all that is fetched stays.
+    /// True if all that is fetched stays.
     keeps_all: bool,
 }
 
@@ -102,13 +102,13 @@ pub struct FileBytes {
     path: String,
     length: u64,
     is_far: bool,
-    /// Whether nothing but the footer is read.
+    /// True if nothing but the footer is read.
     footer_only: bool,
     state: Mutex<State>,
 }
 
 impl FileBytes {
-    /// Of a file of `length` bytes; nothing is read yet.
+    /// Creates the bytes of a file of `length` bytes; nothing is read yet.
     pub fn new(storage: &Arc<dyn Storage>, path: String, length: u64) -> Self {
         Self {
             is_far: storage.max_requests().is_some(),
@@ -128,12 +128,12 @@ impl FileBytes {
         }
     }
 
-    /// How long the file is.
+    /// Returns the length of the file.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Whether reading it waits for a network.
+    /// Returns `true` if reading it waits for a network.
     pub fn is_far(&self) -> bool {
         self.is_far
     }
@@ -183,7 +183,7 @@ impl FileBytes {
         self.ask(&mut state, ranges, taken);
     }
 
-    /// Whether all bytes of these ranges are there, or an error in their place.
+    /// Returns `true` if all bytes of these ranges are there, or an error in their place.
     pub fn has(&self, ranges: &[Range<u64>]) -> bool {
         let Ok(state) = self.state.try_lock() else {
             return false; // somebody begins to fetch
@@ -345,7 +345,7 @@ fn overlapping<'a>(pieces: &'a [Piece], range: &'a Range<u64>) -> impl Iterator<
     pieces.iter().filter(|piece| overlap(&piece.range, range))
 }
 
-/// What these ranges have and the pieces have not, in order and without overlap.
+/// Returns the parts of these ranges that the pieces lack, in order and without overlap.
 fn gaps(ranges: &[Range<u64>], pieces: &[Piece]) -> Vec<Range<u64>> {
     let mut sorted: Vec<&Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).collect();
     sorted.sort_unstable_by_key(|range| range.start);

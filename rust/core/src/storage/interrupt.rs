@@ -1,4 +1,4 @@
-//! How the caller's wish to stop (Ctrl-C) reaches long work.
+//! The caller's wish to stop (Ctrl-C), and the points at which long work asks for it.
 //!
 //! The binding installs one hook; loops and waits of this crate ask [`check`] often, and the hook is
 //! called at most every 50 ms in each thread.
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// How long a wait may last before it asks [`check`].
+/// The longest time that a wait may last before it asks [`check`].
 pub const INTERVAL: Duration = Duration::from_millis(50);
 
 static HOOK: OnceLock<fn() -> bool> = OnceLock::new();

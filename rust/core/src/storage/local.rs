@@ -19,9 +19,9 @@ mod directories;
 
 use directories::{make_directory, sync_directory};
 
-/// How many files are read one after the other: a thread hop costs more than a small read.
+/// The most files that are read one after the other: a thread hop costs more than a small read.
 const FEW_FILES: usize = 8;
-/// How many small files are one unit of work, at most.
+/// The most small files in one unit of work.
 const FILES_PER_UNIT: usize = 64;
 
 /// Storage below one directory.
@@ -30,7 +30,7 @@ pub struct LocalStorage {
     root: Arc<str>,
     /// Absolute as the system has it, without a slash at the end.
     directory: Arc<str>,
-    /// What links may lead to; None where the caller left that to the system.
+    /// The directories that links may lead to; None if the caller left that to the system.
     confinement: Option<Arc<Confinement>>,
 }
 
@@ -63,7 +63,7 @@ impl LocalStorage {
         Ok(full)
     }
 
-    /// Where to read it.
+    /// Returns the path to read it at.
     fn readable(&self, path: &str, verb: &str) -> Result<PathBuf> {
         let full = self.full_path(path)?;
         match &self.confinement {
@@ -72,7 +72,7 @@ impl LocalStorage {
         }
     }
 
-    /// Where to make or delete it.
+    /// Returns the path to create or delete it at.
     fn writable(&self, path: &str) -> Result<String> {
         let full = self.full_path(path)?;
         if let Some(confinement) = &self.confinement {

@@ -1,4 +1,4 @@
-//! Where a table lies: its URI taken apart, and put together again in one form.
+//! The location of a table: its URI taken apart, and put together again in one form.
 //!
 //! Takes what a user gives (a local path or a URI); gives the kind of store, the store's own name and
 //! the path within it. No I/O: nothing here asks whether the place exists.
@@ -14,7 +14,7 @@ use url::Url;
 use super::platform;
 use crate::error::{Error, Result};
 
-/// What stays unencoded in the normalised URI is what a URI path may hold as it is.
+/// The normalised URI leaves unencoded all that a URI path may hold as it is.
 pub(crate) const URI_PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -319,7 +319,7 @@ impl Location {
         self.hadoop_path("").trim_end_matches('/').to_owned()
     }
 
-    /// What stands before a path within the store.
+    /// Returns the URI up to a path within the store.
     fn store_uri(&self, form: &dyn Fn(&str) -> String) -> String {
         if self.kind == StoreKind::Local {
             return "file:".to_owned();

@@ -117,8 +117,8 @@ pub trait Storage: Debug + Send + Sync {
     /// Several byte ranges of one file, in the order asked; near ranges are fetched together.
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
 
-    /// How many requests may be in flight at a time; `None` where a read waits for no network, and bytes are
-    /// read when they are needed.
+    /// Returns the number of requests that may be in flight at a time; `None` if a read waits for
+    /// no network, and bytes are read when they are needed.
     fn max_requests(&self) -> Option<usize> {
         None
     }
@@ -134,7 +134,7 @@ pub trait Storage: Debug + Send + Sync {
     /// Many whole files, fetched side by side; results in the order asked.
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>>;
 
-    /// What this process remembers of the log, where it is far away and something may be kept.
+    /// Returns the memory of this process for the log, if it is far away and something may be kept.
     fn memory(&self) -> Option<&Remembered> {
         None
     }
@@ -244,13 +244,15 @@ pub trait Storage: Debug + Send + Sync {
         Ok(false)
     }
 
-    /// Whether a link is at this path itself, whatever it leads to. Object stores have none.
+    /// Returns `true` if a link is at this path itself, whatever it leads to. Object stores have
+    /// none.
     fn is_link(&self, path: &str) -> bool {
         let _no_links = path;
         false
     }
 
-    /// Where links lead that make a file of the table lie elsewhere; None for a file inside.
+    /// Returns the location of a file of the table that links put elsewhere; None for a file
+    /// inside.
     fn leads_out(&self, path: &str) -> Option<String> {
         let _no_links = path;
         None
@@ -302,7 +304,8 @@ pub fn open_location(
     })
 }
 
-/// Whether a path lies below a directory; everything lies below the root, which has no name.
+/// Returns `true` if a path lies below a directory; everything lies below the root, which has no
+/// name.
 pub(crate) fn is_below(path: &str, directory: &str) -> bool {
     directory.is_empty()
         || path

@@ -38,10 +38,11 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// How many files are deleted, and parts of a listing asked for, side by side.
+/// The number of files that are deleted, and of parts of a listing that are requested, side by
+/// side.
 const AT_ONCE: usize = 16;
 
-/// What talks to the store.
+/// The client of the store.
 #[derive(Clone)]
 struct Client {
     store: Arc<dyn ObjectStore>,

@@ -11,9 +11,9 @@ use crate::error::Result;
 
 /// A footer that was read and checked.
 pub(crate) struct Footer {
-    /// What it says.
+    /// The decoded footer.
     pub(crate) metadata: ParquetMetaData,
-    /// Whether pages of columns are encrypted.
+    /// True if pages of columns are encrypted.
     pub(crate) has_encrypted_columns: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the operating systems do differently: how a local path is written, and some calls.
+//! Differences between operating systems: the form of a local path, and some calls.
 //!
 //! A [`Location`](super::Location) writes a local path as a URI does, with `/` before and between its
 //! parts, on every system: `/data/t`, and `/C:/data/t` on Windows.

@@ -1,4 +1,4 @@
-//! How far long work has come, for whoever shows it to a person.
+//! The progress of long work, to be shown to a person.
 //!
 //! The storage here counts what the process lists and reads; [`ordered`](super::pool::ordered)
 //! tells how many of its units are done. The binding looks at both when it is asked whether to stop
@@ -14,7 +14,7 @@ thread_local! {
     static UNITS: Cell<Option<Units>> = const { Cell::new(None) };
 }
 
-/// What this process has done since it began.
+/// The work of this process since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Files that listings have shown.
@@ -23,7 +23,7 @@ pub struct Totals {
     pub read: u64,
 }
 
-/// How many equal parts of the calling thread's present work are done.
+/// The number of equal parts of the calling thread's present work that are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Units {
     /// Parts whose results were given out.
@@ -32,7 +32,7 @@ pub struct Units {
     pub all: usize,
 }
 
-/// What this process has done so far; other threads' calls count as well.
+/// Returns the work of this process so far; other threads' calls count as well.
 pub fn totals() -> Totals {
     Totals {
         listed: LISTED.load(Ordering::Relaxed),

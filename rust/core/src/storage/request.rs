@@ -60,7 +60,7 @@ impl Request {
         Ok(Self { answer, task })
     }
 
-    /// Whether the answer is there.
+    /// Returns `true` if the answer is there.
     pub fn has_ended(&self) -> bool {
         self.answer.ended.load(Ordering::Acquire)
     }
@@ -69,7 +69,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// Those of the request, each time; `interrupted`.
+    /// The errors of the request, each time; `interrupted`.
     pub fn wait(&self) -> Result<Vec<Bytes>> {
         loop {
             let result = self.answer.lock();

@@ -1,7 +1,7 @@
 //! The one way from a path in the log to a file: nothing else may turn one into the other.
 //!
-//! What a log says is not to be trusted. A path is decoded once and then checked as it is; it stays
-//! below the table root, or below a root that the caller allowed.
+//! The content of a log is not to be trusted. A path is decoded once and then checked as it is; it
+//! stays below the table root, or below a root that the caller allowed.
 //!
 //! Protocol: "Add File and Remove File" (`path`), "Sidecar File Information", "Deletion Vectors".
 
@@ -127,12 +127,13 @@ impl PathResolver {
     }
 }
 
-/// Whether a directory has a table's log; some disks take large and small letters for the same.
+/// Returns `true` if a directory has a table's log; some disks take large and small letters for the
+/// same.
 fn is_log(name: &str) -> bool {
     name.eq_ignore_ascii_case("_delta_log")
 }
 
-/// What is left of `path` below `root`; None outside, and for the root itself.
+/// Returns the rest of `path` below `root`; None outside, and for the root itself.
 fn below<'p>(path: &'p str, root: &Location) -> Option<&'p str> {
     let root_path = match root.kind() {
         StoreKind::Local => without_climbing(root.path()),
@@ -162,7 +163,8 @@ fn without_climbing(path: &str) -> Cow<'_, str> {
     Cow::Owned(parts.join("/"))
 }
 
-/// What follows the scheme of a URI, with each `..` and the part before it gone; `None` above its root.
+/// Returns the part after the scheme of a URI, with each `..` and the part before it gone; `None`
+/// above its root.
 fn climbed(rest: &str) -> Option<Cow<'_, str>> {
     if !rest.contains("..") {
         return Some(Cow::Borrowed(rest));

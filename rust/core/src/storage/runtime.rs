@@ -1,4 +1,4 @@
-//! Where async work runs: two threads for each process id, started on first use.
+//! The runtime of async work: two threads for each process id, started on first use.
 
 use std::future::Future;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};

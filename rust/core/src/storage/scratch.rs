@@ -34,7 +34,7 @@ impl Scratch {
         })
     }
 
-    /// Where its files are.
+    /// Returns the storage of its files.
     pub fn storage(&self) -> &Arc<dyn Storage> {
         &self.storage
     }

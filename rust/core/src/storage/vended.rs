@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// New credentials are asked for this long before the old ones expire, or after half of their life.
 const MARGIN: i64 = 60_000;
 
-/// What somebody is about to do to a table's files.
+/// The access to a table's files that is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// List and read.
@@ -22,7 +22,7 @@ pub enum Access {
     ReadWrite,
 }
 
-/// What opens a store for a while. Never printed.
+/// The credentials that open a store for a while. Never printed.
 #[derive(Clone)]
 pub struct Credentials {
     /// Options of the store, as `object_store` names them; they win over those of the table.

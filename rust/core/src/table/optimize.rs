@@ -41,7 +41,7 @@ impl Table {
         self.commit_optimized(&plan, written, options)
     }
 
-    /// What an optimize of a version does.
+    /// The plan of an optimize of a version.
     ///
     /// # Errors
     ///
@@ -169,7 +169,7 @@ impl Table {
     }
 }
 
-/// How many files of this size are written at the same time.
+/// Returns the number of files of this size that are written at the same time.
 fn side_by_side(bytes: Option<u64>) -> usize {
     let fitting = AT_ONCE / bytes.unwrap_or(1).max(1);
     usize::try_from(fitting)

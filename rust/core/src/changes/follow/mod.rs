@@ -356,7 +356,7 @@ impl Follow {
         MetadataHistory::new(&snapshot, &self.reading)
     }
 
-    /// Returns `true` if the commit keeps the table and its columns.
+    /// Checks that the commit keeps the table and its columns.
     fn check(&self, commit: &super::range::commits::Commit) -> Result<()> {
         let version = commit.stamp.version;
         if let Some(protocol) = &commit.protocol {

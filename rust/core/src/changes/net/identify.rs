@@ -27,7 +27,7 @@ use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Work};
 /// share, so that shares are compared one by one, anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::changes) struct Share {
-    /// Which share, and of how many.
+    /// The number of the share, and the number of shares.
     pub number: u64,
     pub of: u64,
 }
@@ -43,7 +43,7 @@ impl Share {
         Some([number, number + self.of].map(|number| Self { number, of }))
     }
 
-    /// Whether the row with this id is in it.
+    /// Returns `true` if the row with this id is in it.
     pub(super) fn has_id(self, id: i64) -> bool {
         self.of < 2 || self.has(spread(u128::from(id.cast_unsigned())))
     }
@@ -53,7 +53,7 @@ impl Share {
     }
 }
 
-/// How rows are identified.
+/// The way that rows are identified.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::changes) struct RowIdentity {
     pub way: Way,
@@ -61,7 +61,7 @@ pub(in crate::changes) struct RowIdentity {
     pub key: Vec<String>,
     /// The same for all who share the work.
     pub seed: u64,
-    /// How many rows may be held at once.
+    /// The most rows that may be held at once.
     pub most_rows: usize,
 }
 
@@ -71,11 +71,11 @@ pub(in crate::changes) struct Seen {
     /// The number of its piece, and its position in the file.
     pub piece: u32,
     pub row: u64,
-    /// Which row it is.
+    /// The identity of the row.
     pub who: u128,
-    /// What it holds: rows that are the same and hold the same were carried over.
+    /// A hash of its values: rows with the same identity and hash were carried over.
     pub what: u128,
-    /// What happened to it.
+    /// The change to it.
     pub change: ChangeType,
 }
 
@@ -99,7 +99,8 @@ pub(in crate::changes) struct ShareReader<'a> {
 }
 
 impl ShareReader<'_> {
-    /// How many rows may be held; as many as there are, where the share cannot be cut any more.
+    /// Returns the most rows that may be held; as many as there are, if the share cannot be cut any
+    /// more.
     pub(in crate::changes) fn most_rows(&self) -> usize {
         let halves = self.share.halves();
         halves.map_or(usize::MAX, |_| self.identity.most_rows)

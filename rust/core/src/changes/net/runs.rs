@@ -25,7 +25,7 @@ pub(super) struct Run {
     pub version: i64,
     /// Its piece.
     pub piece: u32,
-    /// How many rows.
+    /// The number of rows.
     pub rows: u32,
 }
 
@@ -84,7 +84,7 @@ pub(super) fn sort(runs: &mut [Run]) -> Result<()> {
     Ok(())
 }
 
-/// Whether two of these runs, which ascend, have an id in common.
+/// Returns `true` if two of these runs, which ascend, have an id in common.
 pub(super) fn is_twice(runs: &[Run]) -> bool {
     let next = runs.iter().skip(1);
     runs.iter().zip(next).any(|(run, next)| run.end() > next.id)

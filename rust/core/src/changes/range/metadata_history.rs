@@ -169,7 +169,7 @@ fn facts(properties: &TableProperties, metadata: &Metadata) -> CommitFacts {
     }
 }
 
-/// Returns `true` if rows of a table with this metadata can be returned.
+/// Checks that rows of a table with this metadata can be returned.
 pub(in crate::changes) fn check_metadata(metadata: &Metadata, reading: &Reading) -> Result<()> {
     let schema = StructType::parse(&metadata.schema_string)?;
     check(&schema, reading, reading.table().1)

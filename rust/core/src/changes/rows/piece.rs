@@ -13,15 +13,15 @@ use crate::scan::data_file::DataFile;
 use crate::spec::DeletionVectorDescriptor;
 use crate::storage::PathResolver;
 
-/// What happened to a row.
+/// The change to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeType {
     /// It is removed.
     Delete,
-    /// What it was before it got other values.
+    /// The row before it got other values.
     UpdatePreimage,
-    /// What it is since it got other values.
+    /// The row since it got other values.
     UpdatePostimage,
     /// It is new.
     Insert,
@@ -59,12 +59,12 @@ impl ChangeType {
     }
 }
 
-/// Which rows of a file.
+/// The rows of a file to read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::changes) enum PieceRows {
-    /// Those that its deletion vector leaves.
+    /// The rows that its deletion vector leaves.
     Live,
-    /// Those that are in one vector, and not in the other.
+    /// The rows that are in one vector, and not in the other.
     Between {
         of: DeletionVectorDescriptor,
         but: Option<DeletionVectorDescriptor>,
@@ -77,7 +77,7 @@ pub(in crate::changes) enum PieceRows {
     Read(Arc<Vec<RecordBatch>>),
 }
 
-/// What happened to a row, as one number: what, and the place of the commit among all stamps.
+/// The change to a row, as one number: its type, and the index of the commit among all stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::changes) struct ChangeCode(u32);
 
@@ -101,7 +101,7 @@ impl ChangeCode {
         self.0
     }
 
-    /// What happened to it.
+    /// Returns the type of the change.
     pub(in crate::changes) fn change(self) -> ChangeType {
         ChangeType::from_number((self.0 & 3) as u8)
     }
@@ -112,18 +112,18 @@ impl ChangeCode {
     }
 }
 
-/// What happened to rows that follow each other, in which of the commits.
+/// The change to rows that follow each other, with its commit.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::changes) struct RowLabel {
     /// The position of the first row in its file.
     pub row: u64,
-    /// How many there are.
+    /// The number of rows.
     pub rows: u32,
     pub change: ChangeType,
     pub stamp: Stamp,
 }
 
-/// What happened to the rows of a piece.
+/// The changes to the rows of a piece.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::changes) enum Labels {
     /// The same to all.

@@ -47,7 +47,7 @@ impl PieceFiles {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of files.
     pub(in crate::changes) fn len(&self) -> usize {
         self.pieces.len()
     }
@@ -57,7 +57,7 @@ impl PieceFiles {
         self.pieces.get(number)
     }
 
-    /// How many requests for their bytes may be in flight.
+    /// Returns the number of requests for their bytes that may be in flight.
     pub(in crate::changes) fn max_requests(&self) -> Option<usize> {
         self.source.storage.max_requests()
     }
@@ -289,7 +289,7 @@ fn stamps<'a>(stamps: impl Iterator<Item = &'a Stamp> + Clone) -> [ArrayRef; 2] 
     ]
 }
 
-/// What a change data file says of each row, in its own words.
+/// Returns the types that a change data file has for each row, in its own words.
 fn types_in_file(column: Option<&ArrayRef>) -> Result<ArrayRef> {
     let texts = column.and_then(|column| column.as_string_opt::<i32>());
     match texts {
@@ -334,7 +334,7 @@ fn codes(column: Option<&ArrayRef>) -> Result<&UInt32Array> {
     column.ok_or_else(missing_positions)
 }
 
-/// What these codes say.
+/// Returns the types of these codes.
 fn types_of(codes: &UInt32Array) -> ArrayRef {
     let mut names =
         (codes.values().iter()).map(|code| ChangeCode::from_number(*code).change().name());

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::storage::pool::rows::OrderedRows;
 
-/// How many pieces are read as one stream.
+/// The most pieces that are read as one stream.
 const PIECES: usize = 1024;
 
 type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;
@@ -31,7 +31,7 @@ pub struct ChangeRows {
     reading: Arc<Reading>,
     identity_options: IdentityOptions,
     tasks: Tasks,
-    /// What comes before the next of the tasks.
+    /// The tasks that come before the next one.
     waiting: VecDeque<Task>,
     current: Option<OrderedRows<ChangedRows>>,
     failed: Option<Error>,
@@ -109,7 +109,7 @@ impl ChangeRows {
         Ok(pieces)
     }
 
-    /// What a comparison finds; one that is too large is cut in halves, and gives nothing yet.
+    /// Runs a comparison; one that is too large is cut in halves, and returns nothing yet.
     fn compared(&mut self, task: Task) -> Result<Vec<Piece>> {
         let (found, halves): (Compared, Option<[Task; 2]>) = match task {
             Task::Pieces(pieces) => return Ok(pieces),

@@ -52,7 +52,7 @@ impl FetchedBytes {
         (length <= bytes.len()).then(|| bytes.slice(..length))
     }
 
-    /// What was fetched from `start` on.
+    /// Returns the bytes from `start` on.
     fn from(&self, start: u64) -> Result<Bytes> {
         let after = self.pieces.partition_point(|(begin, _)| *begin <= start);
         let piece = after.checked_sub(1).and_then(|at| self.pieces.get(at));

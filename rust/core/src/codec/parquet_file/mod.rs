@@ -51,7 +51,7 @@ pub struct FooterRules {
     pub(crate) most_rows_per_byte: u64,
     /// True if the page index comes along.
     pub(crate) page_index: bool,
-    /// Whether a file with encrypted columns is read for its others.
+    /// True if a file with encrypted columns is read for its others.
     pub(crate) some_encrypted: bool,
 }
 

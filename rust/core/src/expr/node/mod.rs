@@ -52,7 +52,7 @@ pub(super) enum Node {
         /// True if null is in the list: what is not found is unknown then.
         or_null: bool,
     },
-    /// True if a text matches.
+    /// A text that matches a pattern.
     Like {
         text: Box<Node>,
         matcher: Arc<Matcher>,

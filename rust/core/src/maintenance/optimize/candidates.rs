@@ -1,4 +1,4 @@
-//! Which live files are rewritten, and which of them together.
+//! The live files that are rewritten, and the bins that they are rewritten in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ pub(super) fn size(file: &AddFile) -> u64 {
     u64::try_from(file.size).unwrap_or(0)
 }
 
-/// Whether enough rows of the file are deleted for a rewrite, or their number is unknown.
+/// Returns `true` if enough rows of the file are deleted for a rewrite, or their number is unknown.
 pub(super) fn is_worn(file: &AddFile) -> bool {
     let Some(vector) = &file.deletion_vector else {
         return false;
@@ -52,7 +52,7 @@ pub(super) fn is_worn(file: &AddFile) -> bool {
     }
 }
 
-/// Whether a vector deletes rows of the file.
+/// Returns `true` if a vector deletes rows of the file.
 pub(super) fn has_deleted_rows(file: &AddFile) -> bool {
     let vector = file.deletion_vector.as_ref();
     vector.is_some_and(|vector| vector.cardinality() > 0 || file.num_records().is_none())

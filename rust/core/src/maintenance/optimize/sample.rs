@@ -35,7 +35,7 @@ const MOST_PARTS: u64 = 256;
 ///
 /// # Errors
 ///
-/// Of the data files; storage.
+/// The errors of the data files; storage.
 pub fn sampled(source: &Source, plan: &Plan, bin: &Bin) -> Result<Option<Sampled>> {
     let Some((columns, curve)) = &plan.order else {
         return Ok(None);

@@ -98,7 +98,7 @@ pub(super) fn check_some(
     findings.unless_interrupted(outcome).map(drop)
 }
 
-/// Returns `true` if each file is there, with its size.
+/// Checks that each file is there, with its size.
 fn present(
     source: &Source,
     version: u64,
@@ -165,7 +165,7 @@ pub(super) fn link(source: &Source, path: &str, findings: &mut Findings) {
     }
 }
 
-/// Returns `true` if each vector can be read, is whole, and fits its file.
+/// Checks that each vector can be read, is whole, and fits its file.
 fn vectors(
     source: &Source,
     version: u64,

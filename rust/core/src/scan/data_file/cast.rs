@@ -1,7 +1,7 @@
-//! How values of one physical type become values of a logical type without loss.
+//! Lossless casts of values of a physical type to a logical type.
 //!
-//! Which pairs there are is known from the types alone, so that a file of the wrong type is refused
-//! when it is opened; that one value does not fit (an overflow) shows when it is read.
+//! The types alone decide whether there is a cast, so that a file of the wrong type is refused when
+//! it is opened; that one value does not fit (an overflow) shows when it is read.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::spec::arrow::strict_cast;
 use crate::spec::interval::MICROS_PER_DAY;
 use crate::spec::schema::PrimitiveType;
 
-/// How one leaf becomes logical.
+/// The conversion of a leaf to its logical type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cast {
     /// As it is.
@@ -131,7 +131,7 @@ impl Cast {
         }
     }
 
-    /// Whether values become ones of another type.
+    /// Returns `true` if values become ones of another type.
     pub(super) fn changes_type(&self) -> bool {
         match self {
             Self::Arrow(_) | Self::Midnight(_) => true,

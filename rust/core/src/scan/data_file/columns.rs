@@ -45,7 +45,7 @@ pub(super) struct Constant {
 }
 
 impl Constant {
-    /// Of an array with one row.
+    /// Takes an array with one row.
     pub(super) fn new(value: ArrayRef) -> Self {
         Self {
             value,
@@ -135,7 +135,7 @@ impl Positions {
     }
 }
 
-/// What the file kept where it kept something, else what follows from the log.
+/// Returns the values that the file kept, else those that follow from the log.
 pub(super) fn kept_or(kept: Option<&ArrayRef>, fresh: ArrayRef) -> Result<ArrayRef, ArrowError> {
     let Some(kept) = kept.and_then(|kept| kept.as_primitive_opt::<Int64Type>()) else {
         return Ok(fresh);

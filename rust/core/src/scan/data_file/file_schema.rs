@@ -19,9 +19,9 @@ use crate::spec::schema::MAX_TYPE_DEPTH;
 pub(super) struct FileNode {
     pub(super) name: String,
     pub(super) id: Option<i64>,
-    /// What the reader gives for it when all of it is read.
+    /// The type that the reader returns when all of the column is read.
     pub(super) data_type: ArrowType,
-    /// Of the whole subtree, counted in file order.
+    /// The leaves of the whole subtree, counted in file order.
     pub(super) leaves: Range<usize>,
     /// Parts of a struct; the element of a list; key and value of a map.
     pub(super) children: Vec<FileNode>,
@@ -32,7 +32,7 @@ pub(super) struct FileNode {
 pub(super) struct FileSchema {
     pub(super) roots: Vec<FileNode>,
     pub(super) has_ids: bool,
-    /// Which columns are counted by the legacy calendar.
+    /// The columns that are counted by the legacy calendar.
     pub(super) legacy: Option<LegacyColumns>,
 }
 
@@ -93,7 +93,7 @@ impl Walk {
     }
 }
 
-/// What a nested type consists of.
+/// Returns the parts of a nested type.
 fn parts(data_type: &ArrowType) -> Option<Vec<FieldRef>> {
     match data_type {
         ArrowType::Struct(fields) => Some(fields.iter().cloned().collect()),

@@ -46,7 +46,7 @@ impl FileUnit {
         &self.unit
     }
 
-    /// What is fetched next, if the file is far away.
+    /// Returns the ranges to fetch next, if the file is far away.
     pub fn ahead(&self) -> Option<Ahead> {
         if !self.file.bytes.is_far() {
             return None;

@@ -1,4 +1,4 @@
-//! Which physical column each logical column is, down through structs, lists and maps.
+//! The physical column of each logical column, down through structs, lists and maps.
 
 use arrow_schema::DataType as ArrowType;
 use parquet::basic::Type;
@@ -21,7 +21,7 @@ pub(super) struct Matcher<'a> {
     names: Names<'a>,
     selected: Vec<bool>,
     legacy: Option<&'a LegacyColumns>,
-    /// Where in the logical schema this is, for messages.
+    /// The path in the logical schema, for messages.
     place: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Matcher<'a> {
         Ok(Part::File { at, shape })
     }
 
-    /// Which leaves are needed.
+    /// Marks the leaves that are needed.
     pub(super) fn selected(self) -> Vec<bool> {
         self.selected
     }

@@ -50,7 +50,7 @@ pub struct DataFile {
     pub base_row_id: Option<i64>,
     /// The version that gave its rows their values, where the file does not say otherwise.
     pub default_row_commit_version: Option<i64>,
-    /// Of the rows that are not deleted, only these; `None` for all.
+    /// The rows to read of those that are not deleted; `None` for all.
     pub only: Option<Arc<DeletionVector>>,
     /// Only these row groups; `None` for all.
     pub row_groups: Option<Range<usize>>,

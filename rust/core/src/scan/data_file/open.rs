@@ -34,7 +34,7 @@ pub struct OpenFile {
     has_encrypted_columns: bool,
     /// The leaves that are decoded.
     pub(super) leaves: Vec<usize>,
-    /// Where each column of the plan comes from; those that are not in a file are `Missing`.
+    /// The origin of each column of the plan; those that are not in a file are `Missing`.
     pub(super) parts: Vec<Part>,
     /// One row.
     pub(super) partition_values: StructArray,
@@ -45,10 +45,10 @@ pub struct OpenFile {
     pub(super) batch_rows: usize,
     /// Finds the rows to be read, where that is done first; then the plan has no filter.
     pub(super) filter_pass: Option<Arc<OpenFile>>,
-    /// What is known of the filter's columns before anything is read.
+    /// The bounds of the filter's columns that are known before anything is read.
     known: Vec<(BoundColumn, Known)>,
     row_groups: Range<usize>,
-    /// Which of these the filter may find something in.
+    /// The row groups in which the filter may find a row.
     wanted: BooleanBuffer,
     /// The position of the first row of each row group.
     first_rows: Vec<u64>,
@@ -199,12 +199,13 @@ impl OpenFile {
         })
     }
 
-    /// Whether a column, or a part of one, is of another type in the file than in the table.
+    /// Returns `true` if a column, or a part of one, is of another type in the file than in the
+    /// table.
     pub fn has_other_types(&self) -> bool {
         self.parts.iter().any(Part::changes_type)
     }
 
-    /// Whether the file has columns, or parts of some, that the plan does not read.
+    /// Returns `true` if the file has columns, or parts of some, that the plan does not read.
     pub fn has_other_columns(&self) -> bool {
         let schema = self.arrow.metadata().file_metadata().schema_descr();
         self.leaves.len() < schema.num_columns()
@@ -225,7 +226,8 @@ impl OpenFile {
         self.wanted.len() - self.wanted.count_set_bits()
     }
 
-    /// What there is to read, in the order of the file. Units may be read in any order, at any time.
+    /// Returns the units to read, in the order of the file. Units may be read in any order, at any
+    /// time.
     pub fn units(&self) -> Vec<Unit> {
         let groups = self.row_groups.clone();
         let wanted = groups
@@ -266,7 +268,7 @@ impl OpenFile {
         start.checked_add(bytes / 2)
     }
 
-    /// Those of these rows that are read.
+    /// Returns the ranges of these rows that are read.
     pub(super) fn live(&self, rows: Range<u64>) -> Vec<Range<u64>> {
         match (&self.only, &self.deletion_vector) {
             (Some(only), _) => {
@@ -312,7 +314,7 @@ impl OpenFile {
 /// A name in the log, and the field of the table.
 type PartitionColumn = (String, FieldRef);
 
-/// Where each column of a plan comes from, and the partition columns among them.
+/// Returns the origin of each column of a plan, and the partition columns among them.
 fn parts_of(
     plan: &ReadPlan,
     matcher: &mut Matcher<'_>,
@@ -390,7 +392,8 @@ fn only_rows(file: &DataFile, all_rows: u64) -> Result<Option<DeletionVector>> {
     Ok(Some(only))
 }
 
-/// What is known of the filter's columns before anything is read; `parts` are not settled yet.
+/// Returns the bounds of the filter's columns that are known before anything is read; `parts` are
+/// not settled yet.
 fn known(plan: &ReadPlan, parts: &[Part], schema: &FileSchema) -> Vec<(BoundColumn, Known)> {
     let wanted = plan.filter().map_or(&[][..], BoundPredicate::columns);
     let fields = plan.decoded().fields();
@@ -423,7 +426,7 @@ impl fmt::Debug for OpenFile {
     }
 }
 
-/// What lies in both; each is ascending and without overlap.
+/// Returns the ranges that lie in both; each is ascending and without overlap.
 fn overlap(
     ranges: Vec<Range<u64>>,
     others: impl IntoIterator<Item = Range<u64>>,

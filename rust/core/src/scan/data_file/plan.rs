@@ -1,4 +1,4 @@
-//! What is read of every data file of a snapshot, and what its batches look like.
+//! The columns that are read of every data file of a snapshot, and the schema of its batches.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::expr::BoundPredicate;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{StructField, StructType, same_name};
 
-/// How a table lays out its columns in data files.
+/// The layout of a table's columns in data files.
 #[derive(Clone, Debug, Default)]
 pub struct TableLayout {
     /// The logical schema.
     pub schema: StructType,
     /// Logical names of the partition columns.
     pub partition_columns: Vec<String>,
-    /// How physical columns are found.
+    /// The way that physical columns are found.
     pub column_mapping: ColumnMappingMode,
     /// The physical column of row ids that were kept through a rewrite.
     pub row_id_column: Option<String>,
@@ -52,7 +52,7 @@ pub(super) enum OutputColumn {
     ChangeType,
 }
 
-/// What is read of each data file. Cheap to clone.
+/// The columns that are read of each data file. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ReadPlan(Arc<Inner>);
 
@@ -247,7 +247,7 @@ impl ReadPlan {
         self.0.steps.as_ref()
     }
 
-    /// Whether the predicate looks at columns that are in the files.
+    /// Returns `true` if the predicate looks at columns that are in the files.
     pub(super) fn filters_data(&self) -> bool {
         let mut columns = self.columns().iter();
         self.filter().is_some_and(|filter| {
@@ -288,7 +288,7 @@ impl Inner {
 }
 
 impl TableLayout {
-    /// Where a column of the schema comes from, and what it is in the output.
+    /// Returns the origin of a column of the schema, and its field in the output.
     fn column(&self, field: &StructField) -> Result<(OutputColumn, FieldRef)> {
         // a file may lack any column, so that each may be null
         let output = Arc::new(field.arrow_field().with_nullable(true));

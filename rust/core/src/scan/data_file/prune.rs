@@ -1,4 +1,4 @@
-//! What the footer knows of row groups and the page index of pages, for predicates.
+//! Bounds for predicates: of row groups from the footer, of pages from the page index.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::shape::{Part, Shape};
 use crate::error::Result;
 use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds};
 
-/// Where what is known of one column of a predicate comes from.
+/// The source of the bounds of one column of a predicate.
 #[derive(Debug)]
 pub(super) enum Known {
     /// The file does not have the column.
@@ -54,7 +54,7 @@ impl Known {
     }
 }
 
-/// What is known of pieces of a file, such as its row groups.
+/// The bounds of pieces of a file, such as its row groups.
 struct Pieces<'a> {
     file: &'a Described<'a>,
     /// The rows of each piece, for what holds of all rows of the file.
@@ -78,7 +78,7 @@ struct LeafBounds {
 }
 
 impl Described<'_> {
-    /// Which of these row groups may have a row that satisfies the predicate.
+    /// Marks the row groups that may have a row that satisfies the predicate.
     pub(super) fn row_groups_may_match(
         &self,
         groups: Range<usize>,
@@ -200,9 +200,9 @@ impl Pieces<'_> {
 struct Pages<'a> {
     index: &'a dyn PageIndexProvider,
     group: usize,
-    /// Where pieces begin, and the end.
+    /// The start of each piece, and the end.
     cuts: Vec<u64>,
-    /// Where the pages of each leaf begin, and the end.
+    /// The start of each leaf's pages, and the end.
     leaves: Vec<(usize, Vec<u64>)>,
 }
 
@@ -238,7 +238,7 @@ impl<'a> Pages<'a> {
             .collect()
     }
 
-    /// What the page says in which each piece lies.
+    /// Returns the bounds of the page in which each piece lies.
     fn leaf(&self, leaf: usize, converter: &StatisticsConverter<'_>) -> Option<LeafBounds> {
         let (_, starts) = self.leaves.iter().find(|(known, _)| *known == leaf)?;
         let pieces = self.cuts.iter().take(self.cuts.len().saturating_sub(1));
@@ -274,7 +274,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// Where the pages of a leaf begin, and the end; `None` where the index makes no sense.
+/// Returns the start of each page of a leaf, and the end; `None` if the index makes no sense.
 fn starts(index: &dyn PageIndexProvider, group: usize, leaf: usize, rows: u64) -> Option<Vec<u64>> {
     index.column_index(group, leaf)?;
     let pages = index.offset_index(group, leaf)?.page_locations();

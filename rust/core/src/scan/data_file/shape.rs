@@ -10,7 +10,7 @@ use super::cast::{Cast, other_type};
 use crate::codec::parquet_file::LegacyCalendar;
 use crate::codec::variant::unshred;
 
-/// How one column or a part of it becomes logical.
+/// The conversion of a column, or of a part of it, to its logical type.
 #[derive(Debug)]
 pub(super) enum Shape {
     Leaf(Cast),
@@ -23,7 +23,7 @@ pub(super) enum Shape {
     Map(FieldRef, Box<[Shape; 2]>),
 }
 
-/// Where one column or field of a struct comes from.
+/// The origin of a column or of a field of a struct.
 #[derive(Debug)]
 pub(super) enum Part {
     /// The file does not have it: nulls of this type.
@@ -33,7 +33,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// Whether values are cast to a type that the file does not have.
+    /// Returns `true` if values are cast to a type that the file does not have.
     pub(super) fn changes_type(&self) -> bool {
         match self {
             Self::Missing(_) => false,

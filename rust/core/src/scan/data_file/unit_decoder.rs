@@ -25,9 +25,9 @@ const PIECE_BYTES: u64 = 8 << 20;
 /// Decodes one unit, batch by batch.
 pub(super) struct UnitDecoder {
     reader: ParquetRecordBatchReader,
-    /// Whether some of its texts are views.
+    /// True if some of its texts are views.
     views: bool,
-    /// Of the batch that was decoded last.
+    /// The pieces of the batch that was decoded last.
     pieces: IntoIter<RecordBatch>,
 }
 
@@ -90,14 +90,14 @@ impl UnitDecoder {
     }
 }
 
-/// What these rows of a unit need.
+/// Returns the request for these rows of a unit.
 pub(super) fn request(file: &OpenFile, unit: &Unit, live: &[Range<u64>]) -> RowGroupRequest {
     let selection = selection(unit, live, count(live));
     let metadata = file.arrow.metadata();
     RowGroupRequest::new(metadata, unit.row_group, file.leaves.clone(), selection)
 }
 
-/// How many rows these are.
+/// Returns the number of these rows.
 pub(super) fn count(live: &[Range<u64>]) -> u64 {
     live.iter().map(|range| range.end - range.start).sum()
 }

@@ -6,7 +6,7 @@ use arrow_select::take::take;
 
 use crate::spec::arrow::{retyped, strict_cast};
 
-/// Whether a part of these values are views.
+/// Returns `true` if a part of these values are views.
 pub(super) fn has_views(data_type: &DataType) -> bool {
     match data_type {
         DataType::Utf8View | DataType::BinaryView => true,

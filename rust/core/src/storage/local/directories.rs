@@ -47,7 +47,7 @@ impl LocalStorage {
         Ok(found)
     }
 
-    /// Whether the directory was empty, and is gone.
+    /// Returns `true` if the directory was empty, and is gone.
     pub(super) fn remove_empty(&self, directory: &str) -> Result<bool> {
         match fs::remove_dir(self.writable(directory)?) {
             Ok(()) => Ok(true),

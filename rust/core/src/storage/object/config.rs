@@ -38,10 +38,11 @@ const WITHOUT_MEANING: [&str; 14] = [
     "object_store_concurrency_limit",
 ];
 
-/// What shows that an option's value is not to be seen.
+/// The words in an option's name by which its value is a secret.
 const SECRET: [&str; 6] = ["key", "secret", "token", "password", "sas", "credential"];
 
-/// How often the client of HDFS goes round the name nodes again; it waits longer each time, up to minutes.
+/// The number of times that the client of HDFS goes round the name nodes again; it waits longer
+/// each time, up to minutes.
 const HDFS_ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 
 /// Requests for bytes in flight, and the most that can be asked for.
@@ -127,7 +128,7 @@ impl Settings {
         })
     }
 
-    /// How many requests for bytes may be in flight.
+    /// Returns the number of requests for bytes that may be in flight.
     pub(super) fn max_requests(&self) -> usize {
         self.max_requests
     }

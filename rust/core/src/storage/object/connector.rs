@@ -25,7 +25,7 @@ impl fmt::Display for Elsewhere {
 
 impl Error for Elsewhere {}
 
-/// Whether an error comes from a redirect that was not followed.
+/// Returns `true` if an error comes from a redirect that was not followed.
 pub(super) fn led_elsewhere(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -19,7 +19,8 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// How long each answer takes: long beside what tests do between requests, on a machine in use as well.
+/// The time until each answer: long beside the work of tests between requests, on a machine in use
+/// as well.
 const LATENCY: Duration = Duration::from_millis(150);
 
 /// One request.
@@ -30,7 +31,7 @@ pub(crate) struct Request {
     ended: Option<Instant>,
 }
 
-/// How many requests waited for one another, one after the other.
+/// Returns the number of requests that waited for one another, one after the other.
 pub(crate) fn rounds(requests: &[Request]) -> usize {
     let mut ended: Vec<&Request> = requests.iter().collect();
     ended.sort_by_key(|request| request.ended);

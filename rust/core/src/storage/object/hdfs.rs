@@ -83,7 +83,7 @@ impl Hdfs {
     }
 }
 
-/// How often something was tried again, and may be.
+/// The number of retries so far, and the most.
 struct Tries {
     made: usize,
     most: usize,
@@ -176,7 +176,7 @@ impl ObjectStore for Hdfs {
     }
 }
 
-/// What a name node means by a refusal: a code and a message of ours. None for other errors.
+/// Returns the code and the message for a refusal of a name node. None for other errors.
 pub(super) fn refusal(cause: &Error) -> Option<(&'static str, &'static str)> {
     let permission = "the name node does not allow it: check the user (HADOOP_USER_NAME, or a \
                       Kerberos ticket) and the permissions of the directory";
@@ -217,7 +217,7 @@ fn answer(cause: &Error) -> Option<&str> {
     }
 }
 
-/// Whether a connection ended, to a name node or a data node.
+/// Returns `true` if a connection ended, to a name node or a data node.
 fn is_cut(cause: &Error) -> bool {
     matches!(
         hdfs_error(cause),

@@ -66,7 +66,7 @@ impl Client {
     }
 }
 
-/// How long the parts of these ranges are.
+/// Returns the length of the parts of these ranges.
 fn step(ranges: &[Range<u64>]) -> u64 {
     let lengths = ranges.iter().map(|range| range.end - range.start);
     (lengths.fold(0, u64::saturating_add) / PARTS).clamp(LEAST, MOST)

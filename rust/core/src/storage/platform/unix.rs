@@ -62,7 +62,8 @@ pub(in crate::storage) fn create_temporary(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether `file`, whose metadata is `opened`, is the one at the path `real`, which is no link.
+/// Returns `true` if `file`, whose metadata is `opened`, is the one at the path `real`, which is no
+/// link.
 pub(in crate::storage) fn is_same_file(real: &Path, _file: &File, opened: &Metadata) -> bool {
     fs::symlink_metadata(real)
         .is_ok_and(|found| (found.dev(), found.ino()) == (opened.dev(), opened.ino()))

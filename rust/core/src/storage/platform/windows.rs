@@ -19,7 +19,7 @@ const DELETE_ON_CLOSE: u32 = 0x0400_0000;
 /// From the first day of 1601, where Windows begins to count, to that of 1970.
 const MILLISECONDS_TO_1970: i64 = 11_644_473_600_000;
 
-/// Whether this is a path such as `C:\t` or `C:/t`: a scheme has more than one letter.
+/// Returns `true` if this is a path such as `C:\t` or `C:/t`: a scheme has more than one letter.
 pub(in crate::storage) fn begins_with_drive(path: &str) -> bool {
     matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
@@ -110,7 +110,7 @@ pub(in crate::storage) fn create_temporary(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Whether `file` is the one at the path `real`.
+/// Returns `true` if `file` is the one at the path `real`.
 pub(in crate::storage) fn is_same_file(real: &Path, file: &File, _opened: &Metadata) -> bool {
     let opened = file.try_clone().and_then(Handle::from_file);
     opened.is_ok_and(|opened| Handle::from_path(real).is_ok_and(|found| found == opened))

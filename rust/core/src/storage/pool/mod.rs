@@ -37,7 +37,7 @@ pub const MOST_THREADS: usize = 32;
 static POOL: PerProcess<ThreadPool> = PerProcess::new();
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// How many threads the pool has, or will have once it is started.
+/// Returns the number of threads that the pool has, or will have once it is started.
 pub fn threads() -> usize {
     let known = THREADS.load(Ordering::Relaxed);
     if known != 0 {

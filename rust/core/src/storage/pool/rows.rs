@@ -5,9 +5,9 @@
 //! for always goes on; the others wait when what they hold passes [`Look::bytes`]. The threads belong to
 //! the stream and end with it.
 //!
-//! Where bytes come from far away, fetching is a stage of its own: one thread more puts the files into the
-//! queue and begins to fetch what files and units need, and the others take what has its bytes, the first
-//! such first. Bytes that are fetched count as those that are decoded.
+//! If bytes come from far away, fetching is a stage of its own: one thread more puts the files into
+//! the queue and begins to fetch what files and units need, and the others take what has its bytes,
+//! the first such first. Bytes that are fetched count as those that are decoded.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -27,12 +27,12 @@ const WAIT: Duration = Duration::from_millis(20);
 /// Files and units in the queue for each request in flight: so small ones take no more than some memory.
 const QUEUED: usize = 4;
 
-/// Which unit: the number of its file, then its own number in the file.
+/// The number of a file, and the number of the unit in the file.
 type UnitId = (usize, usize);
 
 /// Rows in memory.
 pub trait Rows: Send + 'static {
-    /// How many bytes they take.
+    /// Returns the size of the rows in bytes.
     fn bytes(&self) -> usize;
 }
 
@@ -50,9 +50,9 @@ pub type Give<'a, R = RecordBatch> = dyn FnMut(R) -> Result<()> + 'a;
 pub struct Ahead {
     /// The file, far away.
     pub bytes: Arc<FileBytes>,
-    /// What is needed of it.
+    /// The ranges that are needed of it.
     pub ranges: Vec<Range<u64>>,
-    /// What was taken of it before, in order.
+    /// The ranges that were taken of it before, in order.
     pub taken: Vec<Range<u64>>,
 }
 
@@ -60,13 +60,13 @@ pub struct Ahead {
 pub trait Work: Send + Sync + 'static {
     /// One unit of an open file.
     type Unit: Send + 'static;
-    /// What a unit gives, batch by batch.
+    /// The batches of a unit.
     type Batch: Rows;
 
-    /// How many files there are.
+    /// Returns the number of files.
     fn files(&self) -> usize;
 
-    /// How many requests may be in flight; `None` where nothing is fetched ahead.
+    /// Returns the number of requests that may be in flight; `None` if nothing is fetched ahead.
     fn max_requests(&self) -> Option<usize>;
 
     /// The bytes of a file that is far away, before it is opened.
@@ -75,7 +75,7 @@ pub trait Work: Send + Sync + 'static {
     /// Opens a file, whose bytes may be on their way.
     fn open(&self, file: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>>;
 
-    /// What a unit needs next of a file that is far away.
+    /// Returns the ranges that a unit needs next of a file that is far away.
     fn ahead(&self, unit: &Self::Unit) -> Option<Ahead>;
 
     /// Reads one unit. What is left of one that needs other bytes now is given back.
@@ -85,11 +85,12 @@ pub trait Work: Send + Sync + 'static {
         give: &mut Give<'_, Self::Batch>,
     ) -> Result<Option<Self::Unit>>;
 
-    /// Whether the stream goes on after this file failed. The rows that it has given stay given.
+    /// Returns `true` if the stream goes on after this file failed. Rows of it that were returned
+    /// stay returned.
     fn passes_over(&self, file: usize, error: &Error) -> bool;
 }
 
-/// How far ahead of the caller the threads may read.
+/// The distance that the threads may read ahead of the caller.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// Bytes that are fetched or decoded and may wait to be taken.
@@ -117,7 +118,7 @@ struct Queued<U> {
     id: UnitId,
     task: Task<U>,
     ahead: Option<Ahead>,
-    /// Whether the fetching of what it needs has begun.
+    /// True if the fetch of its bytes has begun.
     begun: bool,
 }
 
@@ -131,7 +132,7 @@ impl<U> Queued<U> {
         }
     }
 
-    /// Whether a thread would not wait for its bytes.
+    /// Returns `true` if a thread would not wait for its bytes.
     fn is_ready(&self) -> bool {
         let has = |ahead: &Ahead| self.begun && ahead.bytes.has(&ahead.ranges);
         self.ahead.as_ref().is_none_or(has)
@@ -165,7 +166,7 @@ struct State<W: Work> {
 }
 
 impl<W: Work> State<W> {
-    /// What the caller waits for.
+    /// Returns the unit that the caller waits for.
     fn first(&self) -> Option<UnitId> {
         self.slots.first_key_value().map(|(id, _)| *id)
     }
@@ -187,7 +188,7 @@ struct Shared<W: Work> {
     work: W,
     look: Look,
     state: Mutex<State<W>>,
-    /// What is fetched ahead.
+    /// The meter of the bytes that are fetched ahead.
     meter: Arc<Meter>,
     /// Set under the lock of the state.
     cancelled: Arc<AtomicBool>,
@@ -216,7 +217,7 @@ impl<W: Work> Shared<W> {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Whether more may be decoded.
+    /// Returns `true` if more may be decoded.
     fn has_room(&self, state: &State<W>) -> bool {
         state.waiting_bytes.saturating_add(self.meter.bytes()) < self.look.bytes
     }
@@ -414,7 +415,7 @@ impl<W: Work> OrderedRows<W> {
         }
     }
 
-    /// What is read.
+    /// Returns the work that is read.
     pub fn work(&self) -> &W {
         &self.shared.work
     }

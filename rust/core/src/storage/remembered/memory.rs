@@ -1,4 +1,5 @@
-//! What a process remembers of the logs of tables far away: files as listings showed them, and their bytes.
+//! The files of the logs of tables far away that a process remembers: as listings showed them, and
+//! their bytes.
 //!
 //! Files of a log never change, so bytes count for as long as listings show a file with the same tag. A table
 //! is known by its place, its options and the credentials of the environment: nothing is shared across those.
@@ -46,7 +47,7 @@ static MEMORY: PerProcess<Mutex<Memory>> = PerProcess::new();
 
 static BUDGET: AtomicUsize = AtomicUsize::new(DEFAULT_MIB << 20);
 
-/// How many bytes a process may keep.
+/// The most bytes that a process may keep.
 pub(super) fn budget() -> usize {
     BUDGET.load(Ordering::Relaxed)
 }
@@ -60,7 +61,7 @@ pub(super) fn read_budget() {
     BUDGET.store(bytes, Ordering::Relaxed);
 }
 
-/// Which table, and as whom. Not to be printed: options are secret.
+/// The identity of a table and of its reader. Not to be printed: options are secret.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct TableKey {
     root: String,
@@ -86,7 +87,7 @@ impl TableKey {
     }
 }
 
-/// Whether a client of a store may take from this variable who it is.
+/// Returns `true` if a client of a store may take its identity from this variable.
 fn tells_who(variable: &str) -> bool {
     ENVIRONMENT.iter().any(|start| variable.starts_with(start))
 }
@@ -179,7 +180,7 @@ impl Drop for Promise {
     }
 }
 
-/// What is known of a range.
+/// The known part of a range.
 pub(super) enum Known {
     Here(Bytes),
     /// The bytes within what comes.
@@ -330,7 +331,7 @@ impl Memory {
         self.used = self.used.saturating_sub(kept + listed);
     }
 
-    /// How the last listing showed a file.
+    /// Returns a file as the last listing showed it.
     pub(super) fn file(&mut self, key: &Arc<TableKey>, path: &str) -> Option<Listed> {
         self.table(key).listed.get(path).copied()
     }
@@ -352,7 +353,7 @@ impl Memory {
         within.map(file).collect()
     }
 
-    /// What there is of a range of a file.
+    /// Returns the known part of a range of a file.
     pub(super) fn find(
         &mut self,
         key: &Arc<TableKey>,
@@ -523,7 +524,7 @@ impl Memory {
     }
 }
 
-/// Whether a listing of a directory from a name on shows this path, if it is there.
+/// Returns `true` if a listing of a directory from a name on shows this path, if it is there.
 fn is_within(path: &str, directory: &str, from: &str) -> bool {
     let rest = path.strip_prefix(directory);
     let name = rest.and_then(|rest| rest.strip_prefix('/'));

@@ -94,7 +94,7 @@ impl Remembered {
         })
     }
 
-    /// Whether a whole file is kept.
+    /// Returns `true` if a whole file is kept.
     pub fn has(&self, path: &str) -> bool {
         let Some(listed) = self.listed(path) else {
             return false;
@@ -104,7 +104,7 @@ impl Remembered {
         matches!(known, Some(Known::Here(_)))
     }
 
-    /// How the last listing showed a file that never changes.
+    /// Returns a file that never changes as the last listing showed it.
     fn listed(&self, path: &str) -> Option<Listed> {
         if !is_lasting(path) {
             return None;
@@ -112,7 +112,7 @@ impl Remembered {
         memory()?.file(&self.table, path)
     }
 
-    /// What there is of a range.
+    /// Returns the known part of a range.
     fn look(&self, path: &str, listed: Listed, range: &Range<u64>) -> Known {
         match memory() {
             Some(mut memory) => memory.find(&self.table, path, listed, range),
@@ -259,7 +259,8 @@ fn joined<'a>(
     joined
 }
 
-/// Whether a path is that of a file which never changes: a version of the log, or a sidecar.
+/// Returns `true` if a path is that of a file which never changes: a version of the log, or a
+/// sidecar.
 fn is_lasting(path: &str) -> bool {
     let Some(name) = path
         .strip_prefix(LOG)

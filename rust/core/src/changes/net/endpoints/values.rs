@@ -1,6 +1,7 @@
-//! What pairs of rows hold: read once, compared, and handed out from where they are.
+//! The values of pairs of rows: read once, compared, and handed out from where they are.
 //!
-//! Where the budget is not enough for all, the rest is compared as numbers, and read once more to be handed out.
+//! If the budget is not enough for all, the rest is compared as numbers, and read once more to be
+//! handed out.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -170,19 +171,19 @@ struct Kept {
     piece: u32,
     rows: RecordBatch,
     codes: Vec<u32>,
-    /// Whether all rows of the piece are kept.
+    /// True if all rows of the piece are kept.
     whole: bool,
 }
 
-/// What was read of the pairs.
+/// The rows of the pairs that were read.
 struct ReadPairs {
     kept: Vec<Kept>,
-    /// Where the rows of each pair are kept.
+    /// The positions of the kept rows of each pair.
     spots: Vec<[Spot; 2]>,
-    /// Of each pair the numbers of its rows that are not kept, once there is one: what is the same
-    /// twice is nothing.
+    /// The numbers of the rows of each pair that are not kept, once there is one: two equal numbers
+    /// are zero.
     sums: Option<Vec<u128>>,
-    /// How many columns are compared.
+    /// The number of columns that are compared.
     own: usize,
 }
 
@@ -282,7 +283,7 @@ impl ReadPairs {
         Ok(())
     }
 
-    /// Of each pair whether it holds something else now.
+    /// Marks the pairs whose row has other values now.
     fn changed(&mut self, seed: u64) -> Result<Vec<bool>> {
         let own = self.own;
         let Some(sums) = &mut self.sums else {
@@ -420,7 +421,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// How many more the budget allows.
+/// The rows and bytes that the budget still allows.
 struct Budget {
     rows: usize,
     bytes: usize,
@@ -433,8 +434,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// Whether the budget allows these; once it does not, it allows no others, so that few pieces
-    /// are kept in part.
+    /// Returns `true` if the budget allows these; once it does not, it allows no others, so that
+    /// few pieces are kept in part.
     fn fits(&self, rows: &RecordBatch) -> bool {
         let bytes = rows.get_array_memory_size();
         // no step under this lock leaves it half done

@@ -69,7 +69,7 @@ impl Formula {
     }
 }
 
-/// True if a condition may ask for the current time.
+/// The permission of a condition to ask for the current time.
 #[derive(Clone, Copy, PartialEq)]
 enum Clock {
     Allowed,

@@ -244,7 +244,7 @@ impl<'a> Tokens<'a> {
             .get(offset(self.text, first)..offset(self.text, last))
     }
 
-    /// Returns `true` if one of these words is among some tokens, and no part of a longer name.
+    /// Returns the first of these words that is among some tokens, and no part of a longer name.
     pub(super) fn find_word(
         &self,
         range: Range<usize>,
