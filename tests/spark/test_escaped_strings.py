@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.support.tiers import half
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -45,7 +46,7 @@ def found(spark: Any, path: Path) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, dr_spark.read(spark, path).collect()), key=repr)
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", half(TEXTS, 0))
 def test_values_of_parameters(spark: Any, raw: bool, path: Path, text: str) -> None:
     at = TEXTS.index(text)
     table = f"delta.`{path}`"
@@ -124,7 +125,7 @@ def test_statements_are_those_of_delta_spark(
     assert found(spark, path) == found(spark, theirs)
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", half(TEXTS, 1))
 def test_values_of_columns(spark: Any, raw: bool, path: Path, text: str) -> None:
     """Literals that PySpark has as values, tuples of filters, and partitions that are replaced."""
     from pyspark.sql import functions as sf

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.support.tiers import pairs
 from spark.support.written import conf
 
 import deltareplay as dr
@@ -122,7 +123,7 @@ SOME = ("a key", "a partition", "no match", "nulls are equal")
 @pytest.mark.parametrize(
     ("base", "case"),
     [("plain", case) for case in CASES]
-    + [(base, case) for base in TABLES if base != "plain" for case in SOME],
+    + pairs([base for base in TABLES if base != "plain"], list(SOME)),
 )
 def test_rows_and_the_commit_are_those_of_delta_spark(
     spark: Any, tmp_path: Path, bases: dict[str, Path], base: str, case: str

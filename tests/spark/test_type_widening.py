@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from spark.support.beside import both, left, made
+from spark.support.tiers import pairs
 from spark.support.written import conf
 
 import deltareplay as dr
@@ -154,8 +155,9 @@ CLAUSES = [
 FEED = ", 'delta.enableChangeDataFeed' = 'true'"
 
 
-@pytest.mark.parametrize("more", ["", ", 'delta.enableDeletionVectors' = 'true'", FEED])
-@pytest.mark.parametrize("clauses", CLAUSES)
+@pytest.mark.parametrize(
+    ("clauses", "more"), pairs(CLAUSES, ["", ", 'delta.enableDeletionVectors' = 'true'", FEED])
+)
 def test_merge(spark: Any, tmp_path: Path, clauses: str, more: str) -> None:
     base = table(spark, tmp_path / "base", more=more)
     made(spark, base, f"INSERT INTO {{t}} VALUES ({FIRST.replace('1S', '2S')})")

@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from spark.support.tiers import NIGHTLY
+
 HERE = Path(__file__).parents[1]
 FILES = (
     "test_delta_table.py",
@@ -26,9 +28,6 @@ FILES = (
     "test_sql_select.py",
     "test_column_conditions.py",
 )
-
-#: Whether all tests run; otherwise it is some of each file.
-NIGHTLY = bool(os.environ.get("DELTAREPLAY_NIGHTLY"))
 
 
 def check(session: str, tmp_path: Path) -> None:

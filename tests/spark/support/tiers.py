@@ -1,0 +1,24 @@
+"""Cases that run at night alone (``DELTAREPLAY_NIGHTLY``), where there are many of a kind."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+from typing import Any
+
+#: Whether all tests run; otherwise it is some of each kind.
+NIGHTLY = bool(os.environ.get("DELTAREPLAY_NIGHTLY"))
+
+
+def pairs(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Return all pairs at night; by day pairs in which each value occurs at least once."""
+    if NIGHTLY:
+        return list(itertools.product(left, right))
+    longer = range(max(len(left), len(right)))
+    return [(left[at % len(left)], right[at % len(right)]) for at in longer]
+
+
+def half(cases: Sequence[Any], first: int) -> Sequence[Any]:
+    """Return all cases at night; by day every second, from the first on."""
+    return cases if NIGHTLY else cases[first::2]
