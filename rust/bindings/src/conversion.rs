@@ -132,7 +132,7 @@ impl Conversion {
             let definition = (metadata_from_json(&definition.0)?, protocol(definition.1));
             let adds = adds
                 .iter()
-                .map(|some| parse_actions::<AddFile>("add", some));
+                .map(|json| parse_actions::<AddFile>("add", json));
             let adds: Vec<Vec<AddFile>> = adds.collect::<Result<_>>()?;
             let adds = adds.into_iter().flatten().collect();
             table

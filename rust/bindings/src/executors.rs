@@ -105,8 +105,8 @@ pub(crate) fn named_files(
     let rows = stream(files)?;
     detached(py, || {
         let mut paths = HashSet::new();
-        for some in rows {
-            vacuum::named_by(table.0.source(), &some.map_err(broken)?, &mut paths)?;
+        for batch in rows {
+            vacuum::named_by(table.0.source(), &batch.map_err(broken)?, &mut paths)?;
         }
         Ok(paths.into_iter().collect())
     })
@@ -191,7 +191,7 @@ pub(crate) fn verify_files(
 ) -> PyResult<String> {
     let rows = stream(files)?;
     detached(py, || {
-        let rows = rows.map(|some| some.map_err(broken));
+        let rows = rows.map(|batch| batch.map_err(broken));
         let part = verify::verify_files(table.0.source(), version, rows)?;
         Ok(to_json(&part))
     })

@@ -6,9 +6,9 @@
 
 use std::fmt;
 
-mod shown;
+mod printable;
 
-pub use shown::{is_invisible, shown};
+pub use printable::{is_invisible, printable};
 
 /// The result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -218,26 +218,26 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inner = &self.0;
-        f.write_str(&shown(&inner.message))?;
-        let mut place = Vec::new();
+        f.write_str(&printable(&inner.message))?;
+        let mut locations = Vec::new();
         if let Some(path) = &inner.path {
             // no line of a path is the caller's text
-            place.push(format!("file: {}", shown(path).replace('\n', "\\n")));
+            locations.push(format!("file: {}", printable(path).replace('\n', "\\n")));
         }
         if let Some(line) = inner.line {
-            place.push(format!("line {line}"));
+            locations.push(format!("line {line}"));
         }
         if let Some(offset) = inner.offset {
-            place.push(format!("byte {offset}"));
+            locations.push(format!("byte {offset}"));
         }
         if let Some(version) = inner.version {
-            place.push(format!("version {version}"));
+            locations.push(format!("version {version}"));
         }
-        if !place.is_empty() {
-            write!(f, " ({})", place.join(", "))?;
+        if !locations.is_empty() {
+            write!(f, " ({})", locations.join(", "))?;
         }
         if let Some(cause) = &inner.cause {
-            write!(f, ": {}", shown(&cause.to_string()))?;
+            write!(f, ": {}", printable(&cause.to_string()))?;
         }
         Ok(())
     }

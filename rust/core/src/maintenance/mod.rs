@@ -69,9 +69,9 @@ const AT_ONCE: usize = 500;
 
 /// Deletes files in this order; the first that cannot be deleted ends it.
 pub(crate) fn delete_all(storage: &dyn Storage, paths: &[&str]) -> Result<()> {
-    for some in paths.chunks(AT_ONCE) {
+    for chunk in paths.chunks(AT_ONCE) {
         interrupt::check()?;
-        storage.delete(some).into_iter().collect::<Result<()>>()?;
+        storage.delete(chunk).into_iter().collect::<Result<()>>()?;
     }
     Ok(())
 }

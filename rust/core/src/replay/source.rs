@@ -51,8 +51,8 @@ impl Source {
             }
             Some(catalog) => {
                 let vending = Arc::clone(&catalog);
-                let place = location.clone();
-                let files = VendedStorage::new(place, storage_options, roots, vending)?;
+                let table_location = location.clone();
+                let files = VendedStorage::new(table_location, storage_options, roots, vending)?;
                 let managed = Arc::new(ManagedLog::new(Arc::new(files), catalog));
                 (Arc::clone(&managed) as _, Some(managed))
             }

@@ -63,7 +63,7 @@ pub fn load(
 /// Corrupt, with the file and the offset: `dv.path`, `dv.version`, `dv.size`, `dv.checksum`,
 /// `dv.magic`, `dv.bitmap`, `dv.truncated`, `dv.cardinality`, `dv.base85`, `dv.missing`; a path that leaves the table;
 /// storage errors.
-pub fn load_one(
+pub fn load_single(
     storage: &dyn Storage,
     resolver: &PathResolver,
     descriptor: &DeletionVectorDescriptor,
@@ -72,20 +72,20 @@ pub fn load_one(
     let mut give = |_: usize, vector: Loaded| loaded = Some(vector);
     for read in plan(resolver, std::slice::from_ref(descriptor), &mut give) {
         interrupt::check()?;
-        one(storage, &read, &mut give);
+        read_vectors(storage, &read, &mut give);
     }
     loaded.unwrap_or_else(|| Err(Error::interrupted()))
 }
 
 /// A vector in a file, and who asks for it.
-struct Wanted {
+struct StoredVector {
     position: u64,
     size: u32,
     /// Index in the list of descriptors, and the number of rows that the descriptor promises.
     askers: Vec<(usize, u64)>,
 }
 
-impl Wanted {
+impl StoredVector {
     fn range(&self) -> Range<u64> {
         self.position..self.position + u64::from(self.size) + FRAME
     }
@@ -94,7 +94,7 @@ impl Wanted {
 /// Some vectors of one file, ascending, that are read together.
 struct Read {
     path: String,
-    wanted: Vec<Wanted>,
+    vectors: Vec<StoredVector>,
 }
 
 /// Inline vectors are given at once; all others become reads.
@@ -138,7 +138,7 @@ fn plan(
 }
 
 fn reads_of(path: String, mut vectors: Vec<(usize, &DeletionVectorDescriptor)>) -> Vec<Read> {
-    vectors.sort_by_key(|(_, one)| (one.position(), one.size_in_bytes()));
+    vectors.sort_by_key(|(_, descriptor)| (descriptor.position(), descriptor.size_in_bytes()));
     let mut reads: Vec<Read> = Vec::new();
     let mut bytes = 0;
     for (index, descriptor) in vectors {
@@ -146,24 +146,24 @@ fn reads_of(path: String, mut vectors: Vec<(usize, &DeletionVectorDescriptor)>) 
         let asker = (index, descriptor.cardinality());
         let last = reads.last_mut();
         if let Some(read) = last
-            && let Some(same) = read.wanted.last_mut()
+            && let Some(same) = read.vectors.last_mut()
             && (same.position, same.size) == (position, size)
         {
             same.askers.push(asker);
             continue;
         }
-        let wanted = Wanted {
+        let vector = StoredVector {
             position,
             size,
             askers: vec![asker],
         };
         match reads.last_mut() {
-            Some(read) if bytes < READ_BYTES => read.wanted.push(wanted),
+            Some(read) if bytes < READ_BYTES => read.vectors.push(vector),
             _ => {
                 bytes = 0;
                 reads.push(Read {
                     path: path.clone(),
-                    wanted: vec![wanted],
+                    vectors: vec![vector],
                 });
             }
         }
@@ -184,59 +184,59 @@ fn run(
     if threads < 2 || rayon::current_thread_index().is_some() {
         for read in &reads {
             interrupt::check()?;
-            one(&**storage, read, give);
+            read_vectors(&**storage, read, give);
         }
         return Ok(());
     }
     let storage = Arc::clone(storage);
     let work = move |read: &Read, give: &mut dyn FnMut((usize, Loaded)) -> Result<()>| {
         let mut taken = Ok(());
-        one(&*storage, read, &mut |index, vector| {
+        read_vectors(&*storage, read, &mut |index, vector| {
             if taken.is_ok() {
                 taken = give((index, vector));
             }
         });
         taken
     };
-    for given in pool::unordered(reads, Some(threads), RESULTS_AHEAD, work)? {
-        let (_, (index, vector)) = given?;
+    for result in pool::unordered(reads, Some(threads), RESULTS_AHEAD, work)? {
+        let (_, (index, vector)) = result?;
         give(index, vector);
     }
     Ok(())
 }
 
 /// Reads the vectors of one read, and decodes them.
-fn one(storage: &dyn Storage, read: &Read, give: &mut dyn FnMut(usize, Loaded)) {
-    match fetch(storage, &read.path, &read.wanted) {
+fn read_vectors(storage: &dyn Storage, read: &Read, give: &mut dyn FnMut(usize, Loaded)) {
+    match fetch(storage, &read.path, &read.vectors) {
         Ok(pieces) => {
-            for (wanted, framed) in read.wanted.iter().zip(pieces) {
-                decode(&read.path, wanted, framed, give);
+            for (vector, framed) in read.vectors.iter().zip(pieces) {
+                decode(&read.path, vector, framed, give);
             }
         }
         // One vector that points beyond its file leaves the others whole.
-        Err(error) if read.wanted.len() > 1 && error.code() == "storage.truncated" => {
-            for wanted in &read.wanted {
-                match fetch(storage, &read.path, std::slice::from_ref(wanted)) {
+        Err(error) if read.vectors.len() > 1 && error.code() == "storage.truncated" => {
+            for vector in &read.vectors {
+                match fetch(storage, &read.path, std::slice::from_ref(vector)) {
                     Ok(pieces) => pieces
                         .into_iter()
-                        .for_each(|framed| decode(&read.path, wanted, framed, give)),
-                    Err(error) => fail(wanted, error, give),
+                        .for_each(|framed| decode(&read.path, vector, framed, give)),
+                    Err(error) => fail(vector, error, give),
                 }
             }
         }
         Err(error) => {
-            for wanted in &read.wanted {
-                fail(wanted, error.again(), give);
+            for vector in &read.vectors {
+                fail(vector, error.again(), give);
             }
         }
     }
 }
 
 /// The bytes of each vector with its frame.
-fn fetch(storage: &dyn Storage, path: &str, wanted: &[Wanted]) -> Result<Vec<Bytes>> {
+fn fetch(storage: &dyn Storage, path: &str, vectors: &[StoredVector]) -> Result<Vec<Bytes>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     let version_byte = std::iter::once(0..1);
-    for range in version_byte.chain(wanted.iter().map(Wanted::range)) {
+    for range in version_byte.chain(vectors.iter().map(StoredVector::range)) {
         match ranges.last_mut() {
             Some(last) if range.start <= last.end.saturating_add(NEAR) => {
                 last.end = last.end.max(range.end);
@@ -247,16 +247,19 @@ fn fetch(storage: &dyn Storage, path: &str, wanted: &[Wanted]) -> Result<Vec<Byt
     let fetched = storage.read_ranges(path, &ranges).map_err(missing)?;
     check_version(fetched.first().map_or(&[], |bytes| bytes))
         .map_err(|error| error.at_path(path))?;
-    let needed: u64 = wanted.iter().map(|one| u64::from(one.size) + FRAME).sum();
-    let begin = wanted.first().map_or(0, |one| one.position);
+    let needed: u64 = vectors
+        .iter()
+        .map(|vector| u64::from(vector.size) + FRAME)
+        .sum();
+    let begin = vectors.first().map_or(0, |vector| vector.position);
     let span = ranges
         .last()
         .map_or(0, |last| last.end)
         .saturating_sub(begin);
     // A slice keeps all alive that was read with it, which may be more than the vectors.
     let shared = needed.saturating_mul(2) >= span;
-    let piece = |one: &Wanted| {
-        let range = one.range();
+    let piece = |vector: &StoredVector| {
+        let range = vector.range();
         let at = ranges.partition_point(|merged| merged.start <= range.start);
         let at = at.checked_sub(1)?;
         let (merged, bytes) = (ranges.get(at)?, fetched.get(at)?);
@@ -269,16 +272,16 @@ fn fetch(storage: &dyn Storage, path: &str, wanted: &[Wanted]) -> Result<Vec<Byt
             Bytes::copy_from_slice(framed)
         })
     };
-    wanted
+    vectors
         .iter()
-        .map(|one| {
-            piece(one).ok_or_else(|| {
+        .map(|vector| {
+            piece(vector).ok_or_else(|| {
                 Error::corrupt(
                     "storage.truncated",
                     "the storage gave fewer bytes than it was asked for",
                 )
                 .at_path(path)
-                .at_offset(one.position)
+                .at_offset(vector.position)
             })
         })
         .collect()
@@ -298,30 +301,30 @@ fn missing(error: Error) -> Error {
         .at_path(path)
 }
 
-fn decode(path: &str, wanted: &Wanted, framed: Bytes, give: &mut dyn FnMut(usize, Loaded)) {
+fn decode(path: &str, stored: &StoredVector, framed: Bytes, give: &mut dyn FnMut(usize, Loaded)) {
     let placed = |error: Error| {
         error
-            .shift(0, wanted.position)
+            .shift(0, stored.position)
             .at_path(path)
-            .at_offset(wanted.position)
+            .at_offset(stored.position)
     };
-    match DeletionVector::decode_framed(framed, wanted.size, None).map_err(placed) {
+    match DeletionVector::decode_framed(framed, stored.size, None).map_err(placed) {
         Ok(vector) => {
             let vector = Arc::new(vector);
-            for (index, promised) in &wanted.askers {
+            for (index, promised) in &stored.askers {
                 let checked = vector.check_cardinality(*promised).map_err(placed);
                 give(*index, checked.map(|()| Arc::clone(&vector)));
             }
         }
-        Err(error) => fail(wanted, error, give),
+        Err(error) => fail(stored, error, give),
     }
 }
 
-fn fail(wanted: &Wanted, error: Error, give: &mut dyn FnMut(usize, Loaded)) {
-    for (index, _) in wanted.askers.iter().skip(1) {
+fn fail(vector: &StoredVector, error: Error, give: &mut dyn FnMut(usize, Loaded)) {
+    for (index, _) in vector.askers.iter().skip(1) {
         give(*index, Err(error.again()));
     }
-    if let Some((index, _)) = wanted.askers.first() {
+    if let Some((index, _)) = vector.askers.first() {
         give(*index, Err(error));
     }
 }

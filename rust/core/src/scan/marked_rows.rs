@@ -40,22 +40,23 @@ impl MarkedRows {
             let files: &PrimitiveArray<Int32Type> = batch.typed("file")?;
             let places: &PrimitiveArray<Int64Type> = batch.typed("word")?;
             let bits: &PrimitiveArray<Int64Type> = batch.typed("bits")?;
-            for ((file, place), bits) in files.iter().zip(places).zip(bits) {
-                let (Some(file), Some(place), Some(bits)) = (file, place, bits) else {
+            for ((file, word_index), bits) in files.iter().zip(places).zip(bits) {
+                let (Some(file), Some(word_index), Some(bits)) = (file, word_index, bits) else {
                     return Err(wrong("a null among them"));
                 };
-                let place = u64::try_from(place).map_err(|_| wrong("a negative position"))?;
+                let word_index =
+                    u64::try_from(word_index).map_err(|_| wrong("a negative position"))?;
                 words
                     .entry(file)
                     .or_default()
-                    .push((place, bits.cast_unsigned()));
+                    .push((word_index, bits.cast_unsigned()));
             }
         }
         let files = words.into_iter().map(|(file, mut words)| {
-            words.sort_unstable_by_key(|(place, _)| *place);
+            words.sort_unstable_by_key(|(word_index, _)| *word_index);
             let rows = words
                 .iter()
-                .flat_map(|(place, bits)| rows_of(*place, *bits));
+                .flat_map(|(word_index, bits)| rows_of(*word_index, *bits));
             Ok((file, DeletionVector::from_rows(rows)?))
         });
         Ok(Self {
@@ -94,14 +95,14 @@ impl MarkedRows {
 }
 
 /// The rows of one word.
-fn rows_of(place: u64, mut bits: u64) -> impl Iterator<Item = u64> {
+fn rows_of(word_index: u64, mut bits: u64) -> impl Iterator<Item = u64> {
     std::iter::from_fn(move || {
         if bits == 0 {
             return None;
         }
         let bit = bits.trailing_zeros();
         bits &= bits - 1;
-        Some(place.saturating_mul(64).saturating_add(u64::from(bit)))
+        Some(word_index.saturating_mul(64).saturating_add(u64::from(bit)))
     })
 }
 

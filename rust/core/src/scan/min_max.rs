@@ -63,7 +63,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     let names: Vec<String> = names.map(str::to_owned).collect();
     let columns = FileColumns::of_names(Some(&names), snapshot)?;
     let empty = new_null_array(&column.data_type, 1);
-    let mut found: MinMax = (Arc::clone(&empty), empty);
+    let mut extremes: MinMax = (Arc::clone(&empty), empty);
     for files in snapshot.file_batches(source, columns, None)? {
         let files = files?;
         let parsed = known.columns().of(&files)?;
@@ -79,7 +79,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
             None => with_values(&bounds, &live_rows(&files)?, &exact),
         };
         match files_with_values {
-            Ok(rows) => found = both(&found, &bounds, &rows.into()).map_err(misfit)?,
+            Ok(rows) => extremes = both(&extremes, &bounds, &rows.into()).map_err(misfit)?,
             Err((row, why)) => {
                 let path = files.column_by_name("path");
                 let path = path.and_then(|path| path.as_string_opt::<i32>());
@@ -93,9 +93,11 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
             }
         }
     }
-    let found =
-        RecordBatch::try_from_iter_with_nullable([("min", found.0, true), ("max", found.1, true)]);
-    found.map(Some).map_err(misfit)
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        ("min", extremes.0, true),
+        ("max", extremes.1, true),
+    ]);
+    batch.map(Some).map_err(misfit)
 }
 
 /// Returns `true` if writers give the values themselves.
@@ -222,12 +224,12 @@ fn with_values(
 }
 
 /// Joins the bounds so far with those of these files.
-fn both(found: &MinMax, bounds: &Bounds, rows: &BooleanArray) -> Result<MinMax, ArrowError> {
-    let least = |found: &ArrayRef, more: &Option<ArrayRef>, descending| {
+fn both(before: &MinMax, bounds: &Bounds, rows: &BooleanArray) -> Result<MinMax, ArrowError> {
+    let least = |before: &ArrayRef, more: &Option<ArrayRef>, descending| {
         let Some(more) = more else {
-            return Ok(found.clone());
+            return Ok(before.clone());
         };
-        let all = concat(&[&**found, &*filter(more, rows)?])?;
+        let all = concat(&[&**before, &*filter(more, rows)?])?;
         let order = SortOptions {
             descending,
             nulls_first: false,
@@ -235,8 +237,8 @@ fn both(found: &MinMax, bounds: &Bounds, rows: &BooleanArray) -> Result<MinMax, 
         take(&all, &sort_to_indices(&all, Some(order), Some(1))?, None)
     };
     Ok((
-        least(&found.0, &bounds.min, false)?,
-        least(&found.1, &bounds.max, true)?,
+        least(&before.0, &bounds.min, false)?,
+        least(&before.1, &bounds.max, true)?,
     ))
 }
 

@@ -117,11 +117,11 @@ impl Scan {
 
     fn scan_files(&self) -> Result<Vec<ScanFile>> {
         let columns = FileColumns::fields_only(&SCAN_FIELDS);
-        let found = self
+        let live_files = self
             .snapshot
             .files(&self.source, &columns, self.filter.as_ref())?;
         let mut files = Vec::new();
-        for rows in &found.batches {
+        for rows in &live_files.batches {
             for file in ScanFile::of(rows)? {
                 files.extend(self.or_passed_over(file)?);
             }
@@ -204,7 +204,7 @@ impl Scan {
 
     /// Explains the files that the filter leaves, step by step, without reading data files.
     pub fn explain(&self) -> Result<Explanation> {
-        let mut found = Explanation::default();
+        let mut explanation = Explanation::default();
         let mut fields = vec![FileField::Size];
         if let Some(filter) = &self.filter {
             fields.extend(filter.columns().fields());
@@ -221,14 +221,14 @@ impl Scan {
                 }
             };
             let left = left.as_ref();
-            found.all.add(&rows, None);
-            found
+            explanation.all.add(&rows, None);
+            explanation
                 .partitions
                 .add(&rows, left.map(|(partitions, _)| partitions));
-            found
+            explanation
                 .statistics
                 .add(&rows, left.map(|(_, statistics)| statistics));
         }
-        Ok(found)
+        Ok(explanation)
     }
 }

@@ -70,12 +70,12 @@ impl ScanFile {
             let bounds = offsets.get(row).zip(offsets.get(row + 1));
             let (start, end) = bounds.map_or((0, 0), |(start, end)| (*start, *end));
             (start..end)
-                .filter_map(|place| usize::try_from(place).ok())
-                .map(|place| {
+                .filter_map(|index| usize::try_from(index).ok())
+                .map(|index| {
                     let value = values
-                        .is_valid(place)
-                        .then(|| values.value(place).to_owned());
-                    (keys.value(place).to_owned(), value)
+                        .is_valid(index)
+                        .then(|| values.value(index).to_owned());
+                    (keys.value(index).to_owned(), value)
                 })
                 .collect()
         };

@@ -153,8 +153,8 @@ impl Changer {
             .file_batches(&self.source, columns, Some(&filter))?
         {
             let rows = rows?;
-            let found: &StringArray = rows.typed("path")?;
-            paths.extend(found.iter().flatten().map(ToOwned::to_owned));
+            let names: &StringArray = rows.typed("path")?;
+            paths.extend(names.iter().flatten().map(ToOwned::to_owned));
         }
         Ok(paths)
     }
@@ -318,10 +318,14 @@ impl Changer {
             let before = take_record_batch(&rows, positions).map_err(misfit)?;
             self.write_changes("update_preimage", &before)?;
             self.write_changes("update_postimage", values)?;
-            let mut deleted: Vec<bool> = plan.removed.iter().map(|one| one == Some(true)).collect();
+            let mut deleted: Vec<bool> = plan
+                .removed
+                .iter()
+                .map(|removed| removed == Some(true))
+                .collect();
             for position in positions.values() {
-                if let Some(one) = deleted.get_mut(*position as usize) {
-                    *one = false;
+                if let Some(is_deleted) = deleted.get_mut(*position as usize) {
+                    *is_deleted = false;
                 }
             }
             let deleted = filter_record_batch(&rows, &BooleanArray::from(deleted));

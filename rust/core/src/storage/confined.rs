@@ -20,9 +20,11 @@ pub(super) struct Confinement {
 impl Confinement {
     /// For the table at `root`. Roots on other stores hold no local file.
     pub(super) fn new(root: &Location, named: &[Location]) -> Self {
-        let local = named.iter().filter(|one| one.kind() == StoreKind::Local);
+        let local = named
+            .iter()
+            .filter(|location| location.kind() == StoreKind::Local);
         let directory =
-            |one: &Location| PathBuf::from(&*with_root(platform::to_system(one.path())));
+            |location: &Location| PathBuf::from(&*with_root(platform::to_system(location.path())));
         Self {
             roots: std::iter::once(root).chain(local).map(directory).collect(),
         }
@@ -53,7 +55,7 @@ impl Confinement {
         let message = format!(
             "a link leads out of the table and of allowed_roots, to {}; if that is meant, name the \
              place in allowed_roots",
-            platform::shown(real)
+            platform::display(real)
         );
         Err(Error::corrupt("path.escapes_root", message).at_path(path))
     }

@@ -99,7 +99,7 @@ impl LocalStorage {
 
     /// One entry of a directory as a listing shows it; None for what is no file, or has gone since.
     fn entry(entry: &fs::DirEntry, path: &str) -> io::Result<Option<FileMeta>> {
-        let found: io::Result<_> = (|| {
+        let file: io::Result<_> = (|| {
             let kind = entry.file_type()?;
             if kind.is_dir() {
                 return Ok(None);
@@ -111,7 +111,7 @@ impl LocalStorage {
             };
             Ok(metadata.is_file().then(|| meta(path, &metadata)))
         })();
-        match found {
+        match file {
             Err(gone) if gone.kind() == IoKind::NotFound => Ok(None),
             other => other,
         }
@@ -190,10 +190,10 @@ impl Storage for LocalStorage {
             } else {
                 format!("{directory}/{name}")
             };
-            let found = Self::entry(&entry, &path).map_err(|cause| failed("list", &path, cause))?;
-            files.extend(found);
+            let file = Self::entry(&entry, &path).map_err(|cause| failed("list", &path, cause))?;
+            files.extend(file);
         }
-        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
         Ok(files)
     }
 
@@ -265,7 +265,7 @@ impl Storage for LocalStorage {
         let storage = self.clone();
         let mut results = Vec::with_capacity(paths.len());
         let all = units.len();
-        for (unit, asked) in ordered(units, all, move |unit: Vec<String>| {
+        for (unit, paths_of_unit) in ordered(units, all, move |unit: Vec<String>| {
             Ok(unit
                 .iter()
                 .map(|path| storage.read(path))
@@ -279,7 +279,7 @@ impl Storage for LocalStorage {
                     // An interrupt or a bug: one error for the unit, the same again for its others.
                     let again = (error.kind(), error.code(), error.message().to_owned());
                     results.push(Err(error));
-                    results.extend(asked.iter().skip(1).map(|path| {
+                    results.extend(paths_of_unit.iter().skip(1).map(|path| {
                         Err(Error::new(again.0, again.1, again.2.clone()).at_path(*path))
                     }));
                 }
@@ -372,7 +372,7 @@ impl Storage for LocalStorage {
         for directory in self.directories(directory, enter)? {
             files.extend(self.list(&directory.path, "")?);
         }
-        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
         Ok(files)
     }
 
@@ -381,8 +381,11 @@ impl Storage for LocalStorage {
             let below = path.strip_prefix(directory).unwrap_or(path);
             !below.trim_start_matches('/').contains('/')
         };
-        let found = self.directories(directory, &direct)?;
-        let mut names: Vec<String> = found.into_iter().map(|one| one.path).collect();
+        let directories = self.directories(directory, &direct)?;
+        let mut names: Vec<String> = directories
+            .into_iter()
+            .map(|directory| directory.path)
+            .collect();
         names.sort_unstable();
         Ok(names)
     }
@@ -402,7 +405,7 @@ impl Storage for LocalStorage {
 
     fn leads_out(&self, path: &str) -> Option<String> {
         let full = self.full_path(path).ok()?;
-        leads_out(&self.directory, &full).map(|real| platform::shown(&real))
+        leads_out(&self.directory, &full).map(|real| platform::display(&real))
     }
 
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {

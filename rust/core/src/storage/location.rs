@@ -407,9 +407,11 @@ fn normal_path(encoded: &str, uri: &str) -> Result<String> {
 
 fn form(message: &str, uri: &str) -> Error {
     // What follows a question mark may be a signature.
-    let shown = uri.split('?').next().unwrap_or_default();
-    let shown = shown.rsplit_once('@').map_or(shown, |(_secret, rest)| rest);
-    Error::invalid("uri.form", message).at_path(shown.replace('\0', "\\0"))
+    let public = uri.split('?').next().unwrap_or_default();
+    let public = public
+        .rsplit_once('@')
+        .map_or(public, |(_secret, rest)| rest);
+    Error::invalid("uri.form", message).at_path(public.replace('\0', "\\0"))
 }
 
 #[cfg(test)]

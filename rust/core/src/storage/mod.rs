@@ -199,15 +199,15 @@ pub trait Storage: Debug + Send + Sync {
         } else {
             directory.len() + 1
         };
-        let mut found: Vec<String> = files
+        let mut names: Vec<String> = files
             .iter()
             .filter_map(|file| {
                 let (name, _) = file.path.get(skipped..)?.split_once('/')?;
                 file.path.get(..skipped + name.len()).map(str::to_owned)
             })
             .collect();
-        found.dedup();
-        Ok(found)
+        names.dedup();
+        Ok(names)
     }
 
     /// Copies a file within the store, where it is if the store can; both paths may be absolute. It

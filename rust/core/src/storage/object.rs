@@ -107,7 +107,7 @@ impl ObjectStorage {
                 .put_opts(&object, payload, PutMode::Create.into())
                 .await
             {
-                Ok(made) => Ok(Some(Some(made.e_tag.as_deref().map_or(0, tag)))),
+                Ok(created) => Ok(Some(Some(created.e_tag.as_deref().map_or(0, tag)))),
                 // Some stores say the same while another writer is at it, and nothing may come of it.
                 Err(object_store::Error::AlreadyExists { .. }) => match store.head(&object).await {
                     Ok(_) => Ok(Some(None)),
@@ -130,12 +130,12 @@ impl ObjectStorage {
     /// Begins to fetch ranges of files; each goes to `keep` with the file's tag once it is there.
     pub(super) fn fetch_ahead<P: Send + 'static>(
         &self,
-        wanted: Vec<(P, String, Range<u64>)>,
+        ranges: Vec<(P, String, Range<u64>)>,
         keep: impl Fn(P, Bytes, u64) + Send + Sync + 'static,
     ) -> Result<()> {
         let Client { store, permits, .. } = self.client()?;
-        let mut requests = Vec::with_capacity(wanted.len());
-        for (promise, path, range) in wanted {
+        let mut requests = Vec::with_capacity(ranges.len());
+        for (promise, path, range) in ranges {
             requests.push((promise, self.object(&path)?, range));
         }
         let keep = Arc::new(keep);
@@ -211,8 +211,8 @@ impl ObjectStorage {
             let cause = match result {
                 Ok(Some(pieces)) => return Ok(pieces),
                 Ok(None) => None,
-                Err(not_found @ object_store::Error::NotFound { .. }) => {
-                    return Err(failed(&settings, "read", &path, not_found));
+                Err(absent @ object_store::Error::NotFound { .. }) => {
+                    return Err(failed(&settings, "read", &path, absent));
                 }
                 Err(cause) => Some(cause),
             };
@@ -327,7 +327,7 @@ impl Storage for ObjectStorage {
                     async move {
                         let _permit = permits.acquire().await;
                         Ok(match store.get(&object?).await {
-                            Ok(found) => counted(found.bytes().await),
+                            Ok(response) => counted(response.bytes().await),
                             Err(cause) => Err(cause),
                         })
                     }
@@ -347,14 +347,14 @@ impl Storage for ObjectStorage {
 
     fn head(&self, path: &str) -> Result<FileMeta> {
         let (object, store) = (self.object(path)?, self.client()?.store);
-        let found = runtime::block_on(async move { store.head(&object).await })?
+        let object_meta = runtime::block_on(async move { store.head(&object).await })?
             .map_err(|cause| self.failed("look at", path, cause))?;
-        Ok(meta(path.to_owned(), &found))
+        Ok(meta(path.to_owned(), &object_meta))
     }
 
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let bytes = Bytes::copy_from_slice(bytes);
-        self.create(path, bytes).map(|made| made.is_some())
+        self.create(path, bytes).map(|created| created.is_some())
     }
 
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
@@ -376,7 +376,7 @@ impl Storage for ObjectStorage {
             "" => String::new(),
             root => format!("{root}/"),
         };
-        let found = runtime::block_on(async move {
+        let objects = runtime::block_on(async move {
             let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
             store.list(prefix.as_ref()).try_collect::<Vec<_>>().await
         })?
@@ -387,20 +387,20 @@ impl Storage for ObjectStorage {
             let entered = directories.all(enter);
             entered.then(|| meta(path.clone(), object))
         };
-        let mut files: Vec<FileMeta> = found.iter().filter_map(inside).collect();
-        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        files.dedup_by(|one, other| one.path == other.path);
+        let mut files: Vec<FileMeta> = objects.iter().filter_map(inside).collect();
+        files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+        files.dedup_by(|left, right| left.path == right.path);
         Ok(files)
     }
 
     fn directories_in(&self, directory: &str) -> Result<Vec<String>> {
         let (prefix, store) = (self.object(directory)?, self.client()?.store);
-        let found = runtime::block_on(async move {
+        let listing = runtime::block_on(async move {
             let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
             store.list_with_delimiter(prefix.as_ref()).await
         })?;
-        let found = match found {
-            Ok(found) => found.common_prefixes,
+        let listing = match listing {
+            Ok(listing) => listing.common_prefixes,
             Err(object_store::Error::NotFound { .. }) => Vec::new(),
             Err(cause) => return Err(self.failed("list", directory, cause)),
         };
@@ -411,7 +411,7 @@ impl Storage for ObjectStorage {
                 directory => format!("{directory}/{name}"),
             })
         };
-        let mut names: Vec<String> = found.iter().filter_map(path).collect();
+        let mut names: Vec<String> = listing.iter().filter_map(path).collect();
         names.sort_unstable();
         Ok(names)
     }
@@ -427,7 +427,7 @@ impl Storage for ObjectStorage {
                 Err(NotImplemented { .. } | NotSupported { .. }) => {
                     store.copy(&source, &target).await.map(|()| true)
                 }
-                made => made.map(|()| true),
+                outcome => outcome.map(|()| true),
             }
         })?
         .map_err(|cause| self.failed("copy", from, cause))

@@ -42,12 +42,12 @@ impl PathResolver {
     /// Corrupt: `path.empty`, `path.encoding` (does not decode to text, or holds NUL),
     /// `path.escapes_root`, `path.foreign` (another scheme, bucket, container or host), `path.in_log`.
     pub fn resolve<'p>(&self, directory: &str, encoded: &'p str) -> Result<Cow<'p, str>> {
-        let found = self.located(directory, encoded)?;
-        if directory.is_empty() && found.split('/').any(is_log) {
+        let path = self.located(directory, encoded)?;
+        if directory.is_empty() && path.split('/').any(is_log) {
             let message = "the log names a file of a table's log as one with data";
             return Err(Error::corrupt("path.in_log", message).at_path(encoded));
         }
-        Ok(found)
+        Ok(path)
     }
 
     fn located<'p>(&self, directory: &str, encoded: &'p str) -> Result<Cow<'p, str>> {
@@ -69,7 +69,7 @@ impl PathResolver {
         if let Some((scheme, rest)) = split_scheme(encoded) {
             let climbed = climbed(rest).ok_or_else(|| escapes(encoded))?;
             let rest = &*climbed;
-            let place = Location::parse_uri(&scheme, rest, encoded).map_err(|cause| {
+            let location = Location::parse_uri(&scheme, rest, encoded).map_err(|cause| {
                 let text = decode(rest).unwrap_or_default();
                 if text.split('/').any(|part| part == "..") {
                     escapes(encoded)
@@ -80,7 +80,9 @@ impl PathResolver {
                 }
                 .because(cause)
             })?;
-            return self.absolute(&place, place.path(), encoded).map(Cow::Owned);
+            return self
+                .absolute(&location, location.path(), encoded)
+                .map(Cow::Owned);
         }
         let path = normal(encoded, encoded)?;
         if path.is_empty() {
@@ -190,10 +192,10 @@ fn climbed(rest: &str) -> Option<Cow<'_, str>> {
 
 /// Decoded once, without a slash at either end, without `.`, `..` and empty parts; borrowed where the path
 /// is so already, which is nearly always.
-fn normal<'p>(encoded: &'p str, shown: &str) -> Result<Cow<'p, str>> {
-    let decoded = decode(encoded).ok_or_else(|| encoding(shown))?;
+fn normal<'p>(encoded: &'p str, original: &str) -> Result<Cow<'p, str>> {
+    let decoded = decode(encoded).ok_or_else(|| encoding(original))?;
     if decoded.contains('\0') {
-        return Err(encoding(shown));
+        return Err(encoding(original));
     }
     if !decoded
         .split('/')
@@ -204,7 +206,7 @@ fn normal<'p>(encoded: &'p str, shown: &str) -> Result<Cow<'p, str>> {
     let mut parts: Vec<&str> = Vec::new();
     for part in decoded.split('/') {
         match part {
-            ".." => drop(parts.pop().ok_or_else(|| escapes(shown))?),
+            ".." => drop(parts.pop().ok_or_else(|| escapes(original))?),
             "" | "." => {}
             part => parts.push(part),
         }
@@ -212,29 +214,29 @@ fn normal<'p>(encoded: &'p str, shown: &str) -> Result<Cow<'p, str>> {
     Ok(Cow::Owned(parts.join("/")))
 }
 
-fn encoding(shown: &str) -> Error {
+fn encoding(original: &str) -> Error {
     Error::corrupt(
         "path.encoding",
         "the log names a file by a path that does not decode to text",
     )
-    .at_path(shown)
+    .at_path(original)
 }
 
-fn escapes(shown: &str) -> Error {
+fn escapes(original: &str) -> Error {
     Error::corrupt(
         "path.escapes_root",
         "the log points outside the table; if that is meant, name the place in allowed_roots",
     )
-    .at_path(shown)
+    .at_path(original)
 }
 
-fn foreign(shown: &str) -> Error {
+fn foreign(original: &str) -> Error {
     Error::corrupt(
         "path.foreign",
         "the log points to another store than the table's own; \
          open the table by the same kind of URI, or name the place in allowed_roots",
     )
-    .at_path(shown)
+    .at_path(original)
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_cannot_be_made_is_named() {
+    fn a_directory_that_cannot_be_created_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let missing = directory.path().join("missing");
         TemporaryFile::below(&missing).unwrap();
@@ -110,7 +110,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_full_disk_is_said_to_be_full() {
+    fn a_full_disk_is_reported_as_full() {
         let mut full = TemporaryFile {
             file: File::options().write(true).open("/dev/full").unwrap(),
             directory: "/dev".to_owned(),

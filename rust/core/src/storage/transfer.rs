@@ -49,7 +49,7 @@ pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> 
     {
         match target.copy(from, &copy.to) {
             Err(error) if error.code() == "storage.unsupported" => {}
-            made => return made.and_then(|made| whole(target, &copy.to, size, made)),
+            created => return created.and_then(|created| whole(target, &copy.to, size, created)),
         }
     }
     let mut at = 0;
@@ -61,13 +61,13 @@ pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> 
         at = range.end;
         Ok(source.read_ranges(&copy.from, &[range])?.pop())
     };
-    let made = target.put_pieces(&copy.to, &mut next)?;
-    whole(target, &copy.to, size, made)
+    let created = target.put_pieces(&copy.to, &mut next)?;
+    whole(target, &copy.to, size, created)
 }
 
 /// The bytes of a copy, which was made now or was there.
-fn whole(target: &dyn Storage, path: &str, size: u64, made: bool) -> Result<u64> {
-    if made || target.head(path)?.size == size {
+fn whole(target: &dyn Storage, path: &str, size: u64, created: bool) -> Result<u64> {
+    if created || target.head(path)?.size == size {
         return Ok(size);
     }
     let message = "another file has appeared under the name of a copy: clone again";

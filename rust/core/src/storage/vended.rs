@@ -97,12 +97,12 @@ impl VendedStorage {
         let opened = |slots: &[Option<Opened>; 2]| {
             let good = |slot: &&Opened| slot.renew_at.is_none_or(|at| now < at);
             // whoever may write may read
-            let wanted = match access {
+            let allowed = match access {
                 Access::Read => slots.as_slice(),
                 Access::ReadWrite => slots.get(1..).unwrap_or_default(),
             };
-            let found = wanted.iter().flatten().find(good);
-            found.map(|slot| Arc::clone(&slot.storage))
+            let fitting = allowed.iter().flatten().find(good);
+            fitting.map(|slot| Arc::clone(&slot.storage))
         };
         if let Some(storage) = opened(&self.opened.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(storage);
@@ -125,10 +125,14 @@ impl VendedStorage {
     }
 
     fn with(&self, credentials: Credentials, now: i64) -> Result<Opened> {
-        let given = &credentials.storage_options;
-        let named = |key: &str| given.iter().any(|(name, _)| name.eq_ignore_ascii_case(key));
+        let from_credentials = &credentials.storage_options;
+        let named = |key: &str| {
+            from_credentials
+                .iter()
+                .any(|(name, _)| name.eq_ignore_ascii_case(key))
+        };
         let own = self.options.iter().filter(|(key, _)| !named(key));
-        let options: Vec<_> = own.chain(given).cloned().collect();
+        let options: Vec<_> = own.chain(from_credentials).cloned().collect();
         let left = |at: i64| at.saturating_sub(now);
         Ok(Opened {
             storage: open_location(&self.location, &options, self.allowed_roots.as_deref())?,

@@ -71,11 +71,13 @@ pub(super) fn mark(
     // the files with rows of which the condition may be false or unknown
     let others = file_filter(snapshot, &condition.clone().not_true())?;
     let others = changer.candidate_paths(others)?;
-    let some = changer.candidates(Some(file_filter(snapshot, condition)?))?;
-    let (some, all): (Vec<_>, Vec<_>) = some
+    let partly_matching = changer.candidates(Some(file_filter(snapshot, condition)?))?;
+    let (partly_matching, matching): (Vec<_>, Vec<_>) = partly_matching
         .into_iter()
         .partition(|file| others.contains(&file.path));
-    changer.change(some, Some(&bound), &mut DeleteAll)?;
-    all.into_iter().for_each(|file| changer.remove_whole(file));
+    changer.change(partly_matching, Some(&bound), &mut DeleteAll)?;
+    matching
+        .into_iter()
+        .for_each(|file| changer.remove_whole(file));
     Ok(())
 }

@@ -112,29 +112,32 @@ pub(super) fn join(
     loop {
         match (old, new) {
             (None, None) => return Some(()),
-            (Some(one), None) => {
-                see(Joined::Before(one))?;
+            (Some(run), None) => {
+                see(Joined::Before(run))?;
                 old = olds.next();
             }
-            (None, Some(one)) => {
-                see(Joined::Now(one))?;
+            (None, Some(run)) => {
+                see(Joined::Now(run))?;
                 new = news.next();
             }
-            (Some(one), Some(other)) if one.id < other.id => {
-                let end = one.end().min(other.id);
-                see(Joined::Before(one.cut(one.id, end)))?;
-                old = rest(one, end).or_else(|| olds.next());
+            (Some(run), Some(now)) if run.id < now.id => {
+                let end = run.end().min(now.id);
+                see(Joined::Before(run.cut(run.id, end)))?;
+                old = rest(run, end).or_else(|| olds.next());
             }
-            (Some(other), Some(one)) if one.id < other.id => {
-                let end = one.end().min(other.id);
-                see(Joined::Now(one.cut(one.id, end)))?;
-                new = rest(one, end).or_else(|| news.next());
+            (Some(before), Some(run)) if run.id < before.id => {
+                let end = run.end().min(before.id);
+                see(Joined::Now(run.cut(run.id, end)))?;
+                new = rest(run, end).or_else(|| news.next());
             }
-            (Some(one), Some(other)) => {
-                let end = one.end().min(other.end());
-                see(Joined::Both(one.cut(one.id, end), other.cut(other.id, end)))?;
-                old = rest(one, end).or_else(|| olds.next());
-                new = rest(other, end).or_else(|| news.next());
+            (Some(before), Some(now)) => {
+                let end = before.end().min(now.end());
+                see(Joined::Both(
+                    before.cut(before.id, end),
+                    now.cut(now.id, end),
+                ))?;
+                old = rest(before, end).or_else(|| olds.next());
+                new = rest(now, end).or_else(|| news.next());
             }
         }
     }
@@ -233,7 +236,7 @@ mod tests {
     }
 
     /// The ids of both sides one by one.
-    fn told(joined: Joined) -> Vec<(i64, Option<u64>, Option<u64>)> {
+    fn described(joined: Joined) -> Vec<(i64, Option<u64>, Option<u64>)> {
         let rows = |run: Run| (0..i64::from(run.rows)).zip(run.row..);
         match joined {
             Joined::Before(old) => rows(old)
@@ -246,7 +249,7 @@ mod tests {
                 assert_eq!((old.id, old.rows), (new.id, new.rows));
                 rows(old)
                     .zip(rows(new))
-                    .map(|((at, one), (_, other))| (old.id + at, Some(one), Some(other)))
+                    .map(|((at, before), (_, now))| (old.id + at, Some(before), Some(now)))
                     .collect()
             }
         }
@@ -267,9 +270,9 @@ mod tests {
         };
         for before in 0..256_u32 {
             for now in 0..256_u32 {
-                let mut found = Vec::new();
+                let mut actual = Vec::new();
                 join(&runs(before, 1), &runs(now, 2), &mut |joined| {
-                    found.extend(told(joined));
+                    actual.extend(described(joined));
                     Some(())
                 });
                 let has = |bits: u32, id: i64, first: u64| {
@@ -279,7 +282,7 @@ mod tests {
                     .map(|id| (id, has(before, id, 100), has(now, id, 200)))
                     .filter(|(_, old, new)| old.is_some() || new.is_some())
                     .collect();
-                assert_eq!(found, expected, "{before:08b} {now:08b}");
+                assert_eq!(actual, expected, "{before:08b} {now:08b}");
             }
         }
     }
@@ -295,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_are_twice_are_found_once_runs_ascend() {
+    fn duplicate_ids_are_detected_once_runs_ascend() {
         let mut runs = vec![run(6, 2, 0), run(0, 3, 1), run(3, 3, 2)];
         sort(&mut runs).unwrap();
         assert_eq!(runs.iter().map(|run| run.id).collect::<Vec<_>>(), [0, 3, 6]);

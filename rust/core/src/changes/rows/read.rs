@@ -206,7 +206,7 @@ impl Work for ChangedRows {
                 let Some(piece) = self.0.get(number) else {
                     return Ok(None);
                 };
-                let done = shown(&batch).and_then(|batch| give(piece, &batch));
+                let done = reported(&batch).and_then(|batch| give(piece, &batch));
                 done.map_err(|error| blame(error, piece)).map(|()| None)
             }
             UnreadRows::Unit(unit) => {
@@ -241,22 +241,24 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
             columns.extend(stamps(std::iter::repeat_n(stamp, rows)));
         }
         Labels::Each(labels) => {
-            let found = labels_of(labels, beside)?;
-            let found = || {
-                let runs = found.iter();
+            let runs_of_labels = labels_of(labels, beside)?;
+            let labels_of_rows = || {
+                let runs = runs_of_labels.iter();
                 runs.flat_map(|(label, rows)| std::iter::repeat_n(label, *rows))
             };
-            let types = found().map(|label| label.change.name());
+            let types = labels_of_rows().map(|label| label.change.name());
             columns.push(Arc::new(StringArray::from_iter_values(types)));
-            columns.extend(stamps(found().map(|label| &label.stamp)));
+            columns.extend(stamps(labels_of_rows().map(|label| &label.stamp)));
         }
         Labels::Coded(all) => {
             let codes = codes(beside)?;
             columns.push(types_of(codes));
             let codes = codes.values().iter();
-            let found = codes.map(|code| all.get(ChangeCode::from_number(*code).stamp()));
-            let found: Vec<&Stamp> = found.collect::<Option<_>>().ok_or_else(missing_positions)?;
-            columns.extend(stamps(found.iter().copied()));
+            let stamps_of_rows = codes.map(|code| all.get(ChangeCode::from_number(*code).stamp()));
+            let stamps_of_rows: Vec<&Stamp> = stamps_of_rows
+                .collect::<Option<_>>()
+                .ok_or_else(missing_positions)?;
+            columns.extend(stamps(stamps_of_rows.iter().copied()));
         }
     }
     let misfit = |cause: ArrowError| {
@@ -270,11 +272,11 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
             filter_record_batch(&all, &answers).map_err(misfit)?
         }
     };
-    let given = reading.given();
-    if given == own {
+    let num_columns = reading.num_columns();
+    if num_columns == own {
         return Ok(left);
     }
-    let columns: Vec<usize> = (0..given).chain(own..own + 3).collect();
+    let columns: Vec<usize> = (0..num_columns).chain(own..own + 3).collect();
     left.project(&columns).map_err(misfit)
 }
 
@@ -319,14 +321,14 @@ pub(in crate::changes) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<
 }
 
 /// The rows that are shown; their codes are the last column.
-fn shown(batch: &RecordBatch) -> Result<RecordBatch> {
-    let is_shown = |code: u32| ChangeCode::from_number(code) != ChangeCode::NONE;
+fn reported(batch: &RecordBatch) -> Result<RecordBatch> {
+    let is_reported = |code: u32| ChangeCode::from_number(code) != ChangeCode::NONE;
     let codes = codes(batch.columns().last())?;
-    if codes.values().iter().all(|code| is_shown(*code)) {
+    if codes.values().iter().all(|code| is_reported(*code)) {
         return Ok(batch.clone());
     }
-    let is_shown = BooleanArray::from_unary(codes, is_shown);
-    filter_record_batch(batch, &is_shown).map_err(|cause| missing_positions().because(cause))
+    let is_reported = BooleanArray::from_unary(codes, is_reported);
+    filter_record_batch(batch, &is_reported).map_err(|cause| missing_positions().because(cause))
 }
 
 fn codes(column: Option<&ArrayRef>) -> Result<&UInt32Array> {
@@ -370,17 +372,17 @@ fn labels_of(labels: &[RowLabel], column: Option<&ArrayRef>) -> Result<Vec<(RowL
     let first = u64::try_from(first).unwrap_or_default();
     let start = labels.partition_point(|label| end(label) <= first);
     let mut left = labels.get(start..).unwrap_or_default().iter();
-    let mut found: Vec<(RowLabel, usize)> = Vec::new();
+    let mut runs: Vec<(RowLabel, usize)> = Vec::new();
     for position in positions.values() {
         let position = u64::try_from(*position).map_err(|_| missing_positions())?;
-        match found.last_mut() {
+        match runs.last_mut() {
             Some((label, rows)) if position < end(label) => *rows += 1,
             _ => {
                 let label = left.find(|label| position < end(label));
                 let label = label.filter(|label| label.row <= position);
-                found.push((*label.ok_or_else(missing_positions)?, 1));
+                runs.push((*label.ok_or_else(missing_positions)?, 1));
             }
         }
     }
-    Ok(found)
+    Ok(runs)
 }

@@ -209,7 +209,7 @@ impl Reading {
 
     /// Returns the number of the table's columns that are returned; those that only the filter
     /// needs are after.
-    pub(super) fn given(&self) -> usize {
+    pub(super) fn num_columns(&self) -> usize {
         self.num_columns
     }
 
@@ -261,7 +261,7 @@ impl Reading {
 
     /// Selects from rows with all columns and their positions the columns that [`Purpose::Rows`]
     /// reads.
-    pub(in crate::changes) fn shown(&self, all: &RecordBatch) -> Result<RecordBatch> {
+    pub(in crate::changes) fn project(&self, all: &RecordBatch) -> Result<RecordBatch> {
         let misfit = |cause: ArrowError| {
             Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
         };

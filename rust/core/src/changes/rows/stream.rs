@@ -111,7 +111,7 @@ impl ChangeRows {
 
     /// Runs a comparison; one that is too large is cut in halves, and returns nothing yet.
     fn compared(&mut self, task: Task) -> Result<Vec<Piece>> {
-        let (found, halves): (Compared, Option<[Task; 2]>) = match task {
+        let (outcome, halves): (Compared, Option<[Task; 2]>) = match task {
             Task::Pieces(pieces) => return Ok(pieces),
             Task::Compare(item, share) => {
                 let Item::Compare {
@@ -125,19 +125,19 @@ impl ChangeRows {
                 };
                 let identity = self.identity_options.by(*way);
                 let sides = (removed.clone(), new.clone());
-                let found = compare(self.reader(&identity, share), *stamp, sides)?;
+                let outcome = compare(self.reader(&identity, share), *stamp, sides)?;
                 let halves = share.halves();
                 let task = |share| Task::Compare(Arc::clone(&item), share);
-                (found, halves.map(|halves| halves.map(task)))
+                (outcome, halves.map(|halves| halves.map(task)))
             }
             Task::Net(plan, share) => {
-                let found = self.net(&plan, share)?;
+                let outcome = self.net(&plan, share)?;
                 let halves = share.halves();
                 let task = |share| Task::Net(Arc::clone(&plan), share);
-                (found, halves.map(|halves| halves.map(task)))
+                (outcome, halves.map(|halves| halves.map(task)))
             }
         };
-        match found {
+        match outcome {
             Compared::Pieces(pieces) => Ok(pieces),
             Compared::TooMany => {
                 for half in halves.into_iter().flatten().rev() {
@@ -153,9 +153,9 @@ impl ChangeRows {
         let identity = self.identity_options.by(plan.way);
         let rows = self.reader(&identity, share);
         if let Ok(bounds) = plan.range_bounds(&self.source.keys)
-            && let Some(found) = endpoints::net(rows, plan.kind, &bounds)?
+            && let Some(outcome) = endpoints::net(rows, plan.kind, &bounds)?
         {
-            return Ok(found);
+            return Ok(outcome);
         }
         net(rows, plan.kind, &plan.commits)
     }

@@ -79,9 +79,9 @@ struct Range {
     min: Option<ArrayRef>,
     max: Option<ArrayRef>,
     /// There may be a value that is not null.
-    some: BooleanBuffer,
+    has_values: BooleanBuffer,
     /// There may be a null.
-    none: BooleanBuffer,
+    has_nulls: BooleanBuffer,
     /// There may be a `NaN` outside of the bounds.
     nan: bool,
 }
@@ -149,8 +149,8 @@ impl Units<'_> {
             },
             Node::IsNull(inner) => match inner.as_ref() {
                 Node::Column(column) => {
-                    let (some, none) = self.presence(column)?;
-                    self.never_null(none, some)
+                    let (has_values, has_nulls) = self.presence(column)?;
+                    self.never_null(has_nulls, has_values)
                 }
                 inner if inner.is_condition() => {
                     let inner = self.possible(inner)?;
@@ -215,14 +215,14 @@ impl Units<'_> {
             met.within = &met.within | &self.all_or_none(has_nan);
             met.outside = &met.outside | &self.all_or_none(!has_nan);
         }
-        let outside = &met.outside & &range.some;
+        let outside = &met.outside & &range.has_values;
         let (is_false, is_null) = if or_null {
-            (self.all_or_none(false), &outside | &range.none)
+            (self.all_or_none(false), &outside | &range.has_nulls)
         } else {
-            (outside, range.none)
+            (outside, range.has_nulls)
         };
         Ok(Possible {
-            is_true: &met.within & &range.some,
+            is_true: &met.within & &range.has_values,
             is_false,
             is_null,
         })
@@ -240,9 +240,9 @@ impl Units<'_> {
             is_false = &is_false | &self.all_or_none(!answer);
         }
         Ok(Possible {
-            is_true: &is_true & &range.some,
-            is_false: &is_false & &range.some,
-            is_null: range.none.clone(),
+            is_true: &is_true & &range.has_values,
+            is_false: &is_false & &range.has_values,
+            is_null: range.has_nulls.clone(),
         })
     }
 
@@ -259,11 +259,11 @@ impl Units<'_> {
         }
         let other = Bound::Column(&right.min, &right.max);
         let (is_true, is_false) = self.ordered(order, &left.min, &left.max, &other)?;
-        let some = &left.some & &right.some;
+        let has_values = &left.has_values & &right.has_values;
         Ok(Possible {
-            is_true: &is_true & &some,
-            is_false: &is_false & &some,
-            is_null: &left.none | &right.none,
+            is_true: &is_true & &has_values,
+            is_false: &is_false & &has_values,
+            is_null: &left.has_nulls | &right.has_nulls,
         })
     }
 
@@ -336,9 +336,9 @@ impl Units<'_> {
             !(within || (all && prefix.is_empty()))
         });
         Ok(Possible {
-            is_true: &is_true & &range.some,
-            is_false: &is_false & &range.some,
-            is_null: range.none.clone(),
+            is_true: &is_true & &range.has_values,
+            is_false: &is_false & &range.has_values,
+            is_null: range.has_nulls.clone(),
         })
     }
 
@@ -350,12 +350,12 @@ impl Units<'_> {
             return Ok((all.clone(), all));
         };
         let zero = Int64Array::new_scalar(0);
-        let none = or_unknown(cmp::neq(nulls, &zero).map_err(failed)?);
-        let some = match &bounds.num_rows {
+        let has_nulls = or_unknown(cmp::neq(nulls, &zero).map_err(failed)?);
+        let has_values = match &bounds.num_rows {
             Some(rows) => or_unknown(cmp::neq(nulls, rows).map_err(failed)?),
             None => all,
         };
-        Ok((some, none))
+        Ok((has_values, has_nulls))
     }
 
     fn known(&mut self, column: &Arc<BoundColumn>) -> Result<&Bounds> {
@@ -397,7 +397,7 @@ impl Units<'_> {
         if let Some((_, _, range)) = self.ranges.iter().find(same) {
             return Ok(range.clone());
         }
-        let (some, none) = self.presence(column)?;
+        let (has_values, has_nulls) = self.presence(column)?;
         let bounds = self.known(column)?;
         let floats = column.data_type.is_floating();
         let nan = floats && !bounds.covers_nan;
@@ -425,8 +425,8 @@ impl Units<'_> {
         let range = Range {
             min,
             max,
-            some,
-            none,
+            has_values,
+            has_nulls,
             nan,
         };
         self.ranges.push((Arc::clone(column), form, range.clone()));

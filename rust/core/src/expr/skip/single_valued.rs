@@ -64,7 +64,7 @@ impl Units<'_> {
 
     /// The units whose rows all have one value of a column, and that value; `None` where nothing tells.
     fn settled(&mut self, column: &Arc<BoundColumn>) -> Result<Option<(BooleanBuffer, ArrayRef)>> {
-        let (some, none) = self.presence(column)?;
+        let (has_values, has_nulls) = self.presence(column)?;
         let bounds = self.known(column)?;
         // bounds of floats say nothing of NaN, and zeros in them have no sign
         let exact = bounds.covers_nan || !column.data_type.is_floating();
@@ -74,9 +74,9 @@ impl Units<'_> {
         let of_column = || -> Result<_, ArrowError> {
             let (equal, nulls) = cmp::eq(min, max)?.into_parts();
             let equal = nulls.map_or_else(|| equal.clone(), |nulls| &equal & nulls.inner());
-            let missing = BooleanArray::new(!&some, None);
+            let missing = BooleanArray::new(!&has_values, None);
             let value = nullif(min, &missing)?;
-            Ok((&(&equal & &!&none) | missing.values(), value))
+            Ok((&(&equal & &!&has_nulls) | missing.values(), value))
         };
         Ok(of_column().ok())
     }

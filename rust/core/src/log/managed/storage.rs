@@ -63,7 +63,7 @@ impl Storage for ManagedLog {
             .filter(|path| self.inline(path).is_none())
             .collect();
         let mut read = self.files.read_many(&filed).into_iter();
-        let one = |path: &&str| match self.inline(path) {
+        let read_file = |path: &&str| match self.inline(path) {
             Some(bytes) => Ok(bytes),
             None => match read.next() {
                 Some(Err(error)) if error.code() == "storage.not_found" => Self::read(self, path),
@@ -71,7 +71,7 @@ impl Storage for ManagedLog {
                 None => Self::read(self, path),
             },
         };
-        paths.iter().map(one).collect()
+        paths.iter().map(read_file).collect()
     }
 
     fn head(&self, path: &str) -> Result<FileMeta> {

@@ -77,11 +77,11 @@ pub(super) fn with_dropped_columns(
     let plan = ReadPlan::new(layout, None, extras)?;
     let units: Vec<Vec<ScanFile>> = files
         .chunks(FOOTERS)
-        .map(|some| some.iter().map(AddFile::scan_file).collect())
+        .map(|files_of_unit| files_of_unit.iter().map(AddFile::scan_file).collect())
         .collect();
     let source = source.clone();
     let work = move |unit: Vec<ScanFile>| {
-        let mut found = Vec::new();
+        let mut paths = Vec::new();
         for file in unit {
             let data_file = DataFile {
                 bytes: source.file_bytes(&file.path, file.size),
@@ -89,13 +89,13 @@ pub(super) fn with_dropped_columns(
             };
             let open = plan.open_file(&source.storage, &data_file)?;
             if open.has_other_columns() {
-                found.push(file.path);
+                paths.push(file.path);
             }
         }
-        Ok(found)
+        Ok(paths)
     };
-    let found = ordered(units, threads() * 2, work).collect::<Result<Vec<_>>>()?;
-    Ok(found.into_iter().flatten().collect())
+    let paths_of_units = ordered(units, threads() * 2, work).collect::<Result<Vec<_>>>()?;
+    Ok(paths_of_units.into_iter().flatten().collect())
 }
 
 /// The files of each partition, in the order in which they came.
@@ -114,7 +114,7 @@ pub(super) fn packed(files: Vec<AddFile>, most: u64) -> Vec<Vec<AddFile>> {
     let mut files: Vec<(usize, AddFile)> = files.into_iter().enumerate().collect();
     files.sort_by_key(|(_, file)| size(file));
     let in_order = |mut bin: Vec<(usize, AddFile)>| {
-        bin.sort_by_key(|(place, _)| *place);
+        bin.sort_by_key(|(index, _)| *index);
         bin.into_iter().map(|(_, file)| file).collect()
     };
     let bins = runs(files, most, |(_, file)| size(file));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_worn_when_more_than_one_row_in_twenty_is_deleted() {
+    fn a_file_is_worn_when_more_than_five_percent_of_its_rows_are_deleted() {
         let with = |rows: Option<i64>, deleted: i64| {
             let vector = crate::spec::DeletionVectorDescriptor::new(
                 "u",

@@ -116,8 +116,8 @@ impl Ordered<'_> {
     fn cuts(&self, spilled: &[Spilled], part: usize, pieces: u64) -> Result<Vec<u64>> {
         let mut sample: Vec<u64> = Vec::new();
         let (mut every, mut next) = (1, 0);
-        for some in batches(self.storage, spilled, part) {
-            for rows in some? {
+        for chunk in batches(self.storage, spilled, part) {
+            for rows in chunk? {
                 let places = places(&rows)?;
                 while let Some(position) = places.get(next) {
                     sample.push(*position);
@@ -152,8 +152,8 @@ impl Ordered<'_> {
             let pieces = places(&rows)?.iter().map(piece).collect();
             Ok((rows, pieces))
         };
-        let rows = batches(self.storage, spilled, part).flat_map(|some| match some {
-            Ok(some) => some.into_iter().map(divide).collect::<Vec<_>>(),
+        let rows = batches(self.storage, spilled, part).flat_map(|chunk| match chunk {
+            Ok(chunk) => chunk.into_iter().map(divide).collect::<Vec<_>>(),
             Err(error) => vec![Err(error)],
         });
         spill(rows, cuts.len() + 1, self.storage, path)

@@ -42,21 +42,21 @@ pub fn sampled(source: &Source, plan: &Plan, bin: &Bin) -> Result<Option<Sampled
     };
     let files = (bin.bytes() / plan.target.max(1)).max(1);
     let parts_of_file = (bin.bytes() / files).div_ceil(PART).clamp(1, MOST_PARTS);
-    let wanted = ROWS.max(
+    let num_rows = ROWS.max(
         files
             .saturating_mul(parts_of_file)
             .saturating_mul(ROWS_OF_PART),
     );
-    let sample = rows(source, plan, bin, columns, wanted)?;
+    let sample = rows(source, plan, bin, columns, num_rows)?;
     let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let made = Sampled::new(
+    let order = Sampled::new(
         columns.clone(),
         *curve,
         &sample,
         number(files),
         number(parts_of_file),
     );
-    made.map(Some)
+    order.map(Some)
 }
 
 /// Rows of the columns, about as many as wanted.
@@ -65,7 +65,7 @@ fn rows(
     plan: &Plan,
     bin: &Bin,
     columns: &[Vec<String>],
-    wanted: u64,
+    num_rows: u64,
 ) -> Result<Vec<ArrayRef>> {
     let roots: BTreeSet<&String> = columns.iter().filter_map(|path| path.first()).collect();
     let roots: Vec<String> = roots.into_iter().cloned().collect();
@@ -78,16 +78,16 @@ fn rows(
     let units: Vec<(ScanFile, u64)> = chosen
         .iter()
         .map(|file| {
-            let share = u128::from(wanted) * u128::from(size(file)) / u128::from(bytes.max(1));
+            let share = u128::from(num_rows) * u128::from(size(file)) / u128::from(bytes.max(1));
             (
                 file.scan_file(),
-                u64::try_from(share).unwrap_or(wanted).max(1),
+                u64::try_from(share).unwrap_or(num_rows).max(1),
             )
         })
         .collect();
     let groups = (PLACES / units.len().max(1)).max(1);
     let (source, paths, files) = (source.clone(), columns.to_vec(), units.len());
-    let work = move |(file, wanted): (ScanFile, u64)| {
+    let work = move |(file, num_rows): (ScanFile, u64)| {
         let data_file = DataFile {
             bytes: source.file_bytes(&file.path, file.size),
             ..file.data_file(&source.resolver, None)?
@@ -96,10 +96,10 @@ fn rows(
         let units = open.units();
         let step = units.len().div_ceil(groups).max(1);
         let taken = units.iter().step_by(step).count().max(1) as u64;
-        let mut found: Vec<Vec<ArrayRef>> = Vec::new();
+        let mut columns_of_batches: Vec<Vec<ArrayRef>> = Vec::new();
         for unit in units.iter().step_by(step) {
             let rows = unit.rows.end - unit.rows.start;
-            let every = (rows * taken / wanted.max(1)).max(1);
+            let every = (rows * taken / num_rows.max(1)).max(1);
             let mut next = every / 2;
             let most = BYTES / (files as u64 * taken);
             for batch in open.read(unit)? {
@@ -109,10 +109,10 @@ fn rows(
                 // as many as the unit's part of the bytes allows
                 let all = bytes.saturating_mul(rows) / (batch.num_rows() as u64).max(1);
                 let every = every.max(all / most.max(1));
-                found.push(thinned(&batch, &paths, every, &mut next)?);
+                columns_of_batches.push(thinned(&batch, &paths, every, &mut next)?);
             }
         }
-        Ok(found)
+        Ok(columns_of_batches)
     };
     let mut all: Vec<Vec<ArrayRef>> = Vec::new();
     for some in ordered(units, threads() * 2, work) {

@@ -190,12 +190,12 @@ pub(super) fn each_interleaved(
     let step = usize::try_from(STEP_BYTES / longest.max(1)).unwrap_or(STEP);
     let batches: Vec<&RecordBatch> = batches.iter().collect();
     let mut rows = rows.map(|(batch, row)| (batch as usize, row as usize));
-    let mut some: Vec<(usize, usize)> = Vec::new();
+    let mut indices: Vec<(usize, usize)> = Vec::new();
     while rows.len() > 0 {
         interrupt::check()?;
-        some.clear();
-        some.extend(rows.by_ref().take(step.clamp(1, STEP)));
-        take(interleave_record_batch(&batches, &some).map_err(unspilled)?)?;
+        indices.clear();
+        indices.extend(rows.by_ref().take(step.clamp(1, STEP)));
+        take(interleave_record_batch(&batches, &indices).map_err(unspilled)?)?;
     }
     Ok(())
 }

@@ -86,7 +86,7 @@ pub(super) fn check(
 }
 
 /// Looks at some live files, and at their vectors: a part of [`check`], for others to do.
-pub(super) fn check_some(
+pub(super) fn check_batch(
     source: &Source,
     version: u64,
     rows: &RecordBatch,

@@ -80,8 +80,8 @@ pub fn verify_files(
     rows: impl Iterator<Item = Result<RecordBatch>>,
 ) -> Result<PartFindings> {
     let mut findings = Findings::default();
-    for some in rows {
-        files::check_some(source, version, &some?, &mut findings)?;
+    for batch in rows {
+        files::check_batch(source, version, &batch?, &mut findings)?;
     }
     Ok(findings.part())
 }

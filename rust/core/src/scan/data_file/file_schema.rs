@@ -122,12 +122,12 @@ pub(super) fn int96_in_micros(schema: &Schema, parquet: &SchemaDescriptor) -> Op
 
 /// Finds columns among siblings by name.
 pub(super) struct Names<'a> {
-    exact: HashMap<&'a str, Found>,
-    lower: HashMap<String, Found>,
+    exact: HashMap<&'a str, NameMatch>,
+    lower: HashMap<String, NameMatch>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum NameMatch {
     One(usize),
     Many,
 }
@@ -139,22 +139,22 @@ impl<'a> Names<'a> {
             lower: HashMap::with_capacity(nodes.len()),
         };
         for (at, node) in nodes.iter().enumerate() {
-            let found = Found::One(at);
+            let name_match = NameMatch::One(at);
             names
                 .exact
                 .entry(&node.name)
-                .and_modify(|found| *found = Found::Many)
-                .or_insert(found);
+                .and_modify(|name_match| *name_match = NameMatch::Many)
+                .or_insert(name_match);
             let lower = names.lower.entry(node.name.to_lowercase());
             lower
-                .and_modify(|found| *found = Found::Many)
-                .or_insert(found);
+                .and_modify(|name_match| *name_match = NameMatch::Many)
+                .or_insert(name_match);
         }
         names
     }
 
     /// Exactly this name, else the one that differs in upper and lower case only.
-    pub(super) fn find(&self, name: &str) -> Option<Found> {
+    pub(super) fn find(&self, name: &str) -> Option<NameMatch> {
         let exact = self.exact.get(name).copied();
         exact.or_else(|| self.lower.get(&name.to_lowercase()).copied())
     }

@@ -58,15 +58,15 @@ pub(super) fn footer(
         }
         // what the log says of the length is a hint, what the storage says counts
         match storage.head(&file.path) {
-            Ok(found) if found.size > size => read(of_length(found.size)),
-            Ok(found) if found.size < size => read(of_length(found.size)).map_err(|error| {
+            Ok(meta) if meta.size > size => read(of_length(meta.size)),
+            Ok(meta) if meta.size < size => read(of_length(meta.size)).map_err(|error| {
                 if error.kind() != ErrorKind::Corrupt {
                     return error;
                 }
                 let message = format!(
                     "the log says that the data file has {size} bytes, but it has {}: \
                      it is truncated, restore it or remove it from the table",
-                    found.size
+                    meta.size
                 );
                 Error::corrupt("data.truncated", message).because(error)
             }),
@@ -114,6 +114,6 @@ pub(super) fn batch_rows(metadata: &ParquetMetaData, leaves: &[usize], constant:
         }
     }
     let per_row = (bytes / rows.max(1)).saturating_add(constant).max(1);
-    let wanted = (BATCH_BYTES / per_row).max(FEW_BATCH_ROWS.min(MOST_BATCH_BYTES / per_row));
-    usize::try_from(wanted.clamp(1, MOST_BATCH_ROWS)).unwrap_or(1)
+    let row_count = (BATCH_BYTES / per_row).max(FEW_BATCH_ROWS.min(MOST_BATCH_BYTES / per_row));
+    usize::try_from(row_count.clamp(1, MOST_BATCH_ROWS)).unwrap_or(1)
 }

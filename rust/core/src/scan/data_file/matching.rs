@@ -5,7 +5,7 @@ use parquet::basic::Type;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::cast::Cast;
-use super::file_schema::{FileNode, FileSchema, Found, Names};
+use super::file_schema::{FileNode, FileSchema, NameMatch, Names};
 use super::shape::{Part, Shape};
 use crate::codec::parquet_file::{LegacyCalendar, LegacyColumns};
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ pub(super) struct Matcher<'a> {
     selected: Vec<bool>,
     legacy: Option<&'a LegacyColumns>,
     /// The path in the logical schema, for messages.
-    place: Vec<String>,
+    path: Vec<String>,
 }
 
 impl<'a> Matcher<'a> {
@@ -40,15 +40,15 @@ impl<'a> Matcher<'a> {
             names: Names::new(&schema.roots),
             selected: vec![false; parquet.num_columns()],
             legacy: schema.legacy.as_ref(),
-            place: Vec::new(),
+            path: Vec::new(),
         }
     }
 
     /// A column of the table; the part is settled once all columns were found.
     pub(super) fn column(&mut self, field: &StructField) -> Result<Part> {
         let roots = self.roots;
-        let found = self.find(field, roots, None)?;
-        self.part(field, roots, found)
+        let index = self.find(field, roots, None)?;
+        self.part(field, roots, index)
     }
 
     /// A column of exactly this name and type that no schema has.
@@ -57,9 +57,9 @@ impl<'a> Matcher<'a> {
         let Some((at, node)) = at.and_then(|at| Some((at, self.roots.get(at)?))) else {
             return Ok(Part::Missing(logical.arrow_type()));
         };
-        self.place.push(name.to_owned());
+        self.path.push(name.to_owned());
         let shape = self.leaf(logical, node)?;
-        self.place.pop();
+        self.path.pop();
         Ok(Part::File { at, shape })
     }
 
@@ -74,7 +74,7 @@ impl<'a> Matcher<'a> {
         siblings: &[FileNode],
         names: Option<&Names<'_>>,
     ) -> Result<Option<usize>> {
-        let found = match field.column_id().filter(|_| self.by_id) {
+        let matched = match field.column_id().filter(|_| self.by_id) {
             Some(id) => {
                 let mut same = siblings
                     .iter()
@@ -82,9 +82,9 @@ impl<'a> Matcher<'a> {
                     .filter(|(_, node)| node.id == Some(id));
                 let first = same.next().map(|(at, _)| at);
                 if same.next().is_some() {
-                    Some(Found::Many)
+                    Some(NameMatch::Many)
                 } else {
-                    first.map(Found::One)
+                    first.map(NameMatch::One)
                 }
             }
             None => {
@@ -92,10 +92,10 @@ impl<'a> Matcher<'a> {
                 names.unwrap_or(&self.names).find(name)
             }
         };
-        match found {
+        match matched {
             None => Ok(None),
-            Some(Found::One(at)) => Ok(Some(at)),
-            Some(Found::Many) => {
+            Some(NameMatch::One(at)) => Ok(Some(at)),
+            Some(NameMatch::Many) => {
                 let message = format!(
                     "more than one column of the file could be the column {}: \
                      rewrite the file with one of them",
@@ -110,17 +110,17 @@ impl<'a> Matcher<'a> {
         &mut self,
         field: &StructField,
         siblings: &[FileNode],
-        found: Option<usize>,
+        index: Option<usize>,
     ) -> Result<Part> {
-        let Some((at, node)) = found.and_then(|at| Some((at, siblings.get(at)?))) else {
+        let Some((at, node)) = index.and_then(|at| Some((at, siblings.get(at)?))) else {
             return Ok(Part::Missing(field.data_type.arrow_type()));
         };
         if field.data_type == DataType::Primitive(PrimitiveType::Void) {
             return Ok(Part::Missing(ArrowType::Null));
         }
-        self.place.push(field.name.clone());
+        self.path.push(field.name.clone());
         let shape = self.shape(&field.data_type, node)?;
-        self.place.pop();
+        self.path.pop();
         Ok(Part::File { at, shape })
     }
 
@@ -135,21 +135,21 @@ impl<'a> Matcher<'a> {
             (DataType::Struct(logical), ArrowType::Struct(_)) => self.structure(logical, node),
             (DataType::Array(array), ArrowType::List(_)) => match (node.children.first(), arrow) {
                 (Some(element), ArrowType::List(field)) => {
-                    self.place.push("element".to_owned());
+                    self.path.push("element".to_owned());
                     let element = self.shape(&array.element_type, element)?;
-                    self.place.pop();
+                    self.path.pop();
                     Ok(Shape::List(field, Box::new(element)))
                 }
                 (_, arrow) => Err(self.refuse(node, &arrow)),
             },
             (DataType::Map(map), ArrowType::Map(..)) => match (node.children.as_slice(), arrow) {
                 ([key, value], ArrowType::Map(entries, _)) => {
-                    self.place.push("key".to_owned());
+                    self.path.push("key".to_owned());
                     let key = self.shape(&map.key_type, key)?;
-                    self.place.pop();
-                    self.place.push("value".to_owned());
+                    self.path.pop();
+                    self.path.push("value".to_owned());
                     let value = self.shape(&map.value_type, value)?;
-                    self.place.pop();
+                    self.path.pop();
                     Ok(Shape::Map(entries, Box::new([key, value])))
                 }
                 (_, arrow) => Err(self.refuse(node, &arrow)),
@@ -181,7 +181,7 @@ impl<'a> Matcher<'a> {
 
     /// Nulls of this type, as many as the file has values.
     fn nulls(&mut self, node: &FileNode, arrow: ArrowType) -> Result<Shape> {
-        self.select_one(node);
+        self.select_cheapest_leaf(node);
         Ok(Shape::Leaf(Cast::Nulls(arrow)))
     }
 
@@ -189,12 +189,12 @@ impl<'a> Matcher<'a> {
         let names = Names::new(&node.children);
         let mut parts = Vec::with_capacity(logical.fields().len());
         for field in logical.fields() {
-            let found = self.find(field, &node.children, Some(&names))?;
-            parts.push(self.part(field, &node.children, found)?);
+            let index = self.find(field, &node.children, Some(&names))?;
+            parts.push(self.part(field, &node.children, index)?);
         }
         if !parts.iter().any(|part| matches!(part, Part::File { .. })) {
             // nothing of it is wanted but whether it is null
-            self.select_one(node);
+            self.select_cheapest_leaf(node);
         }
         Ok(Shape::Struct(logical.arrow_fields(), parts))
     }
@@ -254,7 +254,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Selects the leaf of a subtree that is cheapest to read: the least repeated one.
-    fn select_one(&mut self, node: &FileNode) {
+    fn select_cheapest_leaf(&mut self, node: &FileNode) {
         let repeated = |leaf: &usize| self.parquet.column(*leaf).max_rep_level();
         let leaves = node
             .leaves
@@ -266,16 +266,16 @@ impl<'a> Matcher<'a> {
     }
 
     fn named(&self, last: &str) -> String {
-        let mut place = self.place.clone();
-        place.push(last.to_owned());
-        place.join(".")
+        let mut path = self.path.clone();
+        path.push(last.to_owned());
+        path.join(".")
     }
 
     fn refuse(&self, node: &FileNode, logical: &ArrowType) -> Error {
         let message = format!(
             "the column {} is {logical} in the table, but {} in the file, which cannot become that: \
              rewrite the file, or look for who wrote it without regard to the table's schema",
-            self.place.join("."),
+            self.path.join("."),
             node.data_type,
         );
         Error::corrupt("data.type", message)

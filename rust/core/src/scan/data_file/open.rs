@@ -49,7 +49,7 @@ pub struct OpenFile {
     known: Vec<(BoundColumn, Known)>,
     row_groups: Range<usize>,
     /// The row groups in which the filter may find a row.
-    wanted: BooleanBuffer,
+    matching_groups: BooleanBuffer,
     /// The position of the first row of each row group.
     first_rows: Vec<u64>,
 }
@@ -106,7 +106,7 @@ impl OpenFile {
         if let Some(steps) = plan.steps() {
             let (filter_pass, mut rest) = (whole(&steps.filter_pass)?, whole(&steps.rest)?);
             if !filter_pass.leaves.is_empty() && filter_pass.size() <= rest.size() {
-                rest.wanted = filter_pass.wanted.clone();
+                rest.matching_groups = filter_pass.matching_groups.clone();
                 rest.filter_pass = Some(Arc::new(filter_pass));
                 return Ok(rest);
             }
@@ -141,7 +141,7 @@ impl OpenFile {
         let only = only_rows(file, all_rows)?;
         let partition_values = partition_values(&file.partition_values, &keys)?;
         let constant = constant_bytes(plan, &parts, &partition_values, &file.log_path);
-        let wanted = match plan.filter() {
+        let matching_groups = match plan.filter() {
             None => BooleanBuffer::new_set(row_groups.len()),
             Some(filter) => Described {
                 metadata,
@@ -151,7 +151,7 @@ impl OpenFile {
             .row_groups_may_match(row_groups.clone(), filter)?,
         };
         Ok(Self {
-            wanted,
+            matching_groups,
             batch_rows: plan
                 .batch_rows()
                 .unwrap_or_else(|| batch_rows(metadata, &leaves, constant)),
@@ -223,17 +223,17 @@ impl OpenFile {
 
     /// Row groups that are not read since their statistics contradict the filter.
     pub fn pruned_row_groups(&self) -> usize {
-        self.wanted.len() - self.wanted.count_set_bits()
+        self.matching_groups.len() - self.matching_groups.count_set_bits()
     }
 
     /// Returns the units to read, in the order of the file. Units may be read in any order, at any
     /// time.
     pub fn units(&self) -> Vec<Unit> {
         let groups = self.row_groups.clone();
-        let wanted = groups
-            .zip(self.wanted.iter())
-            .filter_map(|(group, wanted)| wanted.then_some(group));
-        let units = wanted.filter_map(|row_group| {
+        let matching = groups
+            .zip(self.matching_groups.iter())
+            .filter_map(|(group, is_match)| is_match.then_some(group));
+        let units = matching.filter_map(|row_group| {
             let rows = self.rows_of(row_group).filter(|rows| !rows.is_empty())?;
             Some(Unit {
                 row_group,
@@ -367,10 +367,10 @@ fn constant_bytes(plan: &ReadPlan, parts: &[Part], values: &StructArray, path: &
 fn row_groups_of(file: &DataFile, count: usize) -> Result<Range<usize>> {
     match &file.row_groups {
         None => Ok(0..count),
-        Some(wanted) if wanted.end <= count => Ok(wanted.clone()),
-        Some(wanted) => {
+        Some(requested) if requested.end <= count => Ok(requested.clone()),
+        Some(requested) => {
             let message = format!(
-                "row groups {wanted:?} were asked for, the file has {count}: \
+                "row groups {requested:?} were asked for, the file has {count}: \
                  it was replaced since the splits were made"
             );
             Err(Error::corrupt("data.row_groups", message))
@@ -395,7 +395,7 @@ fn only_rows(file: &DataFile, all_rows: u64) -> Result<Option<DeletionVector>> {
 /// Returns the bounds of the filter's columns that are known before anything is read; `parts` are
 /// not settled yet.
 fn known(plan: &ReadPlan, parts: &[Part], schema: &FileSchema) -> Vec<(BoundColumn, Known)> {
-    let wanted = plan.filter().map_or(&[][..], BoundPredicate::columns);
+    let filter_columns = plan.filter().map_or(&[][..], BoundPredicate::columns);
     let fields = plan.decoded().fields();
     let find = |column: &BoundColumn| {
         let (name, rest) = column.path.split_first()?;
@@ -414,7 +414,7 @@ fn known(plan: &ReadPlan, parts: &[Part], schema: &FileSchema) -> Vec<(BoundColu
         };
         Some((column.clone(), known))
     };
-    wanted.iter().filter_map(find).collect()
+    filter_columns.iter().filter_map(find).collect()
 }
 
 impl fmt::Debug for OpenFile {

@@ -89,26 +89,26 @@ impl ReadPlan {
     /// - Corrupt: `schema.physical_name`.
     /// - Unsupported: `partition_value.type`.
     pub fn new(layout: TableLayout, columns: Option<&[String]>, extras: Extras) -> Result<Self> {
-        let mut wanted: Vec<&StructField> = Vec::new();
+        let mut selected: Vec<&StructField> = Vec::new();
         match columns {
-            None => wanted.extend(layout.schema.fields()),
+            None => selected.extend(layout.schema.fields()),
             Some(names) => {
                 for name in names {
                     let field = layout
                         .schema
                         .field(name)
                         .ok_or_else(|| unknown(name, &layout.schema))?;
-                    if wanted.iter().any(|before| before.name == field.name) {
+                    if selected.iter().any(|before| before.name == field.name) {
                         let message = format!("the column {name:?} is asked for twice");
                         return Err(Error::invalid("columns.twice", message));
                     }
-                    wanted.push(field);
+                    selected.push(field);
                 }
             }
         }
-        let mut planned = Vec::with_capacity(wanted.len() + 4);
-        let mut fields: Vec<FieldRef> = Vec::with_capacity(wanted.len() + 4);
-        for field in wanted {
+        let mut planned = Vec::with_capacity(selected.len() + 4);
+        let mut fields: Vec<FieldRef> = Vec::with_capacity(selected.len() + 4);
+        for field in selected {
             let (column, output) = layout.column(field)?;
             planned.push(column);
             fields.push(output);
@@ -145,7 +145,7 @@ impl ReadPlan {
                 ArrowType::Utf8,
             ),
         ];
-        for (_, column, name, data_type) in extras.into_iter().filter(|(wanted, ..)| *wanted) {
+        for (_, column, name, data_type) in extras.into_iter().filter(|(selected, ..)| *selected) {
             if fields
                 .iter()
                 .any(|field| field.name().eq_ignore_ascii_case(name))

@@ -281,7 +281,7 @@ fn starts(index: &dyn PageIndexProvider, group: usize, leaf: usize, rows: u64) -
     let starts = pages.iter().map(|page| u64::try_from(page.first_row_index));
     let mut starts = starts.collect::<Result<Vec<_>, _>>().ok()?;
     starts.push(rows);
-    let ascend = starts.is_sorted_by(|one, next| one < next);
+    let ascend = starts.is_sorted_by(|start, next| start < next);
     (starts.first() == Some(&0) && ascend).then_some(starts)
 }
 

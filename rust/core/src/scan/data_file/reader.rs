@@ -279,9 +279,13 @@ impl DecodedRows<'_> {
 }
 
 /// The first columns, this many, of the rows that satisfy the predicate.
-fn matching(batch: &RecordBatch, filter: &BoundPredicate, given: usize) -> Result<RecordBatch> {
+fn matching(
+    batch: &RecordBatch,
+    filter: &BoundPredicate,
+    num_columns: usize,
+) -> Result<RecordBatch> {
     let answers = filter.evaluate(batch)?;
-    let columns: Vec<usize> = (0..given).collect();
+    let columns: Vec<usize> = (0..num_columns).collect();
     let batch = batch.project(&columns).map_err(pages)?;
     if answers.true_count() == batch.num_rows() {
         return Ok(batch);

@@ -110,12 +110,12 @@ fn selection(unit: &Unit, live: &[Range<u64>], left: u64) -> Option<RowSelection
         return None;
     }
     // a row group's rows were counted when the footer was checked
-    let place = |row: u64| usize::try_from(row.saturating_sub(first)).unwrap_or(usize::MAX);
+    let index = |row: u64| usize::try_from(row.saturating_sub(first)).unwrap_or(usize::MAX);
     let ranges = live
         .iter()
-        .map(|range| place(range.start)..place(range.end));
+        .map(|range| index(range.start)..index(range.end));
     Some(RowSelection::from_consecutive_ranges(
         ranges,
-        place(unit.rows.end),
+        index(unit.rows.end),
     ))
 }

@@ -18,19 +18,19 @@ pub(super) fn has_views(data_type: &DataType) -> bool {
 
 /// The same values with plain texts in the place of views.
 pub(super) fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    let wanted = retyped(array.data_type(), &|part| match part {
+    let target = retyped(array.data_type(), &|part| match part {
         DataType::Utf8View => Some(DataType::Utf8),
         DataType::BinaryView => Some(DataType::Binary),
         _ => None,
     });
-    if wanted == *array.data_type() {
+    if target == *array.data_type() {
         return Ok(ArrayRef::clone(array));
     }
     if matches!(array.data_type(), DataType::Utf8View | DataType::BinaryView) {
-        return strict_cast(array, &wanted);
+        return strict_cast(array, &target);
     }
     // a cast takes all values below a slice of nested ones
     let rows = u32::try_from(array.len()).unwrap_or(u32::MAX);
     let own = take(array, &UInt32Array::from_iter_values(0..rows), None)?;
-    strict_cast(&own, &wanted)
+    strict_cast(&own, &target)
 }

@@ -15,7 +15,7 @@ impl LocalStorage {
         below: &str,
         enter: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Vec<FileMeta>> {
-        let mut found: Vec<FileMeta> = Vec::new();
+        let mut files: Vec<FileMeta> = Vec::new();
         let mut left = vec![below.trim_end_matches('/').to_owned()];
         while let Some(directory) = left.pop() {
             interrupt::check()?;
@@ -39,12 +39,12 @@ impl LocalStorage {
                 if enter(&path)
                     && let Ok(metadata) = entry.metadata()
                 {
-                    found.push(meta(&path, &metadata));
+                    files.push(meta(&path, &metadata));
                     left.push(path);
                 }
             }
         }
-        Ok(found)
+        Ok(files)
     }
 
     /// Returns `true` if the directory was empty, and is gone.
@@ -62,14 +62,14 @@ impl LocalStorage {
 /// take all away that lies in it.
 pub(super) fn make_directory(directory: &str, sync: bool) -> io::Result<()> {
     let above = directory.rsplit_once('/').map(|(above, _)| above);
-    let made = match fs::create_dir(&*with_root(directory)) {
+    let created = match fs::create_dir(&*with_root(directory)) {
         Err(absent) if absent.kind() == IoKind::NotFound && !directory.is_empty() => {
             make_directory(above.unwrap_or_default(), sync)?;
             fs::create_dir(directory)
         }
-        made => made,
+        created => created,
     };
-    match made {
+    match created {
         Err(_) if Path::new(&*with_root(directory)).is_dir() => Ok(()), // perhaps somebody was faster
         Err(other) => Err(other),
         Ok(()) => synced_into(directory, above, sync),

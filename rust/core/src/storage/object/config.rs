@@ -61,11 +61,11 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Options by lower-case key, each of which the store knows.
-    pub(super) fn new(kind: StoreKind, given: &[(String, String)]) -> Result<Self> {
-        let mut options = Vec::with_capacity(given.len());
+    pub(super) fn new(kind: StoreKind, pairs: &[(String, String)]) -> Result<Self> {
+        let mut options = Vec::with_capacity(pairs.len());
         let mut retries = RetryConfig::default();
         let mut max_requests = MAX_REQUESTS;
-        for (key, value) in given {
+        for (key, value) in pairs {
             let name = key.trim().to_ascii_lowercase();
             // the key of a service account is JSON, in lines
             if value.contains(char::is_control) && !name.contains("service_account") {
@@ -372,10 +372,10 @@ fn examples(kind: StoreKind) -> &'static str {
     }
 }
 
-fn bad_value(key: &str, wanted: &str) -> Error {
+fn bad_value(key: &str, expected: &str) -> Error {
     Error::invalid(
         "options.value",
-        format!("storage_options: {key} is to be {wanted}"),
+        format!("storage_options: {key} is to be {expected}"),
     )
 }
 

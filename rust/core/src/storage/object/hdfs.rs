@@ -55,7 +55,9 @@ impl Hdfs {
             match self.client.rename_opts(&temporary, location, absent).await {
                 Ok(()) => return Ok(put),
                 // nobody else knows its name: the answer to a rename before was lost
-                Err(cause) if tries.made > 0 && answer(&cause) == Some("FileNotFoundException") => {
+                Err(cause)
+                    if tries.count > 0 && answer(&cause) == Some("FileNotFoundException") =>
+                {
                     return Ok(put);
                 }
                 Err(cause) if is_cut(&cause) => {
@@ -85,7 +87,7 @@ impl Hdfs {
 
 /// The number of retries so far, and the most.
 struct Tries {
-    made: usize,
+    count: usize,
     most: usize,
     deadline: Instant,
     wait: Duration,
@@ -95,7 +97,7 @@ struct Tries {
 impl Tries {
     fn new(retries: &RetryConfig) -> Self {
         Self {
-            made: 0,
+            count: 0,
             most: retries.max_retries,
             deadline: Instant::now() + retries.retry_timeout,
             wait: retries.backoff.init_backoff,
@@ -105,10 +107,10 @@ impl Tries {
 
     /// Waits; false where there were enough.
     async fn again(&mut self) -> bool {
-        if self.made >= self.most || Instant::now() >= self.deadline {
+        if self.count >= self.most || Instant::now() >= self.deadline {
             return false;
         }
-        self.made += 1;
+        self.count += 1;
         tokio::time::sleep(self.wait).await;
         self.wait = self.longest.min(self.wait * 2);
         true

@@ -65,13 +65,13 @@ impl ObjectStorage {
         };
         let listed = listed.map_err(|cause| self.failed("list", directory, cause))?;
         // The store is asked for no more than this; not every store listens.
-        let wanted = |object: &&ObjectMeta| {
+        let is_inside = |object: &&ObjectMeta| {
             let key = object.location.as_ref();
             let name = key.strip_prefix(&*base);
             key >= from_key.as_str() && name.is_some_and(|name| !name.contains('/'))
         };
-        let found = listed.iter().flatten().filter(wanted);
-        let mut files: Vec<FileMeta> = found
+        let objects = listed.iter().flatten().filter(is_inside);
+        let mut files: Vec<FileMeta> = objects
             .map(|object| {
                 let name = object.location.filename().unwrap_or_default();
                 let path = match directory {
@@ -81,8 +81,8 @@ impl ObjectStorage {
                 meta(path, object)
             })
             .collect();
-        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        files.dedup_by(|one, other| one.path == other.path);
+        files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+        files.dedup_by(|left, right| left.path == right.path);
         Ok(files)
     }
 }
@@ -94,7 +94,7 @@ async fn listed_part(
     after: Option<String>,
     end: Option<String>,
 ) -> object_store::Result<Vec<ObjectMeta>> {
-    let mut found: Vec<ObjectMeta> = Vec::new();
+    let mut objects: Vec<ObjectMeta> = Vec::new();
     let mut page_token = None;
     loop {
         let options = PaginatedListOptions {
@@ -106,14 +106,14 @@ async fn listed_part(
         let prefix = (!base.is_empty()).then_some(base.as_str());
         let page = pages.list_paginated(prefix, options).await?;
         progress::listed(page.result.objects.len());
-        found.extend(page.result.objects);
+        objects.extend(page.result.objects);
         page_token = page.page_token;
         let reached = |object: &ObjectMeta| {
             let key = object.location.as_ref();
             end.as_deref().is_some_and(|end| key >= end)
         };
-        if page_token.is_none() || found.last().is_some_and(reached) {
-            return Ok(found);
+        if page_token.is_none() || objects.last().is_some_and(reached) {
+            return Ok(objects);
         }
     }
 }

@@ -32,7 +32,7 @@ pub(in crate::storage) fn to_system(path: &str) -> &str {
 }
 
 /// A real path for messages.
-pub(in crate::storage) fn shown(real: &Path) -> String {
+pub(in crate::storage) fn display(real: &Path) -> String {
     real.display().to_string()
 }
 
@@ -66,7 +66,7 @@ pub(in crate::storage) fn create_temporary(path: &Path) -> io::Result<File> {
 /// link.
 pub(in crate::storage) fn is_same_file(real: &Path, _file: &File, opened: &Metadata) -> bool {
     fs::symlink_metadata(real)
-        .is_ok_and(|found| (found.dev(), found.ino()) == (opened.dev(), opened.ino()))
+        .is_ok_and(|current| (current.dev(), current.ino()) == (opened.dev(), opened.ino()))
 }
 
 /// In milliseconds since the Unix epoch.

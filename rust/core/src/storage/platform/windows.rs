@@ -48,7 +48,7 @@ pub(in crate::storage) fn to_system(path: &str) -> &str {
 }
 
 /// A real path for messages, without the `\\?\` that such paths begin with.
-pub(in crate::storage) fn shown(real: &Path) -> String {
+pub(in crate::storage) fn display(real: &Path) -> String {
     let text = real.display().to_string();
     text.strip_prefix(r"\\?\").unwrap_or(&text).to_owned()
 }
@@ -113,7 +113,7 @@ pub(in crate::storage) fn create_temporary(path: &Path) -> io::Result<File> {
 /// Returns `true` if `file` is the one at the path `real`.
 pub(in crate::storage) fn is_same_file(real: &Path, file: &File, _opened: &Metadata) -> bool {
     let opened = file.try_clone().and_then(Handle::from_file);
-    opened.is_ok_and(|opened| Handle::from_path(real).is_ok_and(|found| found == opened))
+    opened.is_ok_and(|opened| Handle::from_path(real).is_ok_and(|current| current == opened))
 }
 
 /// In milliseconds since the Unix epoch; the system counts units of 100 ns.

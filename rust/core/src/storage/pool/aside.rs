@@ -26,7 +26,7 @@ impl<T> Aside<T> {
     /// That of the work; `interrupted`.
     pub fn wait(mut self) -> Result<T> {
         match self.0.next() {
-            Some(result) => result.map(|(_, found)| found),
+            Some(result) => result.map(|(_, value)| value),
             None => Err(Error::interrupted()), // its thread has ended without a word
         }
     }
@@ -46,8 +46,8 @@ mod tests {
         let (back, there) = channel();
         let (receiver, back) = (std::sync::Mutex::new(receiver), std::sync::Mutex::new(back));
         let other = aside(move || {
-            let asked: u32 = receiver.lock().unwrap().recv().unwrap();
-            back.lock().unwrap().send(asked + 1).unwrap();
+            let number: u32 = receiver.lock().unwrap().recv().unwrap();
+            back.lock().unwrap().send(number + 1).unwrap();
             Ok("done")
         })
         .unwrap();

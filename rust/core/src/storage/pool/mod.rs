@@ -43,14 +43,14 @@ pub fn threads() -> usize {
     if known != 0 {
         return known;
     }
-    let asked = std::env::var("DELTAREPLAY_THREADS").ok();
-    let found = wanted_threads(asked.as_deref());
-    THREADS.store(found, Ordering::Relaxed);
-    found
+    let variable = std::env::var("DELTAREPLAY_THREADS").ok();
+    let count = requested_threads(variable.as_deref());
+    THREADS.store(count, Ordering::Relaxed);
+    count
 }
 
-fn wanted_threads(asked: Option<&str>) -> usize {
-    match asked.and_then(|text| text.trim().parse::<usize>().ok()) {
+fn requested_threads(requested: Option<&str>) -> usize {
+    match requested.and_then(|text| text.trim().parse::<usize>().ok()) {
         Some(count) if count > 0 => count.min(1024),
         _ => thread::available_parallelism().map_or(1, |count| count.get().min(MOST_THREADS)),
     }

@@ -15,7 +15,7 @@ fn the_environment_sets_the_number_of_threads() {
         (Some("many"), default),
         (Some("99999999"), 1024),
     ] {
-        assert_eq!(wanted_threads(asked), expected, "{asked:?}");
+        assert_eq!(requested_threads(asked), expected, "{asked:?}");
     }
 }
 

@@ -40,7 +40,7 @@ where
     let next = AtomicUsize::new(0);
     start(threads, "read", move || {
         while let Some((number, unit)) = take(&units, &next) {
-            if let Err(error) = one(number, unit, &work, &sender) {
+            if let Err(error) = run_unit(number, unit, &work, &sender) {
                 let _ = sender.send(Err(error)); // nobody listens: nothing to tell
                 return;
             }
@@ -56,7 +56,7 @@ fn take<'a, U>(units: &'a [U], next: &AtomicUsize) -> Option<(usize, &'a U)> {
     units.get(number).map(|unit| (number, unit))
 }
 
-fn one<U, T>(
+fn run_unit<U, T>(
     number: usize,
     unit: &U,
     work: &(impl Fn(&U, &mut dyn FnMut(T) -> Result<()>) -> Result<()> + ?Sized),

@@ -19,13 +19,13 @@ where
     U: Send + Sync + 'static,
     T: Send + 'static,
 {
-    let mut found: Vec<Option<T>> = units.iter().map(|_| None).collect();
+    let mut results: Vec<Option<T>> = units.iter().map(|_| None).collect();
     let each = move |unit: &U, give: &mut dyn FnMut(T) -> Result<()>| give(work(unit)?);
-    for one in unordered(units, Some(AT_ONCE), AT_ONCE, each)? {
-        let (number, result) = one?;
-        if let Some(place) = found.get_mut(number) {
-            *place = Some(result);
+    for next in unordered(units, Some(AT_ONCE), AT_ONCE, each)? {
+        let (number, result) = next?;
+        if let Some(slot) = results.get_mut(number) {
+            *slot = Some(result);
         }
     }
-    Ok(found.into_iter().flatten().collect())
+    Ok(results.into_iter().flatten().collect())
 }

@@ -288,20 +288,20 @@ impl Memory {
     ) {
         let table = self.table(key);
         let before = table.listing_bytes();
-        let shown = |path: &str| is_within(path, directory, from);
-        table.listed.retain(|path, _| !shown(path));
+        let in_listing = |path: &str| is_within(path, directory, from);
+        table.listed.retain(|path, _| !in_listing(path));
         for file in files.iter().filter(|file| file.tag != 0) {
-            let shown = Listed {
+            let entry = Listed {
                 tag: file.tag,
                 size: file.size,
                 modification_time: file.modification_time,
             };
-            table.listed.insert(file.path.clone(), shown);
+            table.listed.insert(file.path.clone(), entry);
         }
         let mut freed = 0;
         let listed = &table.listed;
         table.kept.retain(|path, kept| {
-            let same = !shown(path) || listed.get(path) == Some(&kept.listed);
+            let same = !in_listing(path) || listed.get(path) == Some(&kept.listed);
             freed += if same { 0 } else { kept.bytes() };
             same
         });
@@ -314,7 +314,13 @@ impl Memory {
     }
 
     /// A file that was just made here.
-    pub(super) fn made(&mut self, key: &Arc<TableKey>, path: &str, listed: Listed, bytes: &Bytes) {
+    pub(super) fn keep_created(
+        &mut self,
+        key: &Arc<TableKey>,
+        path: &str,
+        listed: Listed,
+        bytes: &Bytes,
+    ) {
         self.forget(key, path);
         let table = self.table(key);
         if table.listed.insert(path.to_owned(), listed).is_none() {
@@ -431,12 +437,12 @@ impl Memory {
     pub(super) fn promise(
         &mut self,
         key: &Arc<TableKey>,
-        wanted: &[(String, Option<Range<u64>>)],
+        ranges: &[(String, Option<Range<u64>>)],
     ) -> Vec<Promise> {
-        let mut promised = Vec::with_capacity(wanted.len());
+        let mut promised = Vec::with_capacity(ranges.len());
         let most = (budget() / LARGEST) as u64;
         let mut total = self.coming;
-        for (path, range) in wanted {
+        for (path, range) in ranges {
             let Some(listed) = self.file(key, path) else {
                 continue;
             };

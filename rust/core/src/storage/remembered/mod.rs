@@ -57,8 +57,8 @@ impl Remembered {
 
     /// Begins to fetch files of the log that somebody will read, or ranges of them: whoever reads them waits for
     /// the same answer. Files that no listing has shown are left out, and so is what would not be kept.
-    pub fn prefetch(&self, wanted: &[(String, Option<Range<u64>>)]) {
-        let lasting = joined(wanted.iter().filter(|(path, _)| is_lasting(path)));
+    pub fn prefetch(&self, ranges: &[(String, Option<Range<u64>>)]) {
+        let lasting = joined(ranges.iter().filter(|(path, _)| is_lasting(path)));
         let promises = match memory() {
             Some(mut memory) if !lasting.is_empty() => memory.promise(&self.table, &lasting),
             _ => return,
@@ -194,8 +194,8 @@ impl Remembered {
     /// Puts a file that is not there, and remembers it.
     fn put_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let bytes = Bytes::copy_from_slice(bytes);
-        let made = self.files.create(path, bytes.clone())?;
-        let Some(tag) = made else {
+        let created = self.files.create(path, bytes.clone())?;
+        let Some(tag) = created else {
             return Ok(false);
         };
         if tag != 0
@@ -209,7 +209,7 @@ impl Remembered {
                 size,
                 modification_time,
             };
-            memory.made(&self.table, path, listed, &bytes);
+            memory.keep_created(&self.table, path, listed, &bytes);
         }
         Ok(true)
     }
@@ -231,12 +231,12 @@ fn arrived(known: Known) -> Result<Option<Bytes>> {
 
 /// Files and ranges, of which those that lie near each other are one.
 fn joined<'a>(
-    wanted: impl Iterator<Item = &'a (String, Option<Range<u64>>)>,
+    ranges: impl Iterator<Item = &'a (String, Option<Range<u64>>)>,
 ) -> Vec<(String, Option<Range<u64>>)> {
-    let mut all: Vec<(String, Option<Range<u64>>)> = wanted.cloned().collect();
-    all.sort_unstable_by(|(one, range), (other, next)| {
+    let mut all: Vec<(String, Option<Range<u64>>)> = ranges.cloned().collect();
+    all.sort_unstable_by(|(left, range), (right, next)| {
         let start = |range: &Option<Range<u64>>| range.as_ref().map(|range| range.start);
-        (one, start(range)).cmp(&(other, start(next)))
+        (left, start(range)).cmp(&(right, start(next)))
     });
     let mut joined: Vec<(String, Option<Range<u64>>)> = Vec::with_capacity(all.len());
     for (path, range) in all {
@@ -393,23 +393,23 @@ impl Storage for Remembered {
         // while others are on their way
         let mut read = self.read_and_keep(&unknown).into_iter();
         let mut lost = Vec::new();
-        let found: Vec<Option<Result<Bytes>>> = looked
+        let reads: Vec<Option<Result<Bytes>>> = looked
             .into_iter()
             .zip(paths)
             .map(|(known, path)| {
                 if matches!(known, Known::Unknown) {
                     return read.next();
                 }
-                let found = arrived(known).transpose();
-                if found.is_none() {
+                let known_bytes = arrived(known).transpose();
+                if known_bytes.is_none() {
                     lost.push((*path, self.listed(path)));
                 }
-                found
+                known_bytes
             })
             .collect();
         let mut read = self.read_and_keep(&lost).into_iter();
-        let all = found.into_iter();
-        all.filter_map(|found| found.or_else(|| read.next()))
+        let all = reads.into_iter();
+        all.filter_map(|read_result| read_result.or_else(|| read.next()))
             .collect()
     }
 

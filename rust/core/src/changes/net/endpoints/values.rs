@@ -32,7 +32,7 @@ const IMAGES: [ChangeType; 2] = [ChangeType::UpdatePreimage, ChangeType::UpdateP
 
 /// Rows of a piece that are wanted.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct RequestedRows {
     row: u64,
     rows: u32,
     what: What,
@@ -48,16 +48,16 @@ enum What {
 
 /// The wanted rows of one piece, ascending.
 #[derive(Default)]
-struct WantedRows {
+struct RowsOfPiece {
     piece: u32,
     /// Before or now.
     side: usize,
-    rows: Vec<Wanted>,
+    rows: Vec<RequestedRows>,
 }
 
-impl WantedRows {
+impl RowsOfPiece {
     fn count(&self) -> u64 {
-        self.rows.iter().map(|wanted| u64::from(wanted.rows)).sum()
+        self.rows.iter().map(|run| u64::from(run.rows)).sum()
     }
 
     /// The piece with these rows only.
@@ -66,8 +66,7 @@ impl WantedRows {
             return Ok(piece.clone());
         }
         let rows = self.rows.iter();
-        let rows =
-            rows.flat_map(|wanted| wanted.row..wanted.row.saturating_add(wanted.rows.into()));
+        let rows = rows.flat_map(|run| run.row..run.row.saturating_add(run.rows.into()));
         Ok(Piece {
             rows: PieceRows::Only(Arc::new(DeletionVector::from_rows(rows)?)),
             ..piece.clone()
@@ -76,22 +75,22 @@ impl WantedRows {
 }
 
 /// The rows of pairs, and what is shown of the same pieces besides, by pieces.
-fn wanted_rows(
+fn requested_rows(
     count: usize,
     pairs: &[Pair],
     stamps: &[Stamp],
     labels: &LabelledPieces,
-) -> Result<Vec<WantedRows>> {
-    let mut of_pieces: Vec<WantedRows> = Vec::new();
-    of_pieces.resize_with(count, WantedRows::default);
+) -> Result<Vec<RowsOfPiece>> {
+    let mut of_pieces: Vec<RowsOfPiece> = Vec::new();
+    of_pieces.resize_with(count, RowsOfPiece::default);
     let mut first = 0;
     for pair in pairs {
         for (side, (piece, row)) in pair.pieces.iter().zip(pair.rows).enumerate() {
-            let wanted = of_pieces
+            let of_piece = of_pieces
                 .get_mut(*piece as usize)
                 .ok_or_else(missing_columns)?;
-            wanted.side = side;
-            wanted.rows.push(Wanted {
+            of_piece.side = side;
+            of_piece.rows.push(RequestedRows {
                 row,
                 rows: pair.count,
                 what: What::Pairs(first),
@@ -99,14 +98,14 @@ fn wanted_rows(
         }
         first += pair.count as usize;
     }
-    for (piece, wanted) in (0..).zip(&mut of_pieces) {
-        wanted.piece = piece;
-        if wanted.rows.is_empty() {
+    for (piece, of_piece) in (0..).zip(&mut of_pieces) {
+        of_piece.piece = piece;
+        if of_piece.rows.is_empty() {
             continue;
         }
         for label in labels.labels(piece) {
             let stamp = stamps.partition_point(|stamp| stamp.version < label.stamp.version);
-            wanted.rows.push(Wanted {
+            of_piece.rows.push(RequestedRows {
                 row: label.row,
                 rows: label.rows,
                 what: What::ShownRows(
@@ -114,11 +113,11 @@ fn wanted_rows(
                 ),
             });
         }
-        if !wanted.rows.is_sorted_by_key(|wanted| wanted.row) {
-            wanted.rows.sort_unstable_by_key(|wanted| wanted.row);
+        if !of_piece.rows.is_sorted_by_key(|run| run.row) {
+            of_piece.rows.sort_unstable_by_key(|run| run.row);
         }
     }
-    of_pieces.retain(|wanted| !wanted.rows.is_empty());
+    of_pieces.retain(|of_piece| !of_piece.rows.is_empty());
     Ok(of_pieces)
 }
 
@@ -133,12 +132,12 @@ pub(super) fn show_changed(
     if pairs.is_empty() {
         return Ok(());
     }
-    let wanted = wanted_rows(pieces.len(), pairs, stamps, labels)?;
-    let narrowed = wanted.iter().map(|wanted| {
+    let requested = requested_rows(pieces.len(), pairs, stamps, labels)?;
+    let narrowed = requested.iter().map(|of_piece| {
         let piece = pieces
-            .get(wanted.piece as usize)
+            .get(of_piece.piece as usize)
             .ok_or_else(missing_columns)?;
-        wanted.narrowed(piece, labels.rows(wanted.piece))
+        of_piece.narrowed(piece, labels.rows(of_piece.piece))
     });
     let ShareReader {
         reading, identity, ..
@@ -152,18 +151,18 @@ pub(super) fn show_changed(
             bytes: KEPT_BYTES,
         }),
     };
-    let mut found = ReadPairs::new(pairs, reading.table().0.fields().len());
+    let mut read_pairs = ReadPairs::new(pairs, reading.table().0.fields().len());
     let mut batches = OrderedRows::new(reader, Look::default());
-    for wanted in &wanted {
-        found.read(wanted, &mut batches)?;
+    for of_piece in &requested {
+        read_pairs.read(of_piece, &mut batches)?;
     }
     if batches.next().is_some() {
         return Err(missing_columns());
     }
     drop(batches);
-    let changed = found.changed(identity.seed)?;
-    found.show(pairs, &changed, stamps, labels)?;
-    found.finish(reading, stamps, labels)
+    let changed = read_pairs.changed(identity.seed)?;
+    read_pairs.show(pairs, &changed, stamps, labels)?;
+    read_pairs.finish(reading, stamps, labels)
 }
 
 /// Rows as they were read.
@@ -201,18 +200,18 @@ impl ReadPairs {
     /// Takes the batches of one piece.
     fn read(
         &mut self,
-        wanted: &WantedRows,
+        of_piece: &RowsOfPiece,
         batches: &mut impl Iterator<Item = Result<ReadRows>>,
     ) -> Result<()> {
         let begin = self.kept.len();
         let mut whole = true;
-        let mut left = wanted.count();
-        let mut rows = Runs::of(&wanted.rows);
+        let mut left = of_piece.count();
+        let mut rows = Runs::of(&of_piece.rows);
         while left > 0 {
             let count = match batches.next().ok_or_else(missing_columns)?? {
                 ReadRows::Kept(batch) => {
                     let count = batch.num_rows();
-                    self.keep(wanted, batch, &mut rows)?;
+                    self.keep(of_piece, batch, &mut rows)?;
                     count
                 }
                 ReadRows::Hashed(numbers) => {
@@ -248,7 +247,12 @@ impl ReadPairs {
         Ok(())
     }
 
-    fn keep(&mut self, wanted: &WantedRows, batch: RecordBatch, rows: &mut Runs<'_>) -> Result<()> {
+    fn keep(
+        &mut self,
+        of_piece: &RowsOfPiece,
+        batch: RecordBatch,
+        rows: &mut Runs<'_>,
+    ) -> Result<()> {
         let number = u32::try_from(self.kept.len()).map_err(|_| missing_columns())?;
         let positions = long(batch.columns().last())?.values().clone();
         let mut codes = vec![ChangeCode::NONE.number(); batch.num_rows()];
@@ -267,7 +271,7 @@ impl ReadPairs {
                     let spots = spots.ok_or_else(missing_columns)?;
                     for (row, spots) in (at..).zip(spots) {
                         let row = u32::try_from(row).map_err(|_| missing_columns())?;
-                        *spots.get_mut(wanted.side).ok_or_else(missing_columns)? =
+                        *spots.get_mut(of_piece.side).ok_or_else(missing_columns)? =
                             Spot { batch: number, row };
                     }
                 }
@@ -275,7 +279,7 @@ impl ReadPairs {
             at += count;
         }
         self.kept.push(Kept {
-            piece: wanted.piece,
+            piece: of_piece.piece,
             rows: batch,
             codes,
             whole: true,
@@ -329,8 +333,8 @@ impl ReadPairs {
                     if let Some(kept) = kept.filter(|kept| kept.whole) {
                         let code = ChangeCode::new(change, pair.stamp as usize)
                             .ok_or_else(missing_columns)?;
-                        let place = kept.codes.get_mut(spot.row as usize);
-                        *place.ok_or_else(missing_columns)? = code.number();
+                        let slot = kept.codes.get_mut(spot.row as usize);
+                        *slot.ok_or_else(missing_columns)? = code.number();
                     } else {
                         let row = row.saturating_add(u64::from(at));
                         let stamp = stamps
@@ -360,7 +364,7 @@ impl ReadPairs {
             let coded = kept.map(|kept| Ok((kept.piece, kept.coded(reading)?)));
             coded.collect::<Result<_>>()
         })?;
-        for rows in coded.chunk_by(|(one, _), (other, _)| one == other) {
+        for rows in coded.chunk_by(|(left, _), (right, _)| left == right) {
             if let Some((piece, _)) = rows.first() {
                 let rows = rows.iter().map(|(_, rows)| rows.clone()).collect();
                 labels.set_read(*piece, rows, Arc::clone(stamps));
@@ -386,19 +390,19 @@ impl Kept {
         )));
         columns.push(codes);
         let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(misfit)?;
-        reading.shown(&rows)
+        reading.project(&rows)
     }
 }
 
 /// Goes through wanted rows, a few at a time.
 struct Runs<'a> {
-    rest: std::slice::Iter<'a, Wanted>,
-    current: Option<Wanted>,
+    rest: std::slice::Iter<'a, RequestedRows>,
+    current: Option<RequestedRows>,
 }
 
 impl<'a> Runs<'a> {
-    fn of(wanted: &'a [Wanted]) -> Self {
-        let mut rest = wanted.iter();
+    fn of(requested: &'a [RequestedRows]) -> Self {
+        let mut rest = requested.iter();
         let current = rest.next().copied();
         Self { rest, current }
     }
@@ -407,7 +411,7 @@ impl<'a> Runs<'a> {
     fn next(&mut self, most: usize) -> Option<(What, u64, usize)> {
         let current = self.current.as_mut().filter(|_| most > 0)?;
         let count = most.min(current.rows as usize);
-        let found = (current.what, current.row, count);
+        let next_rows = (current.what, current.row, count);
         if count == current.rows as usize {
             self.current = self.rest.next().copied();
         } else {
@@ -417,7 +421,7 @@ impl<'a> Runs<'a> {
                 *first += count;
             }
         }
-        Some(found)
+        Some(next_rows)
     }
 }
 

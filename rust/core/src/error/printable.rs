@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// sees: control characters, separators of lines, marks that reorder text, and characters without width are
 /// written as escapes. Joiners stay, which some scripts need; so does a line break before two blanks, by
 /// which messages quote a line of the caller's own text.
-pub fn shown(text: &str) -> Cow<'_, str> {
+pub fn printable(text: &str) -> Cow<'_, str> {
     let Some(first) = text.find(is_invisible) else {
         return text.into();
     };
@@ -71,7 +71,7 @@ mod tests {
             ("quoted\n  a = \n      ^", "quoted\n  a = \n      ^"),
             ("a\u{200d}b\u{200c}c", "a\u{200d}b\u{200c}c"),
         ] {
-            assert_eq!(shown(text), safe);
+            assert_eq!(printable(text), safe);
         }
     }
 }
