@@ -143,7 +143,8 @@ def public() -> Iterator[tuple[str, Callable[..., object]]]:
                 yield f"{module.__name__}.{name}", member
             elif inspect.isclass(member) and not issubclass(member, BaseException):
                 for part, method in inspect.getmembers(member, inspect.isroutine):
-                    if not part.startswith("_") and hasattr(method, "__code__"):
+                    internal = (inspect.getdoc(method) or "").startswith("Internal: ")
+                    if not part.startswith("_") and hasattr(method, "__code__") and not internal:
                         yield f"{name}.{part}", method
 
 

@@ -109,7 +109,7 @@ def test_a_reader_is_read_once(snapshot: dr.Snapshot) -> None:
 
 
 def test_native_batches_are_read_once(snapshot: dr.Snapshot) -> None:
-    batches = snapshot._native.file_batches()
+    batches = snapshot.native.file_batches()
     assert pa.table(batches).num_rows == 2
     assert batches.next_batch() is None
     with pytest.raises(RuntimeError, match="read before"):
@@ -118,7 +118,7 @@ def test_native_batches_are_read_once(snapshot: dr.Snapshot) -> None:
 
 def test_native_batches_go_on_as_a_stream(events: logs.LogBuilder) -> None:
     events.commit(logs.add("d"))
-    batches = dr.Table(events.uri)._native.actions(0)
+    batches = dr.Table(events.uri).native.actions(0)
     first = pa.record_batch(batches.next_batch())
     rest = pa.table(batches)
     assert first.num_rows + rest.num_rows == sum(len(actions) for actions in events.commits)
@@ -134,7 +134,7 @@ def test_an_error_in_a_c_stream_names_the_place(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     logs.write_file(log.table, logs.commit_name(1), b'{"add":{"path":5}}\n')
     with pytest.raises(Exception, match=r"00000000000000000001\.json"):
-        pa.table(dr.Table(log.uri)._native.actions(1))
+        pa.table(dr.Table(log.uri).native.actions(1))
 
 
 def plain(type_: pa.DataType) -> bool:

@@ -79,7 +79,7 @@ def test_a_shallow_clone_points_to_the_source(tmp_path: Path) -> None:
     [vector] = [one["deletionVector"] for one in adds if "deletionVector" in one]
     assert vector["storageType"] == "p"
     assert vector["pathOrInlineDv"].startswith(f"{root}deletion_vector_")
-    assert clone._allowed_roots == [source.uri]
+    assert clone.allowed_roots == [source.uri]
 
     with pytest.raises(dr.CorruptTableError) as caught:
         dr.Table(tmp_path / "to").snapshot().scan().to_arrow()

@@ -272,7 +272,7 @@ def test_a_reader_stays_with_the_process_that_began_it(log: logs.LogBuilder) -> 
     log.create(SCHEMA)
     log.commit(*(logs.add(f"f{n}") for n in range(200)))
     log.checkpoint(row_group_size=1)
-    batches = dr.Table(log.uri).snapshot()._native.file_batches()
+    batches = dr.Table(log.uri).snapshot().native.file_batches()
     assert batches.next_batch() is not None
 
     child = os.fork()

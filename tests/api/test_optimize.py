@@ -342,7 +342,7 @@ def test_a_clustering_that_names_no_column_is_refused(tmp_path: Path) -> None:
 
 def planned(table: dr.Table, **asked: Any) -> _native.OptimizePlan:
     given = {"z_order_by": [], "purge": False, "target_file_size": None, **asked}
-    return _native.OptimizePlan(table._native, table.snapshot()._native, None, **given)
+    return _native.OptimizePlan(table.native, table.snapshot().native, None, **given)
 
 
 def facts(table: dr.Table) -> Any:
@@ -352,7 +352,7 @@ def facts(table: dr.Table) -> Any:
         found.schema_string,
         found.partition_columns,
         found.configuration,
-        snapshot.protocol._facts(),
+        snapshot.protocol.as_tuple(),
     )
 
 
@@ -362,7 +362,7 @@ ASKED = options(None, None, None, None, True, 60.0)
 def packed(table: dr.Table, plan: _native.OptimizePlan) -> list[tuple[int, str]]:
     told = facts(table)
     bins = enumerate(plan.bins())
-    return [(bin, _native.pack_files(table._native, told, split, 1)) for bin, split in bins]
+    return [(bin, _native.pack_files(table.native, told, split, 1)) for bin, split in bins]
 
 
 def test_appends_at_the_same_time_are_no_conflict(tmp_path: Path) -> None:
@@ -416,26 +416,26 @@ def test_tasks_of_another_process_do_the_same(tmp_path: Path) -> None:
     [(order, pieces, files)] = plan.orders(1)
     assert len(pieces) == 4
     spilled = [
-        _native.spill_piece(table._native, order, piece, f"spilled/{number}")
+        _native.spill_piece(table.native, order, piece, f"spilled/{number}")
         for number, piece in enumerate(pieces)
     ]
     told = facts(table)
 
     def added() -> list[tuple[int, str]]:
         return [
-            (0, _native.write_ordered(table._native, told, order, file, spilled))
+            (0, _native.write_ordered(table.native, told, order, file, spilled))
             for file in range(files)
         ]
 
     version, _, _ = plan.commit(added(), ASKED)
     assert version == 5
     assert rows_of(table) == before
-    raises("split.json", lambda: _native.pack_files(table._native, told, "{}", 1))
-    raises("optimize.task", lambda: _native.spill_piece(table._native, "{}", pieces[0], "x"))
+    raises("split.json", lambda: _native.pack_files(table.native, told, "{}", 1))
+    raises("optimize.task", lambda: _native.spill_piece(table.native, "{}", pieces[0], "x"))
     for path in (tmp_path / "spilled").iterdir():
         path.write_bytes(bytes(path.stat().st_size))
     raises("optimize.spilled", added)
-    _native.discard_spilled(table._native, "spilled")
+    _native.discard_spilled(table.native, "spilled")
     assert not (tmp_path / "spilled").exists()
 
 

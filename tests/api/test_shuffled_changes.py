@@ -14,11 +14,11 @@ from deltareplay._support.readers import reader
 
 
 def planned(rows: dr.Table) -> Any:
-    return rows.changes(0, kind="min-delta", key=["id"])._native.shuffle()
+    return rows.changes(0, kind="min-delta", key=["id"]).shuffle()
 
 
 def row_events_of(rows: dr.Table) -> pa.Table:
-    return pa.table(planned(rows).row_events(rows._native, (0, 2)))
+    return pa.table(planned(rows).row_events(rows.native, (0, 2)))
 
 
 def refused(step: Any) -> str:
@@ -37,7 +37,7 @@ def test_the_rows_are_those_of_one_process(rows: dr.Table, size: int) -> None:
 
 
 def test_full_changes_need_none(rows: dr.Table) -> None:
-    assert rows.changes(0)._native.shuffle() is None
+    assert rows.changes(0).shuffle() is None
 
 
 def test_parts_have_a_size(rows: dr.Table) -> None:
@@ -56,7 +56,7 @@ def test_events_are_sorted_by_row(rows: dr.Table) -> None:
 
 def test_a_step_takes_what_the_one_before_gives(rows: dr.Table) -> None:
     steps, row_events = planned(rows), row_events_of(rows)
-    refused(lambda: steps.rows(rows._native, row_events))
+    refused(lambda: steps.rows(rows.native, row_events))
     refused(lambda: steps.outcomes(row_events.drop_columns(["row"])))
     row = row_events["row"]
     nulls = row_events.set_column(8, "row", pa.nulls(len(row), row.type))
@@ -70,7 +70,7 @@ def test_outcomes_are_of_the_range(rows: dr.Table, column: str) -> None:
     at = outcomes.schema.get_field_index(column)
     kind = outcomes.schema.field(at).type
     wrong = outcomes.set_column(at, column, pa.array([99] * len(outcomes), kind))
-    assert "not in the range" in refused(lambda: planned(rows).rows(rows._native, wrong))
+    assert "not in the range" in refused(lambda: planned(rows).rows(rows.native, wrong))
 
 
 def test_steps_are_of_this_version() -> None:

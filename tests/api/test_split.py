@@ -168,7 +168,7 @@ def test_storage_options_travel(numbers: logs.LogBuilder) -> None:
     table = dr.Table(numbers.uri, storage_options={"timeout": "17s"})
     split = table.snapshot().scan().splits()[0]
     again = pickle.loads(pickle.dumps(split))
-    assert again._table._options == table._options == {"timeout": "17s"}
+    assert again._table.storage_options == table.storage_options == {"timeout": "17s"}
     assert "17s" not in repr(again)
     assert again.to_arrow().num_rows == len(EXPECTED)
 

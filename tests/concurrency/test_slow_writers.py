@@ -85,7 +85,7 @@ def test_copies_that_a_vacuum_took_are_not_committed(tmp_path: Path, is_reused: 
         [file] = (tmp_path / "s").glob("*.parquet")
         (tmp_path / "t" / file.name).write_bytes(file.read_bytes())
     snapshot = source.snapshot()
-    planned = _native.Cloning(source._native, snapshot._native, native, False, True, {})
+    planned = _native.Cloning(source.native, snapshot.native, native, False, True, {})
     planned.copy()
     time.sleep(2.5)
     assert len(target.vacuum(dry_run=False, log=False).files) == 1

@@ -143,7 +143,7 @@ def ours(root: Path, level: str, current: str, winner: str) -> str:
         transaction.read(None if step.reads == "all" else step.reads)
     for action in step.actions:
         ((kind, body),) = action.items()
-        native = transaction._native
+        native = transaction.native
         if kind in ("add", "remove"):
             getattr(native, kind)(json.dumps([body]))
         elif kind == "metaData":

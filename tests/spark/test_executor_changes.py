@@ -195,6 +195,6 @@ def test_what_splits_share_is_sent_once(changed: Any) -> None:
         for number, split in enumerate(splits):
             assert sent.split(number).to_arrow() == split.to_arrow()
     assert len(splits) > 8
-    assert max(map(len, sent.between)) < 20 < len(splits[0]._native.to_json())
+    assert max(map(len, sent.between)) < 20 < len(splits[0].to_json())
     assert SentChanges.of(table, splits[:1]).split(0).paths == splits[0].paths
     assert pa.schema(splits[0].schema) == table.changes(1).schema

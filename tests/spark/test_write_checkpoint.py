@@ -245,15 +245,15 @@ def test_a_sidecar_that_is_missing_is_noticed(tmp_path: Path) -> None:
     log = table_with(tmp_path, "v2-parquet")
     log.checksum()
     table = dr.Table(log.uri)
-    plan = _native.CheckpointPlan(table._native, table.snapshot()._native, 64 << 20)
+    plan = _native.CheckpointPlan(table.native, table.snapshot().native, 64 << 20)
     pieces, tail, codec = plan.work() or ([], None, None)
-    written = [row for one in pieces for row in one.write_sidecars(table._native, tail, codec, 1)]
+    written = [row for one in pieces for row in one.write_sidecars(table.native, tail, codec, 1)]
     before = set(tmp_path.rglob("*"))
     with pytest.raises(dr.CorruptTableError) as caught:
-        plan.finish(table._native, [])
+        plan.finish(table.native, [])
     assert caught.value.code == "checkpoint.count"
     assert set(tmp_path.rglob("*")) == before
-    assert plan.finish(table._native, written)[2] == 380
+    assert plan.finish(table.native, written)[2] == 380
 
 
 def test_pieces_of_live_files_tell_no_tombstones(tmp_path: Path) -> None:
@@ -261,5 +261,5 @@ def test_pieces_of_live_files_tell_no_tombstones(tmp_path: Path) -> None:
     table = dr.Table(log.uri)
     plan = table.snapshot().replay_plan(["path"])
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        plan.pieces[0]._native.write_sidecars(table._native, plan.tail._native)
+        plan.pieces[0]._native.write_sidecars(table.native, plan.tail.native)
     assert caught.value.code == "replay.plan"

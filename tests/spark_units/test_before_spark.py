@@ -227,7 +227,7 @@ def test_physical_names_count_where_columns_are_mapped() -> None:
 
 
 def test_names_that_a_vacuum_sees_are_checked(tmp_path: Path) -> None:
-    table = dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))._native
+    table = dr.create_table(tmp_path, pa.schema([("id", pa.int64())])).native
     names = _native.visible_names(table.snapshot())
     assert _native.old_files(table, names, "", 1 << 62) == []
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -241,11 +241,11 @@ def test_directories_are_divided_until_there_are_enough(tmp_path: Path) -> None:
     table.append(pa.table({"id": [1, 2, 3], "p": ["a", "a", "b"], "q": [1, 2, 1]}))
     (tmp_path / "loose").write_bytes(b"1")
     (tmp_path / "p=a" / "loose").write_bytes(b"12")
-    names = _native.visible_names(table.snapshot()._native)
+    names = _native.visible_names(table.snapshot().native)
     ever = 1 << 62
 
     def divided(wanted: int) -> tuple[list[str], list[tuple[str, int]]]:
-        return _native.listing_parts(table._native, names, wanted, ever)
+        return _native.listing_parts(table.native, names, wanted, ever)
 
     assert divided(1) == ([""], [])
     assert divided(2) == (["p=a", "p=b"], [("loose", 1)])

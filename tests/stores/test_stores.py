@@ -241,7 +241,7 @@ def test_what_is_carried_out_after_giving_up_was_said_to_be_unknown(
     table = create(store, "given-up")
     late = {"every": 1, "faults": ("late",), "late": 2.0}
     with behind_proxy(store, "given-up", monkeypatch, **late) as (faulty, _):
-        faulty = dr.Table(faulty.uri, {**faulty._options, "max_retries": "0"})
+        faulty = dr.Table(faulty.uri, {**faulty.storage_options, "max_retries": "0"})
         with pytest.raises(dr.CommitStateUnknownError) as caught:
             faulty.append({"id": [1, 2]}, timeout=0.1)
         assert caught.value.code == "commit.unknown"

@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,21 @@ def modules() -> list[ModuleType]:
     return [dr, *(importlib.import_module(name) for name in sorted(names))]
 
 
+def is_internal(member: object) -> bool:
+    """Members for other packages of ours, which are no part of the API."""
+    return (inspect.getdoc(member) or "").startswith("Internal: ")
+
+
+def internal() -> set[str]:
+    return {
+        f"{name}.{member}"
+        for name in dr.__all__
+        if isinstance(value := getattr(dr, name), type)
+        for member, thing in inspect.getmembers(value)
+        if not member.startswith("_") and is_internal(thing)
+    }
+
+
 def public() -> dict[str, Any]:
     """Every public class and function, and the public members of the classes."""
     found: dict[str, Any] = {}
@@ -57,7 +73,7 @@ def public() -> dict[str, Any]:
             members = [pair for part in (value, *bases) for pair in vars(part).items()]
             for member, thing in members:
                 ours = isinstance(thing, property) or inspect.isfunction(thing)
-                if ours and not member.startswith("_"):
+                if ours and not member.startswith("_") and not is_internal(thing):
                     found[f"{name}.{member}"] = thing
     return found
 
@@ -97,6 +113,21 @@ def test_the_package_is_imported_without_pyarrow() -> None:
     code = "import sys, deltareplay as dr; print('pyarrow' in sys.modules); dr.Table; dr.exceptions"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_internal_members_are_not_documented() -> None:
+    names = internal()
+    assert {"Table.native", "Snapshot.from_native", "Transaction.set_tag"} <= names
+    assert not names & set(PUBLIC)
+    api = (Path(__file__).resolve().parents[2] / "docs/reference/api.md").read_text("utf-8")
+    sections = re.split(r"^## (\w+)$", api, flags=re.MULTILINE)
+    documented = {
+        f"{owner}.{member}"
+        for owner, text in zip(sections[1::2], sections[2::2], strict=True)
+        for member in re.findall(r"^\| `(\w+)", text, re.MULTILINE)
+    }
+    assert {"Table.uri", "Snapshot.log_segment", "Scan.explain"} <= documented
+    assert not names & documented
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -14,7 +14,7 @@ TASKS = 3
 
 def shuffled(table: Any, changes: Any, size: int) -> pa.Table:
     """The rows of net changes; each step knows its own input and the plan as text, and no more."""
-    planned = changes._native.shuffle()
+    planned = changes.shuffle()
     plan = planned.to_json()
 
     def steps() -> Any:
@@ -24,14 +24,14 @@ def shuffled(table: Any, changes: Any, size: int) -> pa.Table:
     if not parts:
         return pa.schema(changes._native.schema).empty_table()
     row_events = pa.concat_tables(
-        pa.table(steps().row_events(table._native, part)) for part in parts
+        pa.table(steps().row_events(table.native, part)) for part in parts
     )
     outcomes = pa.concat_tables(
         pa.table(steps().outcomes(own.sort_by([("who", "ascending"), ("who_low", "ascending")])))
         for own in shares(row_events, "who")
     )
     return pa.concat_tables(
-        pa.table(steps().rows(table._native, own.sort_by("piece")))
+        pa.table(steps().rows(table.native, own.sort_by("piece")))
         for own in shares(outcomes, "piece")
     )
 

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from deltareplay._native import ChangeSplit as NativeSplit
     from deltareplay._snapshot.table_location import TableLocation
 
+#: Path, bytes, partition values, type of the changes (None if the file has it), version and time
+#: (milliseconds since the epoch) of a file all of whose rows are changes.
+WholeFile = tuple[str, int, list[tuple[str, str | None]], str | None, int, int]
+
 
 class ChangeSplit(Frames):
     """A part of the changes of a range, from ``Changes.splits``.
@@ -35,15 +39,34 @@ class ChangeSplit(Frames):
         raise TypeError("create splits with Changes.splits()")
 
     @classmethod
-    def _from_native(cls, table: TableLocation, native: NativeSplit) -> ChangeSplit:
+    def from_native(cls, table: TableLocation, native: NativeSplit) -> ChangeSplit:
+        """Internal: wrap an object of the core."""
         self = cls.__new__(cls)
         self._table = table
         self._native = native
         return self
 
-    def _cut(self, target_size: int) -> list[ChangeSplit]:
-        """Divide the split into smaller ones of about this many bytes of files."""
-        return [self._from_native(self._table, part) for part in self._native.cut(target_size)]
+    @classmethod
+    def from_json(cls, table: TableLocation, text: str) -> ChangeSplit:
+        """Internal: create it from the text of ``to_json``."""
+        return cls.from_native(table, _native.ChangeSplit(text))
+
+    def to_json(self) -> str:
+        """Internal: return the split as text, without its table."""
+        return self._native.to_json()
+
+    def without_whole_files(self) -> tuple[list[WholeFile], ChangeSplit | None]:
+        """Internal: separate the files all of whose rows are changes.
+
+        Returns:
+            The facts of each of these files, and a split of the rest, if any.
+        """
+        files, rest = self._native.without_whole_files()
+        return files, None if rest is None else self.from_native(self._table, rest)
+
+    def cut(self, target_size: int) -> list[ChangeSplit]:
+        """Internal: divide the split into smaller ones of about this many bytes of files."""
+        return [self.from_native(self._table, part) for part in self._native.cut(target_size)]
 
     @property
     def schema(self) -> pa.Schema:
@@ -94,18 +117,18 @@ class ChangeSplit(Frames):
         >>> next(iter(rows.changes(1).splits()[0].to_batches())).num_rows
         1
         """
-        return reader(self._native.rows(self._table._native))
+        return reader(self._native.rows(self._table.native))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the rows as an Arrow C stream, which is read without Python."""
-        return self._native.rows(self._table._native).__arrow_c_stream__(requested_schema)
+        return self._native.rows(self._table.native).__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
         """Return the schema of ``__arrow_c_stream__``."""
         return self._native.schema().__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._table, self._native.to_json())
+        return _restored, (self._table, self.to_json())
 
     def __repr__(self) -> str:
         return (
@@ -114,4 +137,4 @@ class ChangeSplit(Frames):
 
 
 def _restored(table: TableLocation, json: str) -> ChangeSplit:
-    return ChangeSplit._from_native(table, _native.ChangeSplit(json))
+    return ChangeSplit.from_json(table, json)

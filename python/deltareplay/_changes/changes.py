@@ -16,6 +16,7 @@ from deltareplay._support.readers import reader, to_schema
 
 if TYPE_CHECKING:
     from deltareplay._native import Changes as NativeChanges
+    from deltareplay._native import ChangeShuffle
     from deltareplay._snapshot.table_location import TableLocation
 
 
@@ -46,14 +47,25 @@ class Changes(Frames, Carded):
         raise TypeError("create changes with Table.changes()")
 
     @classmethod
-    def _from_native(
+    def from_native(
         cls, table: TableLocation, native: NativeChanges, arguments: dict[str, Any]
     ) -> Changes:
+        """Internal: wrap an object of the core."""
         self = cls.__new__(cls)
         self._table = table
         self._native = native
         self._arguments = arguments
         return self
+
+    @property
+    def table(self) -> TableLocation:
+        """Internal: the table."""
+        return self._table
+
+    @property
+    def kind(self) -> str:
+        """Internal: the kind of the changes."""
+        return str(self._arguments["kind"])
 
     @property
     def versions(self) -> tuple[int, int] | None:
@@ -138,6 +150,10 @@ class Changes(Frames, Carded):
         ]
         return pa.table(columns, names=names)
 
+    def shuffle(self) -> ChangeShuffle | None:
+        """Internal: return the steps that compare rows in a shuffle; None if none are compared."""
+        return self._native.shuffle()
+
     def splits(self, target_size: int = TARGET_SIZE) -> list[ChangeSplit]:
         """Divide the changes into splits that other processes read without the log.
 
@@ -157,7 +173,7 @@ class Changes(Frames, Carded):
         [4]
         """
         splits = self._native.splits(target_size)
-        return [ChangeSplit._from_native(self._table, split) for split in splits]
+        return [ChangeSplit.from_native(self._table, split) for split in splits]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the rows as an Arrow C stream, which is read without Python."""
@@ -179,5 +195,4 @@ class Changes(Frames, Carded):
         if self.versions is None:
             return f"<Changes of {self._table!r}: no version>"
         first, last = self.versions
-        kind = self._arguments["kind"]
-        return f"<Changes of {self._table!r}: versions {first} to {last}, {kind}>"
+        return f"<Changes of {self._table!r}: versions {first} to {last}, {self.kind}>"

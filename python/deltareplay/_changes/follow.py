@@ -40,9 +40,10 @@ class Follow(Iterator[MicroBatch]):
         raise TypeError("create a stream with Table.follow()")
 
     @classmethod
-    def _from_native(
+    def from_native(
         cls, table: TableLocation, native: NativeFollow, poll_interval: float
     ) -> Follow:
+        """Internal: wrap an object of the core."""
         self = cls.__new__(cls)
         self._table = table
         self._native = native
@@ -98,7 +99,7 @@ class Follow(Iterator[MicroBatch]):
                 )
             if batch is not None:
                 split, offset = batch
-                return MicroBatch._from_native(ChangeSplit._from_native(self._table, split), offset)
+                return MicroBatch.from_native(ChangeSplit.from_native(self._table, split), offset)
             if self._native.is_done():
                 raise StopIteration
             time.sleep(self._poll_interval)

@@ -36,7 +36,8 @@ class MicroBatch(Frames):
         raise TypeError("create micro-batches with Table.follow()")
 
     @classmethod
-    def _from_native(cls, split: ChangeSplit, offset: str) -> MicroBatch:
+    def from_native(cls, split: ChangeSplit, offset: str) -> MicroBatch:
+        """Internal: wrap an object of the core."""
         self = cls.__new__(cls)
         self._split = split
         self._offset = offset
@@ -107,7 +108,7 @@ class MicroBatch(Frames):
         >>> [split.to_arrow().num_rows for split in next(rows.follow()).splits()]
         [2]
         """
-        return self._split._cut(target_size)
+        return self._split.cut(target_size)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the rows as an Arrow C stream, which is read without Python."""

@@ -42,8 +42,8 @@ class Metadata:
     format_provider: str = "parquet"
     format_options: dict[str, str] = field(default_factory=dict)
 
-    def _json(self) -> str:
-        """Return the body of the ``metaData`` action."""
+    def to_json(self) -> str:
+        """Internal: return the body of the ``metaData`` action."""
         body = {
             "id": self.id,
             "name": self.name,
@@ -57,8 +57,8 @@ class Metadata:
         return json.dumps({key: value for key, value in body.items() if value is not None})
 
     @classmethod
-    def _of_json(cls, text: str) -> Metadata:
-        """Create it from the body of a ``metaData`` action."""
+    def from_json(cls, text: str) -> Metadata:
+        """Internal: create it from the body of a ``metaData`` action."""
         body = json.loads(text)
         return cls(
             id=body["id"],

@@ -64,7 +64,7 @@ class Protocol(Carded):
         ...     print(obstacle.feature)
         fancyFeature
         """
-        return [Obstacle(*facts) for facts in _native.why_not_readable(*self._facts())]
+        return [Obstacle(*facts) for facts in _native.why_not_readable(*self.as_tuple())]
 
     def why_not_writable(self) -> list[Obstacle]:
         """List the obstacles that prevent this release from writing to such a table.
@@ -76,7 +76,7 @@ class Protocol(Carded):
         ...     print(obstacle.feature)
         minWriterVersion=8
         """
-        return [Obstacle(*facts) for facts in _native.why_not_writable(*self._facts())]
+        return [Obstacle(*facts) for facts in _native.why_not_writable(*self.as_tuple())]
 
     @staticmethod
     def for_new_table(metadata: Metadata) -> Protocol:
@@ -159,7 +159,7 @@ class Protocol(Carded):
         return _native.automatically_enabled_features(
             metadata.schema_string,
             metadata.configuration,
-            None if protocol is None else protocol._facts(),
+            None if protocol is None else protocol.as_tuple(),
         )
 
     @property
@@ -169,7 +169,7 @@ class Protocol(Carded):
         >>> Protocol(1, 2).features
         ['appendOnly', 'invariants']
         """
-        return _native.protocol_features(self._facts())
+        return _native.protocol_features(self.as_tuple())
 
     def with_feature(self, name: str) -> Protocol:
         """Add a feature, and those that it depends on.
@@ -183,7 +183,7 @@ class Protocol(Carded):
         >>> Protocol(1, 2).with_feature("deletionVectors").writer_features
         ['appendOnly', 'deletionVectors', 'invariants']
         """
-        return Protocol(*_native.protocol_with_feature(self._facts(), name))
+        return Protocol(*_native.protocol_with_feature(self.as_tuple(), name))
 
     def without_feature(self, name: str) -> Protocol:
         """Remove a feature, as ``DROP FEATURE`` leaves the protocol.
@@ -200,7 +200,7 @@ class Protocol(Carded):
         >>> Protocol(1, 2).with_feature("domainMetadata").without_feature("domainMetadata")
         Protocol(min_reader_version=1, min_writer_version=2, reader_features=None, writer_features=None)
         """  # noqa: E501
-        return Protocol(*_native.protocol_without_feature(self._facts(), name))
+        return Protocol(*_native.protocol_without_feature(self.as_tuple(), name))
 
     def merge(self, *others: Protocol) -> Protocol:
         """Return the weakest protocol with the features of this one and all others.
@@ -212,9 +212,9 @@ class Protocol(Carded):
         >>> merged.min_reader_version, merged.min_writer_version
         (2, 5)
         """
-        merged = self._facts()
+        merged = self.as_tuple()
         for other in others:
-            merged = _native.protocol_merge(merged, other._facts())
+            merged = _native.protocol_merge(merged, other.as_tuple())
         return Protocol(*merged)
 
     def upgrade_for(self, metadata: Metadata) -> Protocol:
@@ -239,7 +239,7 @@ class Protocol(Carded):
         """
         return Protocol(
             *_native.protocol_upgrade_for(
-                self._facts(), metadata.schema_string, metadata.configuration
+                self.as_tuple(), metadata.schema_string, metadata.configuration
             )
         )
 
@@ -252,9 +252,10 @@ class Protocol(Carded):
         >>> Protocol(1, 2).can_upgrade_to(Protocol(1, 4)), Protocol(2, 5).can_upgrade_to(Protocol(1, 2))
         (True, False)
         """  # noqa: E501
-        return _native.protocol_can_upgrade_to(self._facts(), new._facts())
+        return _native.protocol_can_upgrade_to(self.as_tuple(), new.as_tuple())
 
-    def _facts(self) -> tuple[int, int, list[str] | None, list[str] | None]:
+    def as_tuple(self) -> tuple[int, int, list[str] | None, list[str] | None]:
+        """Internal: return the protocol as the core takes it."""
         return (
             self.min_reader_version,
             self.min_writer_version,

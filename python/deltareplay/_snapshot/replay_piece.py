@@ -38,7 +38,8 @@ class ReplayPiece:
         raise TypeError("create pieces with Snapshot.replay_plan()")
 
     @classmethod
-    def _from_native(cls, native: NativeReplayPiece) -> ReplayPiece:
+    def from_native(cls, native: NativeReplayPiece) -> ReplayPiece:
+        """Internal: wrap an object of the core."""
         self = cls.__new__(cls)
         self._native = native
         return self
@@ -100,7 +101,13 @@ class ReplayPiece:
         >>> plan.pieces[0].to_batches(plan.tail, threads=1).schema.names
         ['key', 'version', 'file']
         """
-        return reader(self._native.rows(tail._table._native, tail._native, threads))
+        return reader(self._native.rows(tail.table.native, tail.native, threads))
+
+    def write_sidecars(
+        self, tail: ReplayTail, codec: str | None, threads: int
+    ) -> list[tuple[str, int, int, int, int]]:
+        """Internal: write the live files of the piece as sidecars of a checkpoint."""
+        return self._native.write_sidecars(tail.table.native, tail.native, codec, threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._native.to_json(),)
@@ -110,4 +117,4 @@ class ReplayPiece:
 
 
 def _restored(json: str) -> ReplayPiece:
-    return ReplayPiece._from_native(_native.ReplayPiece(json))
+    return ReplayPiece.from_native(_native.ReplayPiece(json))

@@ -42,12 +42,13 @@ class ReplayPlan(Carded):
         )
 
     @classmethod
-    def _from_native(
+    def from_native(
         cls,
         table: TableLocation,
         pieces: list[_native.ReplayPiece],
         tail: _native.ReplayTail,
         files: _native.ArrowTable,
     ) -> ReplayPlan:
-        own = [ReplayPiece._from_native(piece) for piece in pieces]
-        return cls(own, ReplayTail._from_native(table, tail), to_table(files))
+        """Internal: wrap an object of the core."""
+        own = [ReplayPiece.from_native(piece) for piece in pieces]
+        return cls(own, ReplayTail.from_native(table, tail), to_table(files))

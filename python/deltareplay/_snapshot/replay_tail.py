@@ -35,11 +35,22 @@ class ReplayTail:
         raise TypeError("create a tail with Snapshot.replay_plan()")
 
     @classmethod
-    def _from_native(cls, table: TableLocation, native: NativeReplayTail) -> ReplayTail:
+    def from_native(cls, table: TableLocation, native: NativeReplayTail) -> ReplayTail:
+        """Internal: wrap an object of the core."""
         self = cls.__new__(cls)
         self._table = table
         self._native = native
         return self
+
+    @property
+    def table(self) -> TableLocation:
+        """Internal: the table."""
+        return self._table
+
+    @property
+    def native(self) -> NativeReplayTail:
+        """Internal: the tail of the core."""
+        return self._native
 
     @property
     def version(self) -> int:
@@ -83,4 +94,4 @@ class ReplayTail:
 
 
 def _restored(table: TableLocation, json: str, hidden: bytes) -> ReplayTail:
-    return ReplayTail._from_native(table, _native.ReplayTail(json, hidden))
+    return ReplayTail.from_native(table, _native.ReplayTail(json, hidden))

@@ -28,7 +28,8 @@ TARGET_SIZE = 128 << 20
 class Scanned(Protocol):
     """The part of a snapshot that a scan uses."""
 
-    _table: TableLocation
+    @property
+    def table(self) -> TableLocation: ...
 
     def _tell(self) -> None: ...
 
@@ -58,12 +59,28 @@ class Scan(Frames, LazyFrames, Carded):
         raise TypeError("create a scan with Snapshot.scan()")
 
     @classmethod
-    def _from_native(cls, snapshot: Scanned, native: NativeScan, keywords: dict[str, Any]) -> Scan:
+    def from_native(cls, snapshot: Scanned, native: NativeScan, keywords: dict[str, Any]) -> Scan:
+        """Internal: wrap an object of the core."""
         self = cls.__new__(cls)
         self._snapshot = snapshot
         self._native = native
         self._keywords = keywords
         return self
+
+    @property
+    def table(self) -> TableLocation:
+        """Internal: the table."""
+        return self._snapshot.table
+
+    @property
+    def native(self) -> NativeScan:
+        """Internal: the scan of the core."""
+        return self._native
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """Internal: the arguments of ``Snapshot.scan``."""
+        return self._keywords
 
     @property
     def schema(self) -> pa.Schema:
@@ -168,7 +185,7 @@ class Scan(Frames, LazyFrames, Carded):
         """
         native_splits = self._native.splits(target_size)
         self._snapshot._tell()
-        return [Split._from_native(self._snapshot._table, split) for split in native_splits]
+        return [Split.from_native(self._snapshot.table, split) for split in native_splits]
 
     @property
     def skipped(self) -> list[SkippedFile]:

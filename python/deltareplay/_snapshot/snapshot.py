@@ -59,9 +59,10 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         raise TypeError("open a snapshot with Table.snapshot()")
 
     @classmethod
-    def _opened(
+    def from_native(
         cls, table: TableLocation, native: NativeSnapshot, strict: bool, reported: int = 0
     ) -> Snapshot:
+        """Internal: create it from a snapshot of the core."""
         self = cls.__new__(cls)
         self._table = table
         self._native = native
@@ -70,6 +71,16 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         log.info("opened version %d of %r", native.version, table)
         self._tell()
         return self
+
+    @property
+    def table(self) -> TableLocation:
+        """Internal: the table."""
+        return self._table
+
+    @property
+    def native(self) -> NativeSnapshot:
+        """Internal: the snapshot of the core."""
+        return self._native
 
     @property
     def version(self) -> int:
@@ -314,7 +325,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         """
         result = self._native.replay_plan(columns, filter, target_size=piece_size, keyed=keyed)
         self._tell()
-        return ReplayPlan._from_native(self._table, *result)
+        return ReplayPlan.from_native(self._table, *result)
 
     def scan(
         self,
@@ -378,7 +389,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
             on_error == "skip",
             look_ahead,
         )
-        return Scan._from_native(self, native, keywords)
+        return Scan.from_native(self, native, keywords)
 
     def to_arrow(self) -> pa.Table:
         """Read all rows, as ``scan().to_arrow()`` does.
@@ -430,10 +441,10 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         """
         if not isinstance(other, Snapshot):
             raise TypeError(f"other takes a Snapshot, not {type(other).__name__}")
-        if other._table != self._table:
+        if other.table != self._table:
             message = f"{other!r} belongs to another table than {self!r}: compare versions of one"
             raise InvalidArgumentError(message, code="diff.table")
-        return SnapshotDiff._from_native(self._native, other._native)
+        return SnapshotDiff.from_native(self._native, other.native)
 
     def refresh(self) -> Snapshot:
         """Open the newest version, reading only the commits since this one.
@@ -451,7 +462,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         native = self._native.update()
         known = native.warnings(0)[: self._num_reported]
         reported = self._num_reported if known == self._native.warnings(0) else 0
-        return Snapshot._opened(self._table, native, self._strict, reported)
+        return Snapshot.from_native(self._table, native, self._strict, reported)
 
     def update(self) -> Snapshot:
         """Open the newest version, as ``refresh`` does; an older name of that method.

@@ -37,7 +37,8 @@ class SnapshotDiff(Carded):
         raise TypeError("create a diff with Snapshot.diff()")
 
     @classmethod
-    def _from_native(cls, before: NativeSnapshot, after: NativeSnapshot) -> SnapshotDiff:
+    def from_native(cls, before: NativeSnapshot, after: NativeSnapshot) -> SnapshotDiff:
+        """Internal: wrap an object of the core."""
         self = cls.__new__(cls)
         files, definition, totals = before.diff(after)
         self._versions = before.version, after.version

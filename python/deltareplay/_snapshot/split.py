@@ -37,11 +37,17 @@ class Split(Frames):
         raise TypeError("create splits with Scan.splits()")
 
     @classmethod
-    def _from_native(cls, table: TableLocation, native: NativeSplit) -> Split:
+    def from_native(cls, table: TableLocation, native: NativeSplit) -> Split:
+        """Internal: wrap an object of the core."""
         self = cls.__new__(cls)
         self._table = table
         self._native = native
         return self
+
+    @property
+    def native(self) -> NativeSplit:
+        """Internal: the split of the core."""
+        return self._native
 
     @property
     def schema(self) -> pa.Schema:
@@ -93,7 +99,7 @@ class Split(Frames):
         >>> next(iter(rows.snapshot().scan().splits()[0].to_batches())).num_rows
         2
         """
-        return reader(self._native.rows(self._table._native))
+        return reader(self._native.rows(self._table.native))
 
     @property
     def skipped(self) -> list[SkippedFile]:
@@ -106,7 +112,7 @@ class Split(Frames):
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the rows as an Arrow C stream, which is read without Python."""
-        return self._native.rows(self._table._native).__arrow_c_stream__(requested_schema)
+        return self._native.rows(self._table.native).__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
         """Return the schema of ``__arrow_c_stream__``."""
@@ -120,4 +126,4 @@ class Split(Frames):
 
 
 def _restored(table: TableLocation, json: str) -> Split:
-    return Split._from_native(table, _native.Split(json))
+    return Split.from_native(table, _native.Split(json))

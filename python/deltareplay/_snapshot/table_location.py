@@ -55,7 +55,7 @@ class TableLocation:
         from deltareplay.catalogs._locate import locate
 
         located = locate(name, catalog)
-        self._options = located._options_with(self._options)
+        self._options = located.options_with(self._options)
         return located.uri, located.catalog
 
     @property
@@ -66,6 +66,26 @@ class TableLocation:
         True
         """
         return self._native.uri
+
+    @property
+    def native(self) -> _native.Table:
+        """Internal: the table of the core."""
+        return self._native
+
+    @property
+    def storage_options(self) -> dict[str, str]:
+        """Internal: the options of the storage, secrets included."""
+        return self._options
+
+    @property
+    def allowed_roots(self) -> list[str] | None:
+        """Internal: the locations that absolute paths in the log may point to."""
+        return self._allowed_roots
+
+    @property
+    def catalog(self) -> Catalog | None:
+        """Internal: the catalog that manages the commits, or vends credentials."""
+        return self._catalog
 
     def _uris(self, paths: Sequence[str]) -> list[str]:
         """Return the full URIs of files, by their paths in the log.
@@ -82,8 +102,8 @@ class TableLocation:
             uris.append(urlunsplit((root.scheme, root.netloc, whole, root.query, "")))
         return uris
 
-    def _credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
-        """Return the credentials that the catalog vends for other readers.
+    def credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
+        """Internal: return the credentials that the catalog vends for other readers.
 
         They are reused in the first quarter of their lifetime: a job begins with most of it left,
         and the steps of a statement have the same credentials.

@@ -84,7 +84,7 @@ class Checkpointing(TableLocation):
         2
         """
         snapshot = self.snapshot()
-        written = self._native.checkpoint(snapshot._native, layout)
+        written = self._native.checkpoint(snapshot.native, layout)
         if cleanup:
             clean_after(self._native, snapshot)
         return Checkpoint(snapshot.version, *written)
@@ -103,13 +103,13 @@ class Checkpointing(TableLocation):
         >>> table.write_checksum()
         True
         """
-        return self._native.write_checksum(self.snapshot()._native)
+        return self._native.write_checksum(self.snapshot().native)
 
 
 def clean_after(table: _native.Table, snapshot: Snapshot) -> None:
     """Clean up the log after a checkpoint; a failure is a warning."""
     try:
-        table.cleanup_expired(snapshot._native)
+        table.cleanup_expired(snapshot.native)
     except DeltaReplayError as error:
         warn(
             f"the checkpoint of version {snapshot.version} is written, but the log is "

@@ -83,7 +83,7 @@ class Cloning(TableLocation):
         planned = _native.Cloning(
             self._native,
             snapshot,
-            target_table._native,
+            target_table.native,
             shallow,
             or_replace,
             dict(properties or {}),
@@ -136,6 +136,6 @@ def target_of(
         shallow: Whether it may point to the source's files.
         storage_options: Options of the target; None takes those of the source.
     """
-    options = source._options if storage_options is None else storage_options
-    roots = [source.uri, *(source._allowed_roots or ())] if shallow else None
+    options = source.storage_options if storage_options is None else storage_options
+    roots = [source.uri, *(source.allowed_roots or ())] if shallow else None
     return type(source)(target, options, roots)

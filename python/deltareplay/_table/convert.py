@@ -65,5 +65,5 @@ def convert(
         dict(properties or {}),
         statistics,
     )
-    conversion.convert(table._native, durable)
+    conversion.convert(table.native, durable)
     return table

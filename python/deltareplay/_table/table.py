@@ -124,7 +124,7 @@ class Table(
         from deltareplay.catalogs._locate import locate
 
         located = locate(name, catalog)
-        options = located._options_with(storage_options or {})
+        options = located.options_with(storage_options or {})
         return cls(located.uri, options, allowed_roots, strict=strict, catalog=located.catalog)
 
     def snapshot(
@@ -168,7 +168,7 @@ class Table(
         """
         native = self._native.snapshot(version, timestamp, strict, verify)
         strict = verify or (self._strict if strict is None else strict)
-        return Snapshot._opened(self, native, strict)
+        return Snapshot.from_native(self, native, strict)
 
     def history(self, limit: int | None = None, *, version: int | None = None) -> pa.Table:
         """List the commits, newest first.
@@ -294,7 +294,7 @@ class Table(
             "allow_out_of_range": allow_out_of_range,
         }
         native = self._native.changes(start, end, **arguments)
-        return Changes._from_native(self, native, {"start": start, "end": end, **arguments})
+        return Changes.from_native(self, native, {"start": start, "end": end, **arguments})
 
     def transaction(
         self,
@@ -342,13 +342,10 @@ class Table(
         0
         """
         read = self.snapshot() if snapshot is None else snapshot
-        native = self._native.transaction(
-            read._native, operation, isolation_level, durable, timeout
+        native = self._native.transaction(read.native, operation, isolation_level, durable, timeout)
+        begun = Transaction.from_native(
+            self, read, native, parameters, metrics, user_metadata, tags, engine_info
         )
-        description = Transaction._description_of(
-            parameters, metrics, user_metadata, tags, engine_info
-        )
-        begun = Transaction._begun(self, read, native, description)
         if txn is not None:
             begun.set_transaction(*txn)
         return begun
@@ -439,7 +436,7 @@ class Table(
             "until": until,
         }
         native = _native.Follow(self._native, arguments)
-        return Follow._from_native(self, native, poll_interval)
+        return Follow.from_native(self, native, poll_interval)
 
 
 @checked
@@ -463,7 +460,7 @@ def is_table(
     (True, False)
     """
     try:
-        return Table(uri, storage_options, catalog=catalog)._native.exists()
+        return Table(uri, storage_options, catalog=catalog).native.exists()
     except TableNotFoundError:  # the catalog knows no such name
         return False
 
@@ -542,9 +539,7 @@ def create_table(
     location = Place.of(uri, storage_options, catalog)
     columns, partitioning = schema_string(schema), list(partition_columns)
     requested = location.properties(columns, partitioning, properties or {})
-    location.table._native.create(
-        columns, partitioning, requested, name, description, durable, mode
-    )
+    location.table.native.create(columns, partitioning, requested, name, description, durable, mode)
     return location.registered()
 
 
@@ -597,4 +592,4 @@ class Place:
         catalog = self.staging.registered(
             first.metadata, first.protocol, first.domain_metadata, first.timestamp
         )
-        return Table(self.staging.location, self.table._options, catalog=catalog)
+        return Table(self.staging.location, self.table.storage_options, catalog=catalog)

@@ -112,13 +112,13 @@ def write(
         "durable": durable,
         "timeout": timeout,
     }
-    if not table._native.exists():
+    if not table.native.exists():
         rows = arrow_stream(data, lambda: pa.schema([]))
         reader = pa.RecordBatchReader.from_stream(rows)
         columns, partitioning = schema_string(reader.schema), list(partition_columns or ())
         requested = location.properties(columns, partitioning, properties or {})
         metadata, protocol = _native.new_table(columns, partitioning, requested)
-        named = replace(Metadata._of_json(metadata), name=name, description=description)
+        named = replace(Metadata.from_json(metadata), name=name, description=description)
         first = _FirstRows(table, named, Protocol(*protocol), mode)
         written = first.written(reader, where, **how)
         location.registered()
@@ -174,35 +174,33 @@ class _FirstRows:
         timeout: float,
     ) -> Written:
         """Write the files, then commit table and rows as version 0."""
-        metadata, native = self.metadata, self.table._native
+        metadata, native = self.metadata, self.table.native
         facts = (
             metadata.schema_string,
             metadata.partition_columns,
             metadata.configuration,
-            self.protocol._facts(),
+            self.protocol.as_tuple(),
         )
         adds, count, size = _native.stage_rows(native, rows, facts, where, target_file_size)
         files = json.loads(adds)
         metrics = {"numFiles": len(files), "numOutputRows": count, "numOutputBytes": size}
         try:
-            transaction = Transaction._begun(
+            transaction = Transaction.from_native(
                 self.table,
                 None,
                 native.transaction(None, "WRITE", None, durable, timeout),
-                Transaction._description_of(
-                    {
-                        "mode": MODES[self.mode],
-                        "partitionBy": metadata.partition_columns,
-                    },
-                    metrics,
-                    user_metadata,
-                ),
+                parameters={
+                    "mode": MODES[self.mode],
+                    "partitionBy": metadata.partition_columns,
+                },
+                metrics=metrics,
+                user_metadata=user_metadata,
             )
             transaction.set_metadata(metadata)
             transaction.set_protocol(self.protocol)
             if txn is not None:
                 transaction.set_transaction(*txn)
-            transaction._native.add_written(adds)
+            transaction.add_written(adds)
             version = transaction.commit()
         except CommitStateUnknownError:
             raise

@@ -57,13 +57,29 @@ class Transaction:
         raise TypeError("begin a transaction with Table.transaction()")
 
     @classmethod
-    def _begun(
+    def from_native(
         cls,
         table: TableLocation,
         snapshot: Snapshot | None,
         native: NativeTransaction,
-        description: dict[str, Any],
+        parameters: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        user_metadata: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        engine_info: str | None = None,
     ) -> Transaction:
+        """Internal: wrap an object of the core.
+
+        Args:
+            table: The table.
+            snapshot: The snapshot that is read; None for a table that the commit creates.
+            native: The transaction of the core.
+            parameters: As in ``Table.transaction``.
+            metrics: As in ``Table.transaction``.
+            user_metadata: As in ``Table.transaction``.
+            tags: As in ``Table.transaction``.
+            engine_info: As in ``Table.transaction``.
+        """
         self = cls.__new__(cls)
         self._table = table
         if snapshot is not None:  # a commit that creates the table reads nothing
@@ -72,19 +88,7 @@ class Transaction:
         self.attempts = 0
         self._native = native
         self._done = False
-        self._description = description
-        return self
-
-    @staticmethod
-    def _description_of(
-        parameters: Mapping[str, Any] | None = None,
-        metrics: Mapping[str, Any] | None = None,
-        user_metadata: str | None = None,
-        tags: Mapping[str, str] | None = None,
-        engine_info: str | None = None,
-    ) -> dict[str, Any]:
-        """Return the description of the commit for its ``commitInfo``."""
-        return {
+        self._description = {
             "parameters": {
                 key: _parameter(value)
                 for key, value in (parameters or {}).items()
@@ -95,6 +99,33 @@ class Transaction:
             "tags": dict(tags or {}),
             "engine_info": engine_info,
         }
+        return self
+
+    @property
+    def native(self) -> NativeTransaction:
+        """Internal: the transaction of the core."""
+        return self._native
+
+    @property
+    def is_empty(self) -> bool:
+        """Internal: whether nothing is staged."""
+        return self._native.is_empty()
+
+    def add_written(self, adds: str) -> None:
+        """Internal: stage files that the core wrote, as a JSON array of ``add`` actions."""
+        self._native.add_written(adds)
+
+    def expect(self, files: Sequence[tuple[str, int, int]]) -> None:
+        """Internal: check when committing that files still exist, by path, size and time."""
+        self._native.expect(files)
+
+    def set_parameters(self, parameters: str) -> None:
+        """Internal: replace the parameters of the operation by the JSON object of the core."""
+        self._description["parameters"] = json.loads(parameters)
+
+    def set_tag(self, name: str, value: str) -> None:
+        """Internal: set a tag of the commit."""
+        self._description["tags"][name] = value
 
     @property
     def id(self) -> str:
@@ -269,7 +300,7 @@ class Transaction:
         >>> metadata = table.snapshot().metadata
         >>> table.transaction(operation="SET TBLPROPERTIES").set_metadata(metadata)
         """
-        self._native.set_metadata(metadata._json())
+        self._native.set_metadata(metadata.to_json())
 
     def set_protocol(self, protocol: Protocol) -> None:
         """Stage a new protocol.
@@ -283,7 +314,7 @@ class Transaction:
         >>> protocol = table.snapshot().protocol.with_feature("domainMetadata")
         >>> table.transaction(operation="UPGRADE PROTOCOL").set_protocol(protocol)
         """
-        self._native.set_protocol(protocol._facts())
+        self._native.set_protocol(protocol.as_tuple())
 
     def set_transaction(self, app_id: str, version: int) -> bool:
         """Stage the progress of an application, so that the same batch is never committed twice.

@@ -56,7 +56,7 @@ def options(
 
 def columns_for(settings: dict[str, Any], snapshot: Snapshot) -> pa.Schema:
     """Set the version from which a write starts, and return its columns."""
-    settings["snapshot"] = snapshot._native
+    settings["snapshot"] = snapshot.native
     return snapshot.schema
 
 

@@ -54,7 +54,7 @@ def staged(name: str, catalog: Locator | str | None) -> UnityStaging:
     """
     locator = _locator(name, catalog)
     if isinstance(locator, UnityCatalog):
-        return locator._staged(name)
+        return locator.staged(name)
     raise InvalidArgumentError(
         f"there is no table {name!r}, and {type(locator).__name__} cannot create tables: create it "
         "at a path, and register that path under the name, e.g. with Spark",

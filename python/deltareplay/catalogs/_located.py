@@ -25,8 +25,8 @@ class Located:
     catalog: Catalog | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def _options_with(self, own: Mapping[str, str]) -> dict[str, str]:
-        """Merge the catalog's options with the user's, which take precedence.
+    def options_with(self, own: Mapping[str, str]) -> dict[str, str]:
+        """Internal: merge the catalog's options with the user's, which take precedence.
 
         A user's access key is never combined with the catalog's session token.
         """

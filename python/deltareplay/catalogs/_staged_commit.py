@@ -64,7 +64,7 @@ class StagedCommit:
             modification_time,
             timestamp,
             None if protocol is None else Protocol(*protocol),
-            None if metadata is None else Metadata._of_json(metadata),
+            None if metadata is None else Metadata.from_json(metadata),
             domain_metadata,
             published_version,
         )

@@ -79,8 +79,8 @@ class UnityCatalog:
         table = UnityTable(self._client, _parts(name))
         return Located(table.find(), table)
 
-    def _staged(self, name: str) -> UnityStaging:
-        """Request a location for a new table: one request."""
+    def staged(self, name: str) -> UnityStaging:
+        """Internal: request a location for a new table: one request."""
         return UnityStaging(self._client, _parts(name))
 
     def __eq__(self, other: object) -> bool:

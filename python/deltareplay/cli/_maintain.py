@@ -197,7 +197,7 @@ def optimize(
     if not yes:
         snapshot = table.snapshot()
         plan = _native.OptimizePlan(
-            table._native, snapshot._native, where, order or (), purge, target_file_size
+            table.native, snapshot.native, where, order or (), purge, target_file_size
         )
         files, bytes_, partitions = plan.totals()
         facts = {

@@ -132,7 +132,7 @@ def table(of: Table) -> str:
 @careful("Snapshot")
 def snapshot(of: Snapshot) -> str:
     """Return the card of a snapshot: its version, size and columns."""
-    where = without_secrets(of._table.uri)
+    where = without_secrets(of.table.uri)
     name = of.metadata.name or where
     facts: list[tuple[str, Content]] = [("place", where)] if of.metadata.name else []
     return card("Snapshot", name, pairs([*facts, *_state(of)]), _schema(of))
@@ -140,7 +140,7 @@ def snapshot(of: Snapshot) -> str:
 
 def _state(of: Snapshot) -> list[tuple[str, Content]]:
     # not by the properties, which would warn, although no code of the user was called
-    native = of._native
+    native = of.native
     known = native.num_rows()  # first: it also reads the number of files and bytes
     number = native.num_files()
     damage = len(native.warnings(0))
@@ -180,8 +180,8 @@ def _columns(fields: Sequence[tuple[str, str]]) -> Html:
 @careful("Scan")
 def scan(of: Scan) -> str:
     """Return the card of a scan: the files that it reads and skips."""
-    (all_files, all_bytes), _, (some_files, some_bytes) = of._native.explain()
-    keywords = of._keywords
+    (all_files, all_bytes), _, (some_files, some_bytes) = of.native.explain()
+    keywords = of.keywords
     facts: list[tuple[str, Content]] = [
         (
             "reads",
@@ -196,7 +196,7 @@ def scan(of: Scan) -> str:
             1, ("skips", units.percent(all_files - some_files, all_files) + " of the files")
         )
     fields = [(field.name, str(field.type)) for field in of.schema]
-    return card("Scan", repr(of._snapshot._table), pairs(facts), _columns(fields))
+    return card("Scan", repr(of.table), pairs(facts), _columns(fields))
 
 
 @careful("SnapshotDiff")
@@ -217,7 +217,7 @@ def snapshot_diff(of: SnapshotDiff) -> str:
         facts.insert(0, ("rows", _from_to(before, after, units.count)))
     changed = [
         (clip(f"{what} {name}".strip(), 80), clip(old or "none", 80), clip(new or "none", 80))
-        for what, name, old, new in of._definition
+        for what, name, old, new in zip(*of.definition.to_pydict().values(), strict=True)
     ]
     first, last = of.versions
     return card(
@@ -239,17 +239,16 @@ def _from_to(before: int, after: int, display: Callable[[float], str]) -> str:
 def changes(of: Changes) -> str:
     """Return the card of changes: the range, and how its commits are compared."""
     if of.versions is None:
-        return card("Changes", repr(of._table), "no commit in the range")
-    explanation = of._native.explain()
+        return card("Changes", repr(of.table), "no commit in the range")
     ways: dict[str, list[int]] = {}
-    for _, way, _, files, size in explanation:
-        sums = ways.setdefault(way, [0, 0, 0])
-        for index, value in enumerate((1, files, size)):
+    for commit in of.explain().to_pylist():
+        sums = ways.setdefault(commit["way"], [0, 0, 0])
+        for index, value in enumerate((1, commit["files"], commit["bytes"])):
             sums[index] += value
     first, last = of.versions
     facts: list[tuple[str, Content]] = [
         ("versions", f"{first} to {last}"),
-        ("kind", str(of._arguments["kind"])),
+        ("kind", of.kind),
         ("columns", clip(", ".join(of.schema.names), 300)),
     ]
     listed = [
@@ -258,7 +257,7 @@ def changes(of: Changes) -> str:
     ]
     return card(
         "Changes",
-        repr(of._table),
+        repr(of.table),
         pairs(facts),
         rows(("found by", "commits", "files", "bytes at most"), listed),
     )

@@ -122,7 +122,7 @@ def _verified(table: Table, newest: Snapshot, orphans: bool) -> Verification | N
 def _vacuum_cutoff(table: Table, newest: Snapshot) -> int:
     """Return the time before which removed files are garbage; 0 without vacuum support."""
     try:
-        _, _, cutoff = _native.vacuum_period(table._native, newest._native, None, False, True)
+        _, _, cutoff = _native.vacuum_period(table.native, newest.native, None, False, True)
     except UnsupportedFeatureError:
         return 0
     return cutoff

@@ -105,7 +105,7 @@ def live_files(snapshot: Snapshot) -> LiveFiles:
     fields = fields_of(snapshot.schema_json)
     partition_columns = snapshot.partition_columns
     keys = partition_keys(fields, partition_columns)
-    live.target = _native.target_file_size(snapshot._native)
+    live.target = _native.target_file_size(snapshot.native)
     live.small_limit = min(SMALL, live.target // 4) or 1
     live.levels = len(keys)
     partitions = _Partitions(len(keys))

@@ -22,7 +22,7 @@ def test_settings_of_s3_become_those_of_the_store() -> None:
     }
     table = lookup.at_path("s3a://bucket/a b%20", settings)
     assert table.uri == "s3a://bucket/a%20b%2520"
-    assert table._options == {
+    assert table.storage_options == {
         "aws_access_key_id": "a",
         "aws_secret_access_key": "b",
         "aws_endpoint": "http://localhost:1",
@@ -35,12 +35,12 @@ def test_the_key_of_an_account_in_azure() -> None:
     place = "abfss://c@account.dfs.core.windows.net/t"
     settings = {"fs.azure.account.key.account.dfs.core.windows.net": "a2V5"}
     table = lookup.at_path(place, settings)
-    assert table._options == {"azure_storage_account_key": "a2V5"}
+    assert table.storage_options == {"azure_storage_account_key": "a2V5"}
 
 
 def test_hdfs_takes_hadoops_own_settings() -> None:
     settings = {"dfs.nameservices": "lake", "fs.defaultFS": "hdfs://lake"}
-    assert lookup.at_path("hdfs://lake/t", settings)._options == settings
+    assert lookup.at_path("hdfs://lake/t", settings).storage_options == settings
 
 
 def test_refuses_settings_without_a_counterpart() -> None:
@@ -53,7 +53,7 @@ def test_refuses_settings_without_a_counterpart() -> None:
 
 
 def test_a_local_path_needs_no_settings(tmp_path: Path) -> None:
-    assert lookup.at_path(str(tmp_path), {"fs.fake.impl": "x"})._options == {}
+    assert lookup.at_path(str(tmp_path), {"fs.fake.impl": "x"}).storage_options == {}
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_a_table_takes_no_credentials_along() -> None:
     again = pickle.loads(pickle.dumps(table))
 
     assert again._vended == {}
-    assert again._credentials("READ").storage_options == S3
+    assert again.credentials("READ").storage_options == S3
 
 
 class Connected:

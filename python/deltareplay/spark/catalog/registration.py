@@ -76,7 +76,7 @@ def new_table(spark: SparkSession, parts: Sequence[str]) -> Table:
     """
     check_takes_delta(spark)
     table = lookup.at_path(new_location(spark, parts, None))
-    if table._native.exists():
+    if table.native.exists():
         name = ".".join(map(names.quoted, parts))
         raise InvalidArgumentError(
             f"the catalog has no table {name}, but there is a table at its default location "
@@ -108,8 +108,8 @@ def add(
     name = ".".join(map(names.quoted, parts))
     options = {}
     if not capabilities.has_delta(spark):
-        if table._allowed_roots:
-            roots = [root.replace(",", "%2C") for root in table._allowed_roots]
+        if table.allowed_roots:
+            roots = [root.replace(",", "%2C") for root in table.allowed_roots]
             options["allowedRoots"] = ",".join(roots)
         if owns_files:
             options["ownsFiles"] = "true"

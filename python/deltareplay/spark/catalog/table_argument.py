@@ -57,8 +57,8 @@ def name_parts(table: TableLike) -> tuple[str, ...] | None:
 def table_of(table: TableLike) -> Table:
     """Return the table of a table argument."""
     if isinstance(table, Snapshot):
-        assert isinstance(table._table, Table)  # which opened it
-        return table._table
+        assert isinstance(table.table, Table)  # which opened it
+        return table.table
     return table if isinstance(table, Table) else Table(table)
 
 

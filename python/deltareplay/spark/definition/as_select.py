@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from deltareplay._protocol.metadata import Metadata
@@ -55,7 +54,7 @@ def create(
     rows = queries.run(spark, query)
     partition_by = partitions_among(rows.columns, partition_by)
     columns = struct([new_field(field) for field in fields_of(rows.schema)])
-    native = location.table._native.define(
+    native = location.table.native.define(
         columns,
         partition_by,
         cluster_by,
@@ -66,13 +65,12 @@ def create(
     if native is None:
         return
     body, facts, parameters = native.definition()
-    metadata = Metadata._of_json(body)
+    metadata = Metadata.from_json(body)
     # read after the transaction began: what another writer commits in between is a conflict
-    old = location.table.snapshot() if location.table._native.exists() else None
+    old = location.table.snapshot() if location.table.native.exists() else None
     text = settings.user_metadata(spark)
-    described = Transaction._description_of(user_metadata=text)
-    described["parameters"] = json.loads(parameters)
-    transaction = Transaction._begun(location.table, old, native, described)
+    transaction = Transaction.from_native(location.table, old, native, user_metadata=text)
+    transaction.set_parameters(parameters)
     txn = settings.transaction(spark)
     if txn is not None and transaction.set_transaction(*txn):
         return

@@ -59,7 +59,7 @@ def run(
             table = lookup.at_path(registration.new_location(spark, target, location))
     else:
         table = lookup.at_path(path)
-    exists = entry is not None or table._native.exists()
+    exists = entry is not None or table.native.exists()
     if exists and mode == "create_if_not_exists":
         return table, None if entry is None else entry.name, {}
     if exists and mode == "create":

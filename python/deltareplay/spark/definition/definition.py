@@ -165,7 +165,7 @@ def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | N
         raise TableNotFoundError(f"the table {name} cannot be found", code="name.not_delta")
     registration.check_takes_delta(spark)
     table = lookup.at_path(registration.new_location(spark, parts, location))
-    is_new = location is None and not table._native.exists()
+    is_new = location is None and not table.native.exists()
     if location is None and not is_new and definition.mode == "create":
         raise InvalidArgumentError(
             f"the catalog does not know {name}, and there is a table at {table.uri}: register it "
@@ -194,7 +194,7 @@ def _created(spark: SparkSession, location: Place, definition: Definition) -> Ta
         return location.table
     columns = struct(definition.columns)
     requested = location.properties(columns, definition.partition_by, properties)
-    location.table._native.create(
+    location.table.native.create(
         columns,
         definition.partition_by,
         requested,

@@ -348,7 +348,7 @@ class DeltaTable:
         True
         """
         capabilities.check(sparkSession)
-        return lookup.at_path(identifier)._native.exists()
+        return lookup.at_path(identifier).native.exists()
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Upgrade the protocol versions; lower versions change nothing.
@@ -549,7 +549,7 @@ class DeltaTable:
 
 
 def _check_exists(table: Table) -> None:
-    if not table._native.exists():
+    if not table.native.exists():
         raise TableNotFoundError(
             f"there is no Delta table at {without_secrets(table.uri)}", code="table.not_found"
         )

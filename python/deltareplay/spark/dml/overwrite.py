@@ -124,7 +124,7 @@ def same_partitions(
     live = snapshot.files([*REMOVED, _PARSED])
     if snapshot.partition_columns:
         values = _partition_values(snapshot, live, zone)
-        held = snapshot._native.in_partitions(values, list(written))
+        held = snapshot.native.in_partitions(values, list(written))
         live = live.filter(pa.array(held, pa.bool_()))
     return live.select(REMOVED)
 

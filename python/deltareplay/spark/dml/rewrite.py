@@ -131,7 +131,7 @@ class Rewrite:
             self.metrics["removed"] = files.num_rows
             self.metrics["removed_bytes"] = pc.sum(files["size"]).as_py()
         if self._candidates.tracks_rows:
-            self._transaction._description["tags"]["delta.rowTracking.preserved"] = "true"
+            self._transaction.set_tag("delta.rowTracking.preserved", "true")
 
     def _write(self, rows: DataFrame) -> None:
         spark = self._candidates.spark
@@ -172,7 +172,7 @@ class Rewrite:
 
     def commit(self) -> int | None:
         """Commit the changes, if any; delete the written files if nothing was committed."""
-        if self._transaction._native.is_empty():
+        if self._transaction.is_empty:
             self.discard()
             return None
         version = commit_or_discard(self._transaction, self.discard)

@@ -103,7 +103,7 @@ class RowSets:
             for vector in files["deletionVector"].to_pylist()
         ]
         written = self._native.write_vectors(
-            transaction._native, list(zip(numbers, old, strict=True))
+            transaction.native, list(zip(numbers, old, strict=True))
         )
         paths: list[Any] = files["path"].to_pylist()
         return dict(zip(paths, written, strict=True))

@@ -163,7 +163,7 @@ def written(
     table = resolved(spark, table)
     name = name_parts(table)  # of a table that the catalog does not have
     location = location_of(table) if name is None else Place(registration.new_table(spark, name))
-    if matching is None and not location.table._native.exists():
+    if matching is None and not location.table.native.exists():
         snapshot = None
         table_properties = default_properties.merged(
             settings.default_properties(spark), properties or {}

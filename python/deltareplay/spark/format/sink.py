@@ -87,7 +87,7 @@ class Sink:
         """
         parsed = sink_options.parse(options, overwrite)
         table = parsed.table()
-        if not table._native.exists():
+        if not table.native.exists():
             properties = default_properties.merged(parsed.default_properties, parsed.properties)
             target = TargetTable.new(Place(table), schema, parsed.partition_by or (), properties)
         else:
@@ -131,7 +131,7 @@ class Sink:
             return StagedRows("[]", 0, 0, self.target.version, query)
         rows = pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], coming))
         condition = self.options.replace_where
-        staged = _native.stage_rows(self.table._native, rows, self.target.facts, condition)
+        staged = _native.stage_rows(self.table.native, rows, self.target.facts, condition)
         return StagedRows(*staged, self.target.version, query)
 
     def commit(self, written: Sequence[StagedRows], batch: int | None) -> None:
@@ -171,7 +171,7 @@ class Sink:
         if txn is not None and transaction.set_transaction(*txn):
             return transaction.commit()
         adds = f"[{','.join(message.adds[1:-1] for message in written if message.adds != '[]')}]"
-        transaction._native.add_written(adds)
+        transaction.add_written(adds)
         files = json.loads(adds)
         removed = None
         if self.overwrite and snapshot is not None:
@@ -182,7 +182,7 @@ class Sink:
             "numOutputBytes": sum(message.size_in_bytes for message in written),
         }
         transaction.set_metrics(metrics | replaced.metrics(removed))
-        return None if transaction._native.is_empty() else transaction.commit()
+        return None if transaction.is_empty else transaction.commit()
 
     def _parameters(self, written: Sequence[StagedRows], batch: int | None) -> dict[str, Any]:
         if batch is not None:
@@ -245,7 +245,7 @@ class Sink:
         """Delete files that are not committed; the rest is left for ``VACUUM``."""
         paths = [path for message in written for path in message.paths]
         with contextlib.suppress(DeltaReplayError):
-            _native.discard_staged(self.table._native, paths)
+            _native.discard_staged(self.table.native, paths)
 
 
 def stage(sink: Sink, batches: Iterable[pa.RecordBatch]) -> StagedRows:

@@ -161,7 +161,7 @@ class StreamPlanner:
             if self._excluded is None or not any(map(self._excluded.search, split.paths)):
                 yield split
                 continue
-            for part in split._cut(1):  # a file each
+            for part in split.cut(1):  # a file each
                 matching = [self._excluded.search(path) is not None for path in part.paths]
                 if any(matching) and not all(matching):
                     raise UnsupportedFeatureError(

@@ -50,8 +50,7 @@ class WriteSidecars:
         """Return a row for each sidecar."""
         tail = self.tail
         for number in numbers_of(batches):
-            piece = self.pieces[number]._native
-            sidecars = piece.write_sidecars(tail._table._native, tail._native, self.codec, cores())
+            sidecars = self.pieces[number].write_sidecars(tail, self.codec, cores())
             rows = [dict(zip(_SIDECAR.names, sidecar, strict=True)) for sidecar in sidecars]
             yield pa.RecordBatch.from_pylist(rows, _SIDECAR)
 
@@ -98,21 +97,21 @@ def write_checkpoint(
     table = resolved(spark, table)
     snapshot = snapshot_of(table)
     of = table_of(table)
-    plan = _native.CheckpointPlan(of._native, snapshot._native, piece_size)
+    plan = _native.CheckpointPlan(of.native, snapshot.native, piece_size)
     work = plan.work()
     if work is None:
         return Checkpoint(snapshot.version, *(plan.there() or ()))
     pieces, tail, codec = work
     task = WriteSidecars(
-        ReplayTail._from_native(of, tail),
-        [ReplayPiece._from_native(piece) for piece in pieces],
+        ReplayTail.from_native(of, tail),
+        [ReplayPiece.from_native(piece) for piece in pieces],
         codec,
     )
     written: list[tuple[str, int, int, int, int]] = []
     if pieces:
         sidecars = run.rows(spark, task, len(pieces), _SIDECARS)
         written = sorted(tuple(row) for row in sidecars.collect())
-    done = Checkpoint(snapshot.version, *plan.finish(of._native, written))
+    done = Checkpoint(snapshot.version, *plan.finish(of.native, written))
     if cleanup:
-        clean_after(of._native, snapshot)
+        clean_after(of.native, snapshot)
     return done

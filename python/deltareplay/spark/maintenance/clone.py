@@ -45,7 +45,7 @@ class CopyFiles:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Copy the files of the parts of these numbers."""
-        source, target = self.source._native, self.target._native
+        source, target = self.source.native, self.target.native
         return answers(
             batches, lambda part: str(_native.copy_files(source, target, self.parts[part]))
         )
@@ -98,9 +98,9 @@ def clone(
     of = table_of(source)
     target_table = target_of(of, target, shallow, storage_options)
     planned = _native.Cloning(
-        of._native,
-        snapshot._native,
-        target_table._native,
+        of.native,
+        snapshot.native,
+        target_table.native,
         shallow,
         or_replace,
         dict(properties or {}),

@@ -44,7 +44,7 @@ class ReadSchemas:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Return the schemas of the parts of these numbers."""
-        table = self.table._native
+        table = self.table.native
         return answers(batches, lambda part: _native.Conversion.schema_of(table, self.parts[part]))
 
 
@@ -66,7 +66,7 @@ class ReadStatistics:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Return the actions of the parts of these numbers."""
-        table, conversion = self.table._native, _native.Conversion(*self.facts)
+        table, conversion = self.table.native, _native.Conversion(*self.facts)
         return answers(
             batches, lambda part: conversion.adds(table, self.definition, self.parts[part])
         )
@@ -108,14 +108,14 @@ def convert(
     """
     capabilities.check_writing(spark, "converting")
     of = table_of(table)
-    if of._native.exists():
+    if of.native.exists():
         return of
     table_properties = default_properties.merged(
         settings.default_properties(spark), properties or {}
     )
     facts = (_partition_schema(partition_schema), table_properties, statistics)
     conversion = _native.Conversion(*facts)
-    files = conversion.files(of._native)
+    files = conversion.files(of.native)
     parts = [files[at : at + FILES_PER_TASK] for at in range(0, len(files), FILES_PER_TASK)]
     run.check(spark)
     schemas = run.answers(spark, ReadSchemas(of, parts), len(parts))
@@ -125,8 +125,8 @@ def convert(
         task = ReadStatistics(of, parts, facts, definition)
         adds = run.answers(spark, task, len(parts))
     else:
-        adds = [conversion.adds(of._native, definition, part) for part in parts]
-    conversion.commit(of._native, definition, adds, True)
+        adds = [conversion.adds(of.native, definition, part) for part in parts]
+    conversion.commit(of.native, definition, adds, True)
     return of
 
 

@@ -91,7 +91,7 @@ def _row(snapshot: Snapshot) -> dict[str, Any]:
         "id": metadata.id,
         "name": metadata.name,
         "description": metadata.description,
-        "location": location(snapshot._table.uri),
+        "location": location(snapshot.table.uri),
         "createdAt": None if created is None else pa.scalar(created * 1000, _MOMENT).as_py(),
         "lastModified": snapshot.timestamp,
         "partitionColumns": metadata.partition_columns,

@@ -67,7 +67,7 @@ def optimize(
     snapshot = snapshot_of(table)
     of = table_of(table)
     plan = _native.OptimizePlan(
-        of._native, snapshot._native, where, list(z_order_by or ()), purge, target_file_size
+        of.native, snapshot.native, where, list(z_order_by or ()), purge, target_file_size
     )
     run.check(spark)
     return Rewritten(spark, TargetTable.of(snapshot), plan).commit(user_metadata)

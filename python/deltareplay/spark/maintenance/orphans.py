@@ -47,7 +47,7 @@ class ListOldFiles:
         """Return path, relative to the table and not encoded, and size of each file."""
         for number in numbers_of(batches):
             listed = _native.old_files(
-                self.table._native, self.visible, self.directories[number], self.cutoff
+                self.table.native, self.visible, self.directories[number], self.cutoff
             )
             yield pa.RecordBatch.from_pydict(
                 {
@@ -70,7 +70,7 @@ class ResolveNames:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Return the paths of file actions that have ``path`` and ``deletionVector``."""
         if (actions := stream_of(batches)) is not None:
-            paths = _native.named_files(self.table._native, actions)
+            paths = _native.named_files(self.table.native, actions)
             yield pa.RecordBatch.from_pydict({"path": pa.array(paths, pa.string())})
 
 
@@ -93,8 +93,8 @@ def unnamed(
         Their paths, sorted, relative to the table root and not encoded; and their total size.
     """
     table = table_of(snapshot)
-    visible = _native.visible_names(snapshot._native)
-    directories, above = _native.listing_parts(table._native, visible, LISTINGS, cutoff)
+    visible = _native.visible_names(snapshot.native)
+    directories, above = _native.listing_parts(table.native, visible, LISTINGS, cutoff)
     columns: dict[str, Any] = {
         "path": pa.array([path for path, _ in above], pa.string()),
         "size": pa.array([size for _, size in above], pa.int64()),

@@ -47,7 +47,7 @@ class DeleteFiles:
         """Delete the files of the parts of these numbers."""
 
         def delete(part: int) -> str:
-            _native.delete_files(self.table._native, self.parts[part])
+            _native.delete_files(self.table.native, self.parts[part])
             return ""
 
         return answers(batches, delete)
@@ -100,10 +100,10 @@ def vacuum(
     snapshot = of.snapshot()
     milliseconds = None if retention is None else retention // _MILLISECOND
     own, period, cutoff = _native.vacuum_period(
-        of._native, snapshot._native, milliseconds, force, dry_run
+        of.native, snapshot.native, milliseconds, force, dry_run
     )
     run.check(spark)
-    removed = _native.removed_files(of._native, snapshot._native, cutoff)
+    removed = _native.removed_files(of.native, snapshot.native, cutoff)
     paths, size = unnamed(spark, snapshot, cutoff, removed)
     report = Vacuumed(
         dry_run=dry_run,
@@ -130,14 +130,12 @@ def vacuum(
             if error.code != "storage.full":
                 raise
             is_late = True  # deleting makes space for it
-    covered = _native.covered_by_vacuum(of._native, snapshot._native, cutoff)
+    covered = _native.covered_by_vacuum(of.native, snapshot.native, cutoff)
     # files that go make their directories young
-    directories = _native.old_directories(
-        of._native, _native.visible_names(snapshot._native), cutoff
-    )
+    directories = _native.old_directories(of.native, _native.visible_names(snapshot.native), cutoff)
     try:
         _delete(spark, of, paths)
-        vacuumed = _native.finish_vacuum(of._native, covered, directories)
+        vacuumed = _native.finish_vacuum(of.native, covered, directories)
     except DeltaReplayError:
         if log:
             _end(of, "FAILED", 0, 0)

@@ -49,7 +49,7 @@ class VerifyFiles:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Return a report of rows of ``files``: path, size, numRecords and deletionVector."""
         if (files := stream_of(batches)) is not None:
-            report = _native.verify_files(self.table._native, self.version, files)
+            report = _native.verify_files(self.table.native, self.version, files)
             yield pa.RecordBatch.from_pydict({"answer": pa.array([report], pa.string())})
 
 
@@ -69,10 +69,10 @@ class VerifyRows:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Return a report of each of the splits of these numbers."""
-        table, version = self.table._native, self.version
+        table, version = self.table.native, self.version
         return answers(
             batches,
-            lambda part: _native.verify_split(table, version, self.splits[part]._native),
+            lambda part: _native.verify_split(table, version, self.splits[part].native),
         )
 
 
@@ -101,7 +101,7 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
     """
     capabilities.check_writing(spark, "verifying")
     of = table_of(resolved(spark, table))
-    text, named, orphaned = _native.verify_log(of._native)
+    text, named, orphaned = _native.verify_log(of.native)
     report = json.loads(text)
     log = Verification(**report | {"findings": tuple(_findings(report))})
     if log.num_files is None:
@@ -110,7 +110,7 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
     run.check(spark)
     parts = [{"findings": report["findings"], "omitted": report["omitted"]}]
     parts += _live(spark, snapshot)
-    removed = _native.removed_files(of._native, snapshot._native, None)
+    removed = _native.removed_files(of.native, snapshot.native, None)
     orphans, _ = unnamed(spark, snapshot, orphaned, [*removed, *named])
     parts.append(json.loads(_native.orphan_findings(orphans)))
     if rows:

@@ -170,7 +170,7 @@ def _snapshot(spark: SparkSession, reference: Reference) -> Snapshot | None:
         return None  # files of another format
     version, timestamp = reference.version, reference.timestamp
     travelled = lookup.travelled(reference.name[-1]) if is_path else None
-    if travelled is None or lookup.at_path(reference.name[-1])._native.exists():
+    if travelled is None or lookup.at_path(reference.name[-1]).native.exists():
         delta_table = lookup.delta_table(spark, reference.name)
         if delta_table is None:
             return None

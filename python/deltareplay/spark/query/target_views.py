@@ -42,7 +42,7 @@ def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> Non
     except InvalidArgumentError:  # something else than a name
         return
     opened = lookup.delta_table(spark, name)
-    if opened is not None and not opened[0]._allowed_roots:
+    if opened is not None and not opened[0].allowed_roots:
         known[view.lower()] = (hadoop_path.hadoop_root(opened[0].uri), rows)
 
 

@@ -29,10 +29,11 @@ from deltareplay.spark.session import capabilities
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from deltareplay._changes.change_split import WholeFile
     from deltareplay._changes.changes import Changes
     from deltareplay._expressions.filters import Filter
     from deltareplay._native import ChangeShuffle
-    from deltareplay._table.table import Kind, Table
+    from deltareplay._table.table import Kind
 
 #: The most tasks that may each read the numbers of all rows; with more, a shuffle is better.
 _MOST_SHARES = 8
@@ -136,15 +137,15 @@ def changes(
     schema = struct_type(
         [*plain_fields(at_end, [column.name for column in selected]), *CHANGE_FIELDS]
     )
-    steps = row_changes._native.shuffle()
+    steps = row_changes.shuffle()
     if steps and (shuffle or (shuffle is None and _is_better_shuffled(steps, split_size))):
         return shuffled.frame(spark, of, steps, schema, split_size)
     frames: list[DataFrame] = []
     if native and kind == "full-delta" and filter is None and capabilities.is_classic(spark):
-        splits, whole = _apart(of, row_changes, split_size)
+        splits, whole = _apart(row_changes, split_size)
         frames = native_files.frame(spark, of, whole, selected, root)
     elif steps:
-        splits = [ChangeSplit._from_native(of, split) for split in steps.splits(split_size)]
+        splits = [ChangeSplit.from_native(of, split) for split in steps.splits(split_size)]
     else:
         splits = row_changes.splits(split_size)
     if splits or not frames:
@@ -158,16 +159,14 @@ def _is_better_shuffled(steps: ChangeShuffle, split_size: int) -> bool:
     return steps.follows_commits and len(steps.parts(split_size)) > _MOST_SHARES
 
 
-def _apart(
-    table: Table, row_changes: Changes, split_size: int
-) -> tuple[list[ChangeSplit], list[native_files.WholeFile]]:
+def _apart(row_changes: Changes, split_size: int) -> tuple[list[ChangeSplit], list[WholeFile]]:
     """Return the splits that only the core can read, and the files that Spark reads."""
     splits, whole = [], []
     for split in row_changes.splits(_ALL):
-        files, rest = split._native.without_whole_files()
+        files, rest = split.without_whole_files()
         whole += files
         if rest is not None:
-            splits += ChangeSplit._from_native(table, rest)._cut(split_size)
+            splits += rest.cut(split_size)
     return splits, whole
 
 

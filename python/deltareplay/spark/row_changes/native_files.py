@@ -17,10 +17,8 @@ from deltareplay.spark.syntax import names
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from deltareplay._changes.change_split import WholeFile
     from deltareplay._table.table import Table
-
-#: A file from ``_native.ChangeSplit.without_whole_files``.
-WholeFile = tuple[str, int, list[tuple[str, str | None]], str | None, int, int]
 
 _NOTHING_MORE = ExtraColumns(row_id=False, file_path=False, row_index=False)
 

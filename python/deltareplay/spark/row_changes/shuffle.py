@@ -56,7 +56,7 @@ class RowEvents:
         """Return the events of the parts of these numbers."""
         shuffle = _native.ChangeShuffle(self.steps)
         for number in numbers_of(batches):
-            yield from reader(shuffle.row_events(self.table._native, self.parts[number]))
+            yield from reader(shuffle.row_events(self.table.native, self.parts[number]))
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class OutcomeRows:
         """Return the rows of outcomes, sorted by ``piece``: a file has all here."""
         if (outcomes := stream_of(batches)) is not None:
             shuffle = _native.ChangeShuffle(self.steps)
-            rows = reader(shuffle.rows(self.table._native, outcomes))
+            rows = reader(shuffle.rows(self.table.native, outcomes))
             yield from as_spark_takes(rows, self.schema)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltareplay import _native
 from deltareplay._changes.change_split import ChangeSplit
 from deltareplay._table.table import Table
 from deltareplay.spark.executors.worker import Batches, numbers_of
@@ -37,7 +36,7 @@ class SentChanges:
     @classmethod
     def of(cls, table: Table, splits: Sequence[ChangeSplit]) -> SentChanges:
         """Pack splits of one table."""
-        texts = [split._native.to_json() for split in splits]
+        texts = [split.to_json() for split in splits]
         before = _common_beginning(texts)
         rest = [text[len(before) :] for text in texts]
         after = _common_beginning([text[::-1] for text in rest])[::-1]
@@ -47,7 +46,7 @@ class SentChanges:
     def split(self, number: int) -> ChangeSplit:
         """Return a split by its number."""
         text = f"{self.before}{self.between[number]}{self.after}"
-        return ChangeSplit._from_native(self.table, _native.ChangeSplit(text))
+        return ChangeSplit.from_json(self.table, text)
 
 
 @dataclass(frozen=True)

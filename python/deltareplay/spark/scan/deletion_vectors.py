@@ -60,7 +60,7 @@ def without_deleted(
     """
     # A vector has at most as many chunks as rows, and about as many as bytes at most.
     bits = chunk_bits(sum(min(vector["cardinality"], vector["sizeInBytes"]) for vector in vectors))
-    batches = snapshot._table._native.bitmaps([descriptor(vector) for vector in vectors], bits)
+    batches = snapshot.table.native.bitmaps([descriptor(vector) for vector in vectors], bits)
     try:
         bitmaps = sent(spark, batches)
     except DeltaReplayError as error:

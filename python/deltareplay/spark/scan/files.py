@@ -115,7 +115,7 @@ def located(spark: SparkSession, table: TableLocation, files: pa.Table, root: st
 def _whole(table: TableLocation, paths: pa.ChunkedArray[Any], base: str) -> pa.ChunkedArray[Any]:
     plain = pc.match_substring_regex(paths, _PLAIN)
     # if roots are named, each file is checked, because it may be a link
-    if table._allowed_roots is None and pc.all(plain, min_count=0).as_py():
+    if table.allowed_roots is None and pc.all(plain, min_count=0).as_py():
         join: Any = pc.binary_join_element_wise  # its stubs allow no mixture of strings and columns
         whole: pa.ChunkedArray[Any] = join(base, paths, "/")
         return whole
@@ -124,6 +124,6 @@ def _whole(table: TableLocation, paths: pa.ChunkedArray[Any], base: str) -> pa.C
     listed: list[Any] = paths.to_pylist()
     located = [
         f"{store}{file}" if file.startswith("/") else f"{base}/{file}"
-        for file in table._native.locate(listed)
+        for file in table.native.locate(listed)
     ]
     return pa.chunked_array([pa.array(located, pa.string())])

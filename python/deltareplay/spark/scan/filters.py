@@ -111,7 +111,7 @@ def needs_collation(filter: Filter, snapshot: Snapshot) -> bool:
         InvalidArgumentError: The filter does not fit the table.
     """
     try:
-        snapshot._native.scan(None, filter)  # the session may read double quotes as names
+        snapshot.native.scan(None, filter)  # the session may read double quotes as names
     except UnsupportedFeatureError as error:
         if error.code != "expression.collation":
             raise

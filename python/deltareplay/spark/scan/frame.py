@@ -46,7 +46,7 @@ def frame(
         extra: The additional columns.
         root: As in ``read``.
     """
-    files = located(spark, snapshot._table, listed, root)
+    files = located(spark, snapshot.table, listed, root)
     files = files.with_constants(*_constants(spark, listed, columns, extra))
     fields = [
         column.physical_field()

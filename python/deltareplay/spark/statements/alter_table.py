@@ -76,7 +76,7 @@ def _add_columns(table: Table, statement: alter_forms.AddColumns) -> None:
             )
         position = None if new_column.position is None else _move(new_column.position)
         added.append((_path(schema, new_column.path[:-1]), struct([column]), position))
-    table._native.add_columns(added)
+    table.native.add_columns(added)
 
 
 def _rename_column(table: Table, statement: alter_forms.RenameColumn) -> None:
@@ -88,7 +88,7 @@ def _drop_columns(table: Table, statement: alter_forms.DropColumns) -> None:
     if statement.if_exists:
         paths = tuple(path for path in paths if _field(schema, path) is not None)
     if paths:
-        table._native.drop_columns([_path(schema, path) for path in paths])
+        table.native.drop_columns([_path(schema, path) for path in paths])
 
 
 def _change_columns(table: Table, statement: alter_forms.ChangeColumns) -> None:
@@ -97,7 +97,7 @@ def _change_columns(table: Table, statement: alter_forms.ChangeColumns) -> None:
         (_path(schema, column.path), _changes(schema, column)) for column in statement.columns
     ]
     if any(new for _, new in changes):
-        table._native.change_columns(changes)
+        table.native.change_columns(changes)
 
 
 def _changes(schema: Json, column: alter_forms.ChangeColumn) -> list[Change]:

@@ -104,7 +104,7 @@ def _at_location(statement: CreateTable) -> Table | None:
     if statement.location is None or not creates or names.path_of(statement.table) is not None:
         return None
     table = lookup.at_path(statement.location)
-    return table if table._native.exists() else None
+    return table if table.native.exists() else None
 
 
 def _check_same(table: Table, statement: CreateTable, columns: list[Json]) -> None:

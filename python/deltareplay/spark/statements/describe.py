@@ -102,7 +102,7 @@ def _details(snapshot: Snapshot, name: Name) -> list[Row]:
         "Table": last,
         "Type": "EXTERNAL",
         "Comment": snapshot.metadata.description,
-        "Location": location(snapshot._table.uri),
+        "Location": location(snapshot.table.uri),
         "Provider": "delta",
         "Table Properties": f"[{','.join(f'{k}={v}' for k, v in _properties(snapshot))}]",
     }

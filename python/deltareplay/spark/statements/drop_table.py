@@ -53,7 +53,7 @@ def run(spark: SparkSession, statement: DropTable) -> DataFrame:
     done = spark.sql(statement.text)
     if table is not None:
         for directory in ("_delta_log", ""):
-            _native.discard_directory(table._native, directory)
+            _native.discard_directory(table.native, directory)
     return done
 
 

@@ -333,7 +333,7 @@ def _create(spark: SparkSession, statement: forms.Create) -> DataFrame:
     if provider.lower() != "delta" or capabilities.has_delta(spark):
         return queries.run(spark, statement.text)
     form = create_forms.parse(statement.text)
-    if form.only_names and lookup.at_path(str(form.location))._native.exists():
+    if form.only_names and lookup.at_path(str(form.location)).native.exists():
         return spark.sql(statement.text)
     capabilities.check_writing(spark, "CREATE TABLE")
     create_table.run(spark, form)

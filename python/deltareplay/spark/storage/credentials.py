@@ -76,11 +76,11 @@ class OpenedBy:
                 credentials.
             StorageError: The catalog failed to vend credentials.
         """
-        if root is not None or isinstance(table._catalog, GlueStorage):
+        if root is not None or isinstance(table.catalog, GlueStorage):
             return cls()
         if renewing := renewed_credentials.options(spark, table, operation):
             return cls(renewing, urlsplit(table.uri).scheme)
-        vended = table._credentials(operation)
+        vended = table.credentials(operation)
         location = urlsplit(hadoop_root(table.uri))
         if vended is None or location.scheme not in _SYSTEMS:
             return cls()

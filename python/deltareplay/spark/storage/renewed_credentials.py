@@ -31,7 +31,7 @@ def options(
     Raises:
         StorageError: ``spark.unity_catalog``: the classes failed to get credentials.
     """
-    catalog = table._catalog
+    catalog = table.catalog
     if not isinstance(catalog, UnityTable) or not capabilities.is_classic(spark):
         return None
     jvm: Any = spark._jvm

@@ -39,7 +39,7 @@ class Directory:
     def discard(self) -> None:
         """Delete the directory as far as possible; a failure is a warning."""
         try:
-            _native.discard_directory(self._table._native, self.name)
+            _native.discard_directory(self._table.native, self.name)
         except DeltaReplayError as error:
             warn(
                 f"the uncommitted files in {self.name} cannot be deleted, and are left for "

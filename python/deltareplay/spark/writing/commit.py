@@ -59,7 +59,7 @@ def commit(
     except BaseException:
         staged.discard()
         raise
-    if transaction._native.is_empty():
+    if transaction.is_empty:
         staged.discard()
         return WrittenVersion(None, metrics)
     version = commit_or_discard(transaction, staged.discard)

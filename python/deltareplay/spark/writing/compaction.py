@@ -44,7 +44,7 @@ class PackFiles:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Return the ``add`` bodies of each of the bins of these numbers, as a JSON array."""
-        table, facts = self.table._native, self.facts
+        table, facts = self.table.native, self.facts
         return answers(
             batches, lambda part: _native.pack_files(table, facts, self.bins[part], cores())
         )
@@ -72,7 +72,7 @@ class SpillPieces:
         def spill(number: int) -> str:
             order, piece = self.pieces[number]
             path = f"{self.directory}/{uuid.uuid4()}"  # an attempt that is repeated has its own
-            return _native.spill_piece(self.table._native, self.orders[order], piece, path)
+            return _native.spill_piece(self.table.native, self.orders[order], piece, path)
 
         return answers(batches, spill)
 
@@ -101,7 +101,7 @@ class WriteOrdered:
         def write(number: int) -> str:
             order, file = self.files[number]
             return _native.write_ordered(
-                self.table._native, self.facts, self.orders[order], file, self.spilled[order]
+                self.table.native, self.facts, self.orders[order], file, self.spilled[order]
             )
 
         return answers(batches, write)
@@ -173,7 +173,7 @@ class Rewritten:
 
     def _discard(self, directory: str) -> None:
         try:
-            _native.discard_spilled(self._table._native, directory)
+            _native.discard_spilled(self._table.native, directory)
         except DeltaReplayError as error:
             warn(f"temporary files are left in {directory}, which VACUUM removes: {error}")
 
@@ -202,7 +202,7 @@ def after_write(spark: SparkSession, target: TargetTable, version: int, added: p
         body = json.dumps(
             [{**row, "partitionValues": dict(row["partitionValues"])} for row in added.to_pylist()]
         )
-        plan = _native.OptimizePlan.after_write(table._native, snapshot._native, body)
+        plan = _native.OptimizePlan.after_write(table.native, snapshot.native, body)
         if plan is not None:
             Rewritten(spark, target, plan).commit(None)
     except CommitStateUnknownError:

@@ -75,7 +75,7 @@ class StagedFiles:
         transaction.add_files(self.adds)
         for change in self.changes:
             transaction.add_change_data(**change)
-        transaction._native.expect(self.written)
+        transaction.expect(self.written)
 
 
 class Staged:
@@ -165,7 +165,7 @@ class Staged:
 
     def _files(self, partitions: Sequence[str], marks: Mapping[str, int]) -> StagedFiles:
         files = _native.staged_statistics(
-            self._target.table._native, self._directory.name, self._target.facts
+            self._target.table.native, self._directory.name, self._target.facts
         )
         adds, changes, changed = [], [], 0
         for file in files:
@@ -203,7 +203,7 @@ class Staged:
             file = "cdc-" + file.removeprefix("part-")
             moved[change["path"]] = "/".join(["_change_data", *directories, file])
         self._changes = list(moved.values())  # they may exist even if not all can be moved
-        _native.move_staged(self._target.table._native, list(moved.items()))
+        _native.move_staged(self._target.table.native, list(moved.items()))
         return [
             {
                 "path": quote(moved[change["path"]], safe=SAFE),
@@ -229,7 +229,7 @@ class Staged:
         if self._changes:
             paths = [quote(path, safe=SAFE) for path in self._changes]
             with contextlib.suppress(DeltaReplayError):  # the error that led here counts
-                _native.discard_staged(self._target.table._native, paths)
+                _native.discard_staged(self._target.table.native, paths)
         self._directory.discard()
 
 

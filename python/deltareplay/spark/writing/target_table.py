@@ -67,7 +67,7 @@ class TargetTable:
         columns = struct([new_field(field) for field in fields_of(schema)])
         requested = location.properties(columns, partitions, properties)
         metadata, facts = _native.new_table(columns, partitions, requested)
-        created = cls(location.table, None, Metadata._of_json(metadata), Protocol(*facts))
+        created = cls(location.table, None, Metadata.from_json(metadata), Protocol(*facts))
         created.refuse_void()
         return created
 
@@ -77,13 +77,13 @@ class TargetTable:
         A table with type widening also gets the wider types of the rows.
         """
         new_fields = [new_field(field) for field in fields_of(schema)]
-        merged = _native.with_columns(self.metadata._json(), struct(new_fields))
+        merged = _native.with_columns(self.metadata.to_json(), struct(new_fields))
         if merged is None:
             return self
         return self._with_metadata(merged)
 
     def _with_metadata(self, body: str) -> TargetTable:
-        metadata = Metadata._of_json(body)
+        metadata = Metadata.from_json(body)
         protocol = self.protocol.upgrade_for(metadata)
         changed = replace(self, metadata=metadata, protocol=protocol, adds_columns=True)
         changed.refuse_void()
@@ -107,7 +107,7 @@ class TargetTable:
         partitions = self.partition_columns if partition_by is None else partition_by
         partitions = partitions_among(schema.fieldNames(), partitions)
         columns = struct([new_field(field) for field in fields_of(schema)])
-        body = _native.overwritten_metadata(self.metadata._json(), columns, partitions)
+        body = _native.overwritten_metadata(self.metadata.to_json(), columns, partitions)
         return self._with_metadata(body)
 
     def widens(self, old: str, new: str) -> bool:
@@ -172,7 +172,7 @@ class TargetTable:
             metadata.schema_string,
             list(metadata.partition_columns),
             dict(metadata.configuration),
-            self.protocol._facts(),
+            self.protocol.as_tuple(),
         )
 
     def refuse_void(self) -> None:
@@ -237,9 +237,10 @@ class TargetTable:
             user_metadata: As in ``Table.transaction``.
         """
         if snapshot is None:
-            native = self.table._native.transaction(None, operation)
-            described = Transaction._description_of(parameters, user_metadata=user_metadata)
-            transaction = Transaction._begun(self.table, None, native, described)
+            native = self.table.native.transaction(None, operation)
+            transaction = Transaction.from_native(
+                self.table, None, native, parameters=parameters, user_metadata=user_metadata
+            )
         else:
             transaction = self.table.transaction(
                 operation, parameters=parameters, user_metadata=user_metadata, snapshot=snapshot
