@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deltareplay._support.arguments import checked
 from deltareplay._transaction.written import Written
@@ -17,7 +17,7 @@ from deltareplay.spark.dml.statement import Statement, analyzed, as_column, pred
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.schema.fields import Json
-from deltareplay.spark.session import capabilities, settings
+from deltareplay.spark.session import capabilities, internals, settings
 from deltareplay.spark.writing.table_rows import table_rows
 
 if TYPE_CHECKING:
@@ -180,8 +180,8 @@ def _is_read_once(statement: Statement, assignments: Assignments, rows: DataFram
     if any(_is_computed(field.get("metadata") or {}) for field in target.written_fields):
         return False
     values = rows.select(*assignments.values.values())
-    plan: Any = values._jdf.queryExecution().analyzed()
-    patterns: Any = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+    plan = internals.analyzed_plan(values)
+    patterns = internals.jvm(spark).org.apache.spark.sql.catalyst.trees.TreePattern
     return not plan.containsPattern(patterns.PYTHON_UDF())
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from deltareplay._support.warnings import warn
+from deltareplay.spark.session import internals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,8 +46,8 @@ def register(spark: SparkSession, source: type[DataSource]) -> None:
         source: The format.
     """
     name = source.name()
-    gateway: Any = spark.sparkContext._gateway
-    manager: Any = spark._jsparkSession.sessionState().dataSourceManager()
+    gateway = internals.gateway(spark)
+    manager = internals.java_session(spark).sessionState().dataSourceManager()
     with _lock:
         formats = _formats.setdefault(gateway, {})
         if name in formats and not manager.dataSourceExists(name):

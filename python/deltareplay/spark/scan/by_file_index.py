@@ -17,6 +17,7 @@ from deltareplay._support.warnings import warn
 from deltareplay.spark.scan import driver_classes
 from deltareplay.spark.scan.files import Files
 from deltareplay.spark.schema.fields import READ_OPTIONS, Json, struct
+from deltareplay.spark.session import internals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,7 +54,7 @@ def _first(cause: Exception) -> str:
 def _frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
     from pyspark.sql import DataFrame
 
-    jvm: Any = spark._jvm
+    jvm, session = internals.jvm(spark), internals.java_session(spark)
     parse = jvm.org.apache.spark.sql.types.DataType.fromJson
     constants = parse(struct([constant.json for constant in files.constants]))
     index = _index(spark, files, constants)
@@ -65,9 +66,9 @@ def _frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
         jvm.scala.Option.empty(),
         sources.parquet.ParquetFileFormat(),
         jvm.PythonUtils.toScalaMap({**READ_OPTIONS, **files.opened_by.options_for(spark)}),
-        spark._jsparkSession,
+        session,
     )
-    return DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+    return DataFrame(session.baseRelationToDataFrame(relation), spark)
 
 
 def _index(spark: SparkSession, files: Files, constants: Any) -> Any:

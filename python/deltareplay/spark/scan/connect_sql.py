@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay._expressions.lit import lit
 from deltareplay.spark.scan import filters
+from deltareplay.spark.session import internals
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
@@ -55,8 +56,7 @@ def sql(column: Column, spark: SparkSession) -> str | None:
 
 def is_literal(column: Column) -> bool:
     """Return whether a column is a literal of Spark Connect, whose text could also be a name."""
-    any_column: Any = column
-    return type(getattr(any_column, "_expr", None)).__name__ == "LiteralExpression"
+    return type(internals.connect_expression(column)).__name__ == "LiteralExpression"
 
 
 class _UnknownError(Exception):

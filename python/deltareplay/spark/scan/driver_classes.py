@@ -9,6 +9,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from deltareplay.spark.session import internals
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -18,7 +20,7 @@ _compiled: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 def compiled(spark: SparkSession, name: str) -> Any:
     """Return the class ``deltareplay.<name>``, compiled once per JVM."""
-    gateway: Any = spark.sparkContext._gateway
+    gateway = internals.gateway(spark)
     classes = _compiled.setdefault(gateway, {})
     if name not in classes:
         jvm = gateway.jvm
@@ -27,7 +29,8 @@ def compiled(spark: SparkSession, name: str) -> Any:
         modern = jvm.scala.util.Properties.versionNumberString().startswith("2.13")
         collection = "scala.collection.immutable.Seq" if modern else "scala.collection.Seq"
         compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(spark._jsparkSession.getClass().getClassLoader())
+        session = internals.java_session(spark)
+        compiler.setParentClassLoader(session.getClass().getClassLoader())
         compiler.cook(source.replace("SEQ", collection))
         classes[name] = compiler.getClassLoader().loadClass(f"deltareplay.{name}")
     return classes[name]
@@ -35,7 +38,7 @@ def compiled(spark: SparkSession, name: str) -> Any:
 
 def new(spark: SparkSession, name: str, *arguments: Any) -> Any:
     """Create an object of the class ``deltareplay.<name>`` by its only constructor."""
-    gateway: Any = spark.sparkContext._gateway
+    gateway = internals.gateway(spark)
     array = gateway.new_array(gateway.jvm.java.lang.Object, len(arguments))
     for at, argument in enumerate(arguments):
         array[at] = argument

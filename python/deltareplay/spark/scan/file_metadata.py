@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.spark.scan import driver_classes
 from deltareplay.spark.scan import hidden_columns as names
-from deltareplay.spark.session import capabilities
+from deltareplay.spark.session import capabilities, internals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,8 +50,8 @@ def union(
 
 
 def _exposing(spark: SparkSession, left: DataFrame, right: DataFrame) -> DataFrame:
-    jvm: Any = spark._jvm
-    plans: list[Any] = [rows._jdf.queryExecution().analyzed() for rows in (left, right)]
+    jvm = internals.jvm(spark)
+    plans = [internals.analyzed_plan(rows) for rows in (left, right)]
     union = driver_classes.new(spark, "Union", jvm.PythonUtils.toSeq(plans), False, False)
-    frame = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, union)
+    frame = jvm.org.apache.spark.sql.classic.Dataset.ofRows(internals.java_session(spark), union)
     return type(left)(frame, spark)

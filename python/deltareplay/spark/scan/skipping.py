@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay import _native
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.scan import connect_sql, filters
-from deltareplay.spark.session import capabilities
+from deltareplay.spark.session import capabilities, internals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,8 +83,8 @@ def _text(condition: str | Column, frame: DataFrame) -> str | None:
         return condition
     if not capabilities.is_classic(frame.sparkSession):
         return connect_sql.sql(condition, frame.sparkSession)
-    rules: Any = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.optimizer
-    plan: Any = frame._jdf.queryExecution().analyzed()
+    rules = internals.jvm(frame.sparkSession).org.apache.spark.sql.catalyst.optimizer
+    plan = internals.analyzed_plan(frame)
     # IN casts a column to its own type, which Rust does not look through
     plan = rules.SimplifyCasts.apply(rules.ConstantFolding.apply(plan))
     expression: Any = plan.condition()

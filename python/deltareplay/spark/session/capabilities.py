@@ -12,6 +12,7 @@ from deltareplay.exceptions import (
     InvalidArgumentError,
     UnsupportedFeatureError,
 )
+from deltareplay.spark.session import internals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -103,7 +104,7 @@ def is_classic(spark: SparkSession) -> bool:
     It is not on Connect, nor where the platform hides it.
     """
     try:
-        return getattr(spark, "_jsparkSession", None) is not None and spark._jvm is not None
+        return internals.has_jvm(spark)
     except Exception:  # Connect raises its own error if this is missing
         return False
 
@@ -115,7 +116,7 @@ def has_delta(spark: SparkSession) -> bool:
     which the jar is of little use.
     """
     if is_classic(spark):
-        jvm: Any = spark._jvm
+        jvm = internals.jvm(spark)
         utils = jvm.org.apache.spark.util.Utils
         return bool(utils.classIsLoadable("org.apache.spark.sql.delta.sources.DeltaDataSource"))
     settings = ("spark.sql.extensions", "spark.sql.catalog.spark_catalog")
@@ -134,11 +135,11 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     """
     spark = df.sparkSession
     if is_classic(spark):
-        jvm: Any = spark._jvm
-        copy: Any = spark._jsparkSession.cloneSession()
+        jvm = internals.jvm(spark)
+        copy = internals.java_session(spark).cloneSession()
         for name, value in settings.items():
             copy.conf().set(name, value)
-        rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(copy, df._jdf.logicalPlan())
+        rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(copy, internals.logical_plan(df))
         return type(df)(rows, spark)
     other = {name: value for name, value in settings.items() if spark.conf.get(name) != value}
     if not other:
@@ -154,8 +155,7 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     connected = spark.cloneSession()
     for name, value in other.items():
         connected.conf.set(name, value)
-    plan: Any = df
-    return type(df)(plan._plan, connected)
+    return type(df)(internals.connect_plan(df), connected)
 
 
 def time_zone(spark: SparkSession) -> str:

@@ -6,12 +6,12 @@ requests credentials from the catalog, and returns the settings of these file sy
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from deltareplay.catalogs._unity_table import UnityTable
 from deltareplay.exceptions import StorageError
-from deltareplay.spark.session import capabilities
+from deltareplay.spark.session import capabilities, internals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +34,7 @@ def options(
     catalog = table.catalog
     if not isinstance(catalog, UnityTable) or not capabilities.is_classic(spark):
         return None
-    jvm: Any = spark._jvm
+    jvm = internals.jvm(spark)
     access = catalog.access()
     if access is None or not jvm.org.apache.spark.util.Utils.classIsLoadable(_BUILDER):
         return None
@@ -46,7 +46,8 @@ def options(
     try:
         tokens = jvm.io.unitycatalog.client.auth.TokenProvider.create(held)
         builder = confs.builder(access.uri, location.scheme).tokenProvider(tokens)
-        builder = builder.hadoopConf(spark._jsparkSession.sessionState().newHadoopConf())
+        state = internals.java_session(spark).sessionState()
+        builder = builder.hadoopConf(state.newHadoopConf())
         table_operation = getattr(confs.TableOperation, operation)
         options = dict(builder.buildForTable(*access.parts, table_operation, table.uri))
     except Exception as cause:  # Py4J's, of whatever the classes raise

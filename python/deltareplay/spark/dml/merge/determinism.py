@@ -14,7 +14,7 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.statement import analyzed, as_column, condition_text
 from deltareplay.spark.scan import connect_sql
 from deltareplay.spark.scan import hidden_columns as names
-from deltareplay.spark.session import capabilities, strings
+from deltareplay.spark.session import capabilities, internals, strings
 from deltareplay.spark.syntax.tokens import Token, tokens
 
 if TYPE_CHECKING:
@@ -115,9 +115,9 @@ def _text(condition: Any, rows: DataFrame, moment: datetime.datetime) -> str | N
     """Return a column that uses the current time as SQL text; None if it does not."""
     spark = rows.sparkSession
     if capabilities.is_classic(spark):
-        frame: Any = analyzed(lambda: rows.where(condition))
-        expression = frame._jdf.queryExecution().analyzed().condition()
-        patterns: Any = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+        frame = analyzed(lambda: rows.where(condition))
+        expression = internals.analyzed_plan(frame).condition()
+        patterns = internals.jvm(spark).org.apache.spark.sql.catalyst.trees.TreePattern
         uses_time = expression.containsPattern(patterns.CURRENT_LIKE())
         udfs = patterns.PYTHON_UDF(), patterns.SCALA_UDF()
         text = None if any(map(expression.containsPattern, udfs)) else str(expression.sql())

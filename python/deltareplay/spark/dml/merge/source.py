@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.fields import Json, fields_of
-from deltareplay.spark.session import capabilities
+from deltareplay.spark.session import capabilities, internals
 from deltareplay.spark.storage.hadoop_path import exactly
 from deltareplay.spark.storage.staging_directory import Directory
 from deltareplay.spark.syntax import names
@@ -133,11 +133,11 @@ _COLUMN = f"{hidden_columns.OWN}source_"
 def _aliases(frame: DataFrame) -> set[str]:
     """Return the qualifiers of a frame's columns."""
     if capabilities.is_classic(frame.sparkSession):
-        plan: Any = frame._jdf.queryExecution().analyzed()
+        plan = internals.analyzed_plan(frame)
         output = plan.output()
         paths = [output.apply(at).qualifier() for at in range(output.size())]
         return {str(path.last()) for path in paths if path.size()}
-    return _aliases_in(getattr(frame, "_plan", None))
+    return _aliases_in(internals.connect_plan(frame))
 
 
 def _aliases_in(plan: Any) -> set[str]:
@@ -145,12 +145,12 @@ def _aliases_in(plan: Any) -> set[str]:
     while plan is not None:
         kind = type(plan).__name__
         if kind == "SubqueryAlias":
-            return {str(plan._alias)}
+            return {internals.alias(plan)}
         if kind == "Read":
             return {str(plan.table_name).rpartition(".")[2].strip("`")}
         if kind == "Join":
             return _aliases_in(plan.left) | _aliases_in(plan.right)
-        plan = getattr(plan, "_child", None)
+        plan = internals.child(plan)
     return set()
 
 
@@ -158,8 +158,8 @@ def _is_stable(frame: DataFrame) -> bool:
     """Return whether the plan of a frame is repeatable; Connect has no plan to inspect."""
     if not capabilities.is_classic(frame.sparkSession):
         return False
-    plan: Any = frame._jdf.queryExecution().analyzed()
-    trees: Any = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.trees
+    plan = internals.analyzed_plan(frame)
+    trees = internals.jvm(frame.sparkSession).org.apache.spark.sql.catalyst.trees
     # the current time is that of each query; UDFs are what their authors say they are
     unstable = [getattr(trees.TreePattern, pattern)() for pattern in _UNSTABLE]
     return not any(map(plan.containsPattern, unstable)) and _gives_the_same(plan)

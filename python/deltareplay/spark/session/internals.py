@@ -1,0 +1,58 @@
+"""Private attributes of PySpark, each in one function: the JVM, and plans of Spark Connect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+def jvm(spark: SparkSession) -> Any:
+    """Return the JVM of a classic session."""
+    return spark._jvm
+
+
+def java_session(spark: SparkSession) -> Any:
+    """Return the JVM's session of a classic session."""
+    return spark._jsparkSession
+
+
+def has_jvm(spark: SparkSession) -> bool:
+    """Return whether the driver's JVM is accessible."""
+    return getattr(spark, "_jsparkSession", None) is not None and spark._jvm is not None
+
+
+def gateway(spark: SparkSession) -> Any:
+    """Return Py4J's gateway of a classic session."""
+    return spark.sparkContext._gateway
+
+
+def logical_plan(frame: DataFrame) -> Any:
+    """Return the logical plan of a classic frame."""
+    return frame._jdf.logicalPlan()
+
+
+def analyzed_plan(frame: DataFrame) -> Any:
+    """Return the analyzed plan of a classic frame."""
+    return frame._jdf.queryExecution().analyzed()
+
+
+def connect_plan(frame: DataFrame) -> Any:
+    """Return the plan of a frame of Spark Connect; None if there is none."""
+    return getattr(frame, "_plan", None)
+
+
+def child(plan: Any) -> Any:
+    """Return the input of a plan of Spark Connect; None if there is none."""
+    return getattr(plan, "_child", None)
+
+
+def alias(plan: Any) -> str:
+    """Return the name of a ``SubqueryAlias`` of Spark Connect."""
+    return str(plan._alias)
+
+
+def connect_expression(column: Column) -> Any:
+    """Return the expression of a column of Spark Connect; None if there is none."""
+    return getattr(column, "_expr", None)
