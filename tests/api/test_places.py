@@ -10,7 +10,7 @@ import pytest
 
 import deltareplay as dr
 from deltareplay._support.uris import without_secrets
-from deltareplay.spark.format import options, sink_options
+from deltareplay.spark.format.options import ReadOptions, Use, WriteOptions, parse
 from deltareplay.spark.storage.hadoop_path import root_in_spark
 
 SCHEMA = pa.schema({"id": pa.int64()})
@@ -21,9 +21,9 @@ ENTRANCES: dict[str, Callable[[str], object]] = {
     "is_table": lambda place: dr.is_table(place),
     "create_table": lambda place: dr.create_table(place, SCHEMA),
     "allowed_roots": lambda place: dr.Table("t", allowed_roots=[place]),
-    "the format's path, read": lambda place: options.snapshot({"path": place}, None),
-    "the format's path, written": lambda place: sink_options.parse(
-        {"path": place}, overwrite=False
+    "the format's path, read": lambda place: ReadOptions({"path": place}).snapshot(None),
+    "the format's path, written": lambda place: WriteOptions.of(
+        parse({"path": place}, Use.WRITE), overwrite=False
     ),
 }
 
@@ -63,8 +63,9 @@ def test_a_tilde_is_the_home(home: Path) -> None:
     assert dr.is_table("~/t")
     assert dr.is_table(Path("~/t"))
     assert dr.Table("~").uri == home.as_uri()
-    assert options.snapshot({"path": "~/t"}, None).version == 0
-    assert sink_options.parse({"path": "~/t"}, overwrite=False).path == (home / "t").as_uri()
+    assert ReadOptions({"path": "~/t"}).snapshot(None).version == 0
+    written = WriteOptions.of(parse({"path": "~/t"}, Use.WRITE), overwrite=False)
+    assert written.table.uri == (home / "t").as_uri()
     assert list(Path().iterdir()) == []
 
 

@@ -17,7 +17,7 @@ from spark.test_rows import lines
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark.format import options, pushdown
+from deltareplay.spark.format import pushdown, source
 
 pytestmark = pytest.mark.spark
 CASES = rows_cases.some_cases()
@@ -106,10 +106,10 @@ def test_pushed_filters_skip_files(tables: Any) -> None:
 
     path = str(tables("changed_with_vectors"))
     given = {"path": path}
-    schema: StructType = options.schema(given, 3)
+    schema: StructType = source.schema(given, 3)
 
     def files(pushed: list[Any]) -> int:
-        return sum(len(split.paths) for split in options.splits(given, 3, schema, pushed))
+        return sum(len(split.paths) for split in source.splits(given, 3, schema, pushed))
 
     assert 0 < files([("`p`", "=", 1), ("`id`", ">", 3000)]) < files([])
 
@@ -132,7 +132,7 @@ def test_bad_options(spark: Any, tables: Any) -> None:
         ({"path": path, "versionAsOf": "one"}, "option.number"),
     ]:
         with pytest.raises(dr.InvalidArgumentError) as caught:
-            options.snapshot(given, None)
+            source.schema(given, None)
         assert caught.value.code == code
     with pytest.raises(Exception, match="reading takes no option versionof"):
         load(spark, path, versionOf="1").collect()

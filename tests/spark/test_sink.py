@@ -19,7 +19,7 @@ from spark.support.written import properties
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark.format import sink_options
+from deltareplay.spark.format.options import Use, WriteOptions, parse
 from deltareplay.spark.format.sink import Sink, StagedRows
 from deltareplay.spark.writing.target_table import TargetTable
 
@@ -166,15 +166,19 @@ def test_options_are_checked(spark: Any, tmp_path: Path) -> None:
         ({"path": "t", "partitionOverwriteMode": "some"}, True, "option.write"),
         ({"path": "t", "txnVersion": "1"}, False, "option.write"),
         ({"path": "t", "txnAppId": "a", "txnVersion": "one"}, False, "option.number"),
+        ({"path": "t", "mergeSchema": "yes"}, False, "option.boolean"),
+        ({"path": "t", "overwriteSchema": ""}, True, "option.boolean"),
     ]:
         with pytest.raises(dr.InvalidArgumentError) as caught:
-            sink_options.parse(given, overwrite)
+            WriteOptions.of(parse(given, Use.WRITE), overwrite=overwrite)
         assert caught.value.code == code
-    secret = sink_options.parse({"path": "t", "storage.key": "hush-hush"}, False)
+    secret = WriteOptions.of(
+        parse({"path": "t", "storage.key": "hush-hush"}, Use.WRITE), overwrite=False
+    )
     assert "hush-hush" not in repr(secret)
     path = tmp_path / "t"
     for name, value in (("some", "1"), ("versionAsOf", "1"), ("versionAsOf", "x")):
-        told = f"writing takes no option {name.lower()}: it takes path, mergeSchema"
+        told = f"writing takes no option {name.lower()}: it takes path, allowedRoots"
         with pytest.raises(Exception, match=told):
             write(spark.range(1), path, **{name: value})
     assert not path.exists()
@@ -252,7 +256,7 @@ def test_a_complete_stream_replaces_all(spark: Any, tmp_path: Path) -> None:
 def test_a_query_without_a_name_is_refused(tmp_path: Path) -> None:
     """Where Spark does not say which query writes, no batch is committed that could come twice."""
     table = dr.create_table(tmp_path / "t", pa.schema({"id": pa.int64()}))
-    options = sink_options.parse({"path": str(tmp_path / "t")}, False)
+    options = WriteOptions.of(parse({"path": str(tmp_path / "t")}, Use.WRITE), overwrite=False)
     version = table.snapshot().version
     sink = Sink(TargetTable.of(table.snapshot()), options, False)
     with pytest.raises(dr.InvalidArgumentError) as caught:

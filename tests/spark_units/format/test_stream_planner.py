@@ -10,7 +10,7 @@ import pytest
 from support import data, feed, logs
 
 import deltareplay as dr
-from deltareplay.spark.format import stream_options
+from deltareplay.spark.format.options import ReadOptions
 from deltareplay.spark.format.stream_planner import StreamPlanner
 
 SIZE = 128 << 20
@@ -21,12 +21,8 @@ class Run:
 
     def __init__(self, table: dr.Table, ends: list[str], **options: str) -> None:
         self.ends = ends
-        self.planner = StreamPlanner(
-            table.snapshot(),
-            stream_options.start(options),
-            stream_options.follow_arguments(options),
-            stream_options.limits(options),
-        )
+        read = ReadOptions({"path": table.uri, **options})
+        self.planner = StreamPlanner(table.snapshot(), read.start, read.rows, read.limits)
 
     def place(self, batch: int) -> Any:
         return json.loads(self.ends[batch]) if batch >= 0 else self.planner.first()
@@ -201,57 +197,3 @@ def test_net_changes_of_a_batch(log: logs.LogBuilder) -> None:
         ("jack", "banana", "insert"),
         ("sarah", "orange", "insert"),
     ]
-
-
-def test_options() -> None:
-    asked = {"readChangeData": "TRUE", "ignoreChanges": "false", "skipChangeCommits": "true"}
-    assert stream_options.follow_arguments(asked) == {
-        "kind": "full-delta",
-        "ignore_changes": False,
-        "skip_change_commits": True,
-    }
-    assert stream_options.follow_arguments({"failOnDataLoss": "FALSE"}) == {
-        "fail_on_data_loss": False
-    }
-    every = {
-        "changeKind": "upsert",
-        "changeDeleted": "include",
-        "changeKey": "a, b",
-        "filter": "a > 1",
-    }
-    assert stream_options.follow_arguments(every) == {
-        "kind": "upsert",
-        "deleted": "include",
-        "key": ["a", "b"],
-        "filter": "a > 1",
-    }
-    sizes = {
-        "10": 10,
-        "7b": 7,
-        "2k": 2048,
-        "2KB": 2048,
-        "3m": 3 << 20,
-        "1g": 1 << 30,
-        "1tb": 1 << 40,
-    }
-    for text, size in sizes.items():
-        assert stream_options.limits({"maxBytesPerTrigger": text}) == {"max_bytes_per_batch": size}
-    for bad in ("", "x", "0", "-1", "1.5g"):
-        with pytest.raises(dr.InvalidArgumentError) as caught:
-            stream_options.limits({"maxFilesPerTrigger": bad})
-        assert caught.value.code == "option.number"
-    with pytest.raises(dr.InvalidArgumentError) as caught:
-        stream_options.start({"startingVersion": "first"})
-    assert caught.value.code == "option.number"
-    for check, given, code in [
-        (stream_options.check_batch, {"maxFilesPerTrigger": "1"}, "option.stream"),
-        (stream_options.check_stream, {"versionAsOf": "1"}, "option.batch"),
-        (
-            stream_options.check_stream,
-            {"startingVersion": "1", "startingTimestamp": "x"},
-            "option.start",
-        ),
-    ]:
-        with pytest.raises(dr.InvalidArgumentError) as caught:
-            check(given)
-        assert caught.value.code == code

@@ -69,10 +69,10 @@ class Rows:
         if partition.value is None:
             return
         try:
-            from deltareplay.spark.format import options
+            from deltareplay.spark.format import source
         except ImportError as missing:
             raise lacking(missing) from None
-        yield from options.batches(partition.value, self.schema)
+        yield from source.batches(partition.value, self.schema)
 
 
 class Reader(Rows, DataSourceReader):
@@ -82,9 +82,9 @@ class Reader(Rows, DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the splits."""
-        from deltareplay.spark.format import options
+        from deltareplay.spark.format import source
 
-        splits = options.splits(self.options, self.version, self.schema, list(self.filters))
+        splits = source.splits(self.options, self.version, self.schema, list(self.filters))
         return [Part(pickle.dumps(split)) for split in splits] or [Part(None)]
 
 
@@ -108,10 +108,10 @@ class PlannedReader(Rows, DataSourceStreamReader):
 
     def plan(self) -> StreamPlanner:
         """Return the planner of the batches, created on first use."""
-        from deltareplay.spark.format import options
+        from deltareplay.spark.format import source
 
         if self.planner is None:
-            self.planner = options.planner(self.options, self.version, self.schema)
+            self.planner = source.planner(self.options, self.version, self.schema)
         return self.planner
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 Spark's name
@@ -120,9 +120,10 @@ class PlannedReader(Rows, DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the splits between two offsets."""
-        from deltareplay.spark.format import options
+        from deltareplay.spark.format.options import ReadOptions
 
-        splits = self.plan().between(start, end, options.split_size(self.options))
+        size = ReadOptions(self.options).split_size
+        splits = self.plan().between(start, end, size)
         return [Part(pickle.dumps(split)) for split in splits]
 
 
@@ -144,9 +145,9 @@ class LimitedStreamReader(PlannedReader, _AvailableNow):
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802 Spark's name
         """Return the limit of the options."""
-        from deltareplay.spark.format import stream_options
+        from deltareplay.spark.format.options import ReadOptions
 
-        read_limits = stream_options.limits(self.options)
+        read_limits = ReadOptions(self.options).limits
         if "max_files_per_batch" in read_limits:
             return limits.ReadMaxFiles(read_limits["max_files_per_batch"])
         if "max_bytes_per_batch" in read_limits:
@@ -251,19 +252,18 @@ class DeltaReplayDataSource(DataSource):
         return cls.called
 
     def __init__(self, options: dict[str, str]) -> None:
-        from deltareplay.spark.format import option_values
-        from deltareplay.spark.format import options as format_options
+        from deltareplay.spark.format import source
 
-        super().__init__(option_values.in_zone(options, self.zone))
-        self.reading = format_options.travelled(self.options, self.zone)
+        super().__init__(source.in_zone(options, self.zone))
+        self.reading = source.travelled(self.options, self.zone)
         # all later calls use this version, although they run in several processes
-        self.version = format_options.pinned(self.reading)
+        self.version = source.pinned(self.reading)
 
     def schema(self) -> Any:
         """Return the columns of a read."""
-        from deltareplay.spark.format import options
+        from deltareplay.spark.format import source
 
-        return options.schema(self.reading, self.version)
+        return source.schema(self.reading, self.version)
 
     def reader(self, schema: Any) -> Reader:
         """Return the reader of ``spark.read``."""

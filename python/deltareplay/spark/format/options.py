@@ -1,218 +1,525 @@
-"""Interpretation of the options of the format ``deltareplay``; runs in Python workers."""
+"""The options of the format ``deltareplay``: the table of them, and their typed values.
+
+Spark passes options as strings, by names in any case. Python workers import this module, too.
+"""
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+import enum
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay._snapshot.scan import TARGET_SIZE
-from deltareplay._snapshot.snapshot import Snapshot
 from deltareplay._table.table import Table
-from deltareplay.exceptions import (
-    InvalidArgumentError,
-    TableNotFoundError,
-    VersionNotFoundError,
-)
-from deltareplay.spark.catalog import lookup
-from deltareplay.spark.catalog.table_argument import table_of
-from deltareplay.spark.format import stream_options
-from deltareplay.spark.format.option_values import in_zone, number, path
-from deltareplay.spark.format.stream_planner import StreamPlanner
-from deltareplay.spark.scan import hidden_columns as names
-from deltareplay.spark.schema.arrow import as_spark_takes
-from deltareplay.spark.schema.fields import CHANGE_FIELDS, field, plain_fields, struct_type
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from deltareplay._changes.change_split import ChangeSplit
-    from deltareplay._snapshot.split import Split
+    from deltareplay._snapshot.snapshot import Snapshot
 
-_STORAGE = "storage."
-_KNOWN = {
-    "path",
-    "versionasof",
-    "timestampasof",
-    "filter",
-    "splitsize",
-    "allowedroots",
-    "withrowid",
-    "withfilepath",
-    "withrowindex",
-    *stream_options.KNOWN,
+#: The option that passes on the session's settings of a write, as JSON.
+SESSION = "deltareplay.session"
+
+#: Why the name of a table is not enough.
+NO_PATH = "Spark's catalog does not pass the path of a table on to Python data sources"
+
+#: The kinds of values: a version is a number or ``latest``, a size a number with or without a unit.
+Kind = Literal["string", "boolean", "number", "version", "size", "names", "timestamp"]
+
+
+class Use(enum.Flag):
+    """The calls that take an option."""
+
+    BATCH = enum.auto()  # spark.read
+    CHANGES = enum.auto()  # spark.read with readChangeFeed or changeKind
+    STREAM = enum.auto()  # spark.readStream
+    WRITE = enum.auto()  # df.write and writeStream
+    REPLACE = enum.auto()  # df.write with replaceUsing or replaceOn, by the function ``write``
+    READ = BATCH | CHANGES | STREAM
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option.
+
+    Attributes:
+        name: The name, as documented; ``prefix.<key>`` is every name with the prefix.
+        kind: The kind of the value.
+        uses: The calls that take it.
+        alias: The option with the same meaning whose name is newer.
+        listed: Whether errors and the documentation list it.
+    """
+
+    name: str
+    kind: Kind
+    uses: Use
+    alias: str | None = None
+    listed: bool = True
+
+
+OPTIONS = (
+    Option("path", "string", Use.READ | Use.WRITE),
+    Option("allowedRoots", "names", Use.READ | Use.WRITE),
+    Option("storage.<key>", "string", Use.READ | Use.WRITE),
+    Option("filter", "string", Use.READ),
+    Option("splitSize", "number", Use.READ),
+    Option("readChangeFeed", "boolean", Use.READ),
+    Option("readChangeData", "boolean", Use.READ, alias="readChangeFeed", listed=False),
+    Option("versionAsOf", "number", Use.BATCH | Use.CHANGES),
+    Option("timestampAsOf", "timestamp", Use.BATCH | Use.CHANGES),
+    Option("withRowId", "boolean", Use.BATCH | Use.CHANGES),
+    Option("withFilePath", "boolean", Use.BATCH | Use.CHANGES),
+    Option("withRowIndex", "boolean", Use.BATCH | Use.CHANGES),
+    Option("startingVersion", "version", Use.CHANGES | Use.STREAM),
+    Option("startingTimestamp", "timestamp", Use.CHANGES | Use.STREAM),
+    Option("changeKind", "string", Use.CHANGES | Use.STREAM),
+    Option("changeKey", "names", Use.CHANGES | Use.STREAM),
+    Option("changeDeleted", "string", Use.CHANGES | Use.STREAM),
+    Option("endingVersion", "version", Use.CHANGES),
+    Option("endingTimestamp", "timestamp", Use.CHANGES),
+    Option("maxFilesPerTrigger", "size", Use.STREAM),
+    Option("maxBytesPerTrigger", "size", Use.STREAM),
+    Option("ignoreDeletes", "boolean", Use.STREAM),
+    Option("ignoreChanges", "boolean", Use.STREAM),
+    Option("ignoreFileDeletion", "boolean", Use.STREAM),  # both of them, from before they existed
+    Option("skipChangeCommits", "boolean", Use.STREAM),
+    Option("failOnDataLoss", "boolean", Use.STREAM),
+    Option("excludeRegex", "string", Use.STREAM),
+    # without effect: a stream continues with the checkpoint alone when columns have changed
+    Option("schemaTrackingLocation", "string", Use.STREAM),
+    Option("schemaLocation", "string", Use.STREAM, alias="schemaTrackingLocation", listed=False),
+    Option("mergeSchema", "boolean", Use.WRITE),
+    Option("overwriteSchema", "boolean", Use.WRITE),
+    Option("replaceWhere", "string", Use.WRITE),
+    Option("partitionOverwriteMode", "string", Use.WRITE),
+    Option("partitionBy", "names", Use.WRITE),
+    Option("txnAppId", "string", Use.WRITE),
+    Option("txnVersion", "number", Use.WRITE),
+    Option("userMetadata", "string", Use.WRITE),
+    Option("delta.<property>", "string", Use.WRITE),
+    Option("replaceUsing", "names", Use.REPLACE),
+    Option("replaceOn", "string", Use.REPLACE),
+    Option("targetAlias", "string", Use.REPLACE),
+    Option("checkpointLocation", "string", Use.WRITE, listed=False),  # Spark's
+    Option("queryName", "string", Use.WRITE, listed=False),  # Spark's
+    Option(SESSION, "string", Use.WRITE, listed=False),
+)
+
+_BY_NAME = {option.name.lower(): option for option in OPTIONS}
+
+#: How an error introduces the options that not all calls take.
+_ONLY = {
+    Use.BATCH | Use.CHANGES: "; without a stream also ",
+    Use.CHANGES | Use.STREAM: "; for changes or as a stream also ",
+    Use.CHANGES: "; for changes also ",
+    Use.STREAM: "; as a stream also ",
+    Use.REPLACE: ", ",
 }
 
-Options = Mapping[str, str]
 
+def option(name: str) -> Option | None:
+    """Return the option with a name in any case; None if it is unknown.
 
-def pinned(options: Options) -> int | None:
-    """Return the version that a read is fixed to; None if there is nothing to read.
-
-    It is not known yet whether a read or a write follows, so invalid options are not an error here:
-    each checks its own.
+    >>> option("STORAGE.region").name
+    'storage.<key>'
     """
-    try:
-        return snapshot(options, None).version
-    except (InvalidArgumentError, TableNotFoundError, VersionNotFoundError):
-        return None
+    lowered = name.lower()
+    for prefix, key in (("storage.", "<key>"), ("delta.", "<property>")):
+        if lowered.startswith(prefix):
+            return _BY_NAME[prefix + key]
+    return _BY_NAME.get(lowered)
 
 
-def travelled(options: Options, zone: str | None) -> dict[str, str]:
-    """Replace a path with a version or time, such as ``/path@v7``, by options.
+def parse(options: Mapping[str, str], use: Use, *, strict: bool = True) -> dict[str, Any]:
+    """Return the typed values of options, by the names in the table.
+
+    The values of ``storage.<key>`` are by key, those of ``delta.<property>`` by property.
 
     Args:
         options: The options from Spark.
-        zone: The zone of the session; None is UTC.
+        use: The calls that may follow; ``READ`` if it is not known yet which read.
+        strict: Whether unknown options are an error. They are ignored if the table is one of
+            Spark's catalog, because its properties are among them.
 
     Raises:
-        InvalidArgumentError: ``argument.version``: another option sets the version, too.
+        InvalidArgumentError: ``option.path``: there is no path; ``option.unknown``: the call does
+            not take an option; ``option.number`` or ``option.boolean``: a value is of another kind.
+        UnsupportedFeatureError: ``option.replace``: only the function ``write`` does that.
+
+    >>> parse({"PATH": "t", "ignoreDeletes": "TRUE", "storage.Region": "x"}, Use.READ)
+    {'path': 't', 'ignoreDeletes': True, 'storage.<key>': {'region': 'x'}}
     """
-    lowered = _lower(options)
-    travelled_path = lookup.travelled(lowered.get("path", ""))
-    if travelled_path is None or _table(lowered)._native.exists():
-        return dict(options)
-    root, version, time = travelled_path
-    if {"versionasof", "timestampasof"} & set(lowered):
-        raise InvalidArgumentError(
-            f"{lowered['path']} has a version, and so have the options: leave out one of them",
-            code="argument.version",
+    names = {name.lower(): name for name in options}  # the last of those in different cases
+    _check_path({name: options[names[name]] for name in names}, use)
+    known = {name: entry for name in names if (entry := option(name)) and entry.uses & use}
+    unknown = sorted(names.keys() - known)
+    if use is Use.WRITE and replaces_rows(unknown):
+        raise UnsupportedFeatureError(
+            "replaceUsing and replaceOn are known to df.write in the Python process that called "
+            "deltareplay.spark.register, but not to streams and other languages: call "
+            "deltareplay.spark.write(df, table, mode='overwrite', replace_using=[...]), or with "
+            "replace_on=",
+            code="option.replace",
         )
-    kept = {name: value for name, value in options.items() if name.lower() != "path"}
-    if time is None:
-        return {**kept, "path": root, "versionAsOf": str(version)}
-    return in_zone({**kept, "path": root, "timestampAsOf": time}, zone)
-
-
-def _table(options: Mapping[str, str]) -> Table:
-    """Return the table, with its storage options."""
-    storage = {
-        name[len(_STORAGE) :]: value for name, value in options.items() if name.startswith(_STORAGE)
-    }
-    roots = options.get("allowedroots")
-    return Table(path(options, "load"), storage, roots.split(",") if roots else None)
-
-
-def snapshot(options: Options, version: int | None) -> Snapshot:
-    """Return the snapshot that the options select, or this version of the table.
-
-    Raises:
-        InvalidArgumentError: The options have no path, or an option is unknown.
-    """
-    lowered = _lower(options)
-    path(lowered, "load")
-    if "provider" in lowered:  # of a table that gets its name, with properties of all kinds
-        lowered = {name: value for name, value in lowered.items() if name in _KNOWN}
-    unknown = sorted(
-        name for name in lowered if name not in _KNOWN and not name.startswith(_STORAGE)
-    )
-    if unknown:
+    if unknown and strict and "provider" not in names:
         raise InvalidArgumentError(
-            f"reading takes no option {', '.join(unknown)}: it takes path, filter, splitSize, "
-            "allowedRoots and storage.<key>; without a stream also versionAsOf, timestampAsOf, "
-            "withRowId, withFilePath and withRowIndex; as a stream also startingVersion, "
-            "startingTimestamp, maxFilesPerTrigger, maxBytesPerTrigger, ignoreChanges, "
-            "ignoreDeletes, ignoreFileDeletion, skipChangeCommits, excludeRegex, "
-            "schemaTrackingLocation and failOnDataLoss; for "
-            "changes also readChangeFeed, endingVersion, endingTimestamp, changeKind, changeKey "
-            "and changeDeleted",
+            f"{'reading' if use & Use.READ else 'writing'} takes no option {', '.join(unknown)}: "
+            f"it takes {_names_of(use)}",
             code="option.unknown",
         )
-    table = _table(lowered)
-    if version is not None:
-        return table.snapshot(version)
-    as_of = lowered.get("versionasof")
-    return table.snapshot(
-        None if as_of is None else number("versionAsOf", as_of), lowered.get("timestampasof")
+    values: dict[str, Any] = {}
+    for name, entry in known.items():
+        text = options[names[name]]
+        if entry.name.endswith(">"):  # names of properties have capitals
+            key = names[name] if entry.name == "delta.<property>" else name.partition(".")[2]
+            values.setdefault(entry.name, {})[key] = text
+        else:
+            value = _VALUES[entry.kind](entry.name, text)
+            values[entry.alias or entry.name] = values.get(entry.alias or entry.name) or value
+    return values
+
+
+def replaces_rows(names: Iterable[str]) -> bool:
+    """Return whether options of a write have one that the function ``write`` does."""
+    return not {"replaceusing", "replaceon"}.isdisjoint(map(str.lower, names))
+
+
+def table(values: Mapping[str, Any]) -> Table:
+    """Return the table of typed values, with its storage options."""
+    roots = values.get("allowedRoots")
+    return Table(values["path"], values.get("storage.<key>"), None if roots == ("",) else roots)
+
+
+def _names_of(use: Use) -> str:
+    groups: dict[Use, list[str]] = {}
+    for entry in OPTIONS:
+        if entry.listed and entry.uses & use:
+            groups.setdefault(entry.uses & use, []).append(entry.name)
+    return "".join(_ONLY.get(uses, "") + ", ".join(names) for uses, names in groups.items())
+
+
+def _check_path(lowered: Mapping[str, str], use: Use) -> None:
+    """Check that there is a path; options of a table in Spark's catalog have a ``provider``.
+
+    The catalog passes the path only when a table of the format ``delta`` is created.
+    """
+    provider = lowered.get("provider", "").lower()
+    if "path" in lowered and (not provider or (provider == "delta" and use & Use.READ)):
+        return
+    call, function = (
+        ("load", "read(spark, name)") if use & Use.READ else ("save", "write(df, name)")
+    )
+    raise InvalidArgumentError(
+        f"use .{call}(path), or deltareplay.spark.{function}, DeltaTable.forName and "
+        f"deltareplay.spark.sql for names: {NO_PATH}. CREATE TEMPORARY VIEW name USING deltareplay "
+        "OPTIONS (path '...') takes the place of CREATE TABLE",
+        code="option.path",
     )
 
 
-def _lower(options: Options) -> dict[str, str]:
-    return {name.lower(): value for name, value in options.items()}
+def _text(_name: str, text: str) -> str:
+    return text
 
 
-def split_size(options: Options) -> int:
-    """Return the number of bytes of data files per split."""
-    lowered = _lower(options)
-    return number("splitSize", lowered.get("splitsize", "0")) or TARGET_SIZE
+def _boolean(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise InvalidArgumentError(
+            f"the option {name} takes true or false, not {text!r}", code="option.boolean"
+        )
+    return text.lower() == "true"
 
 
-def _extras(options: Options) -> dict[str, Any]:
-    lowered = {name.lower(): value.lower() == "true" for name, value in options.items()}
-    return {
-        "with_row_id": lowered.get("withrowid", False),
-        "with_file_path": lowered.get("withfilepath", False),
-        "with_row_index": lowered.get("withrowindex", False),
-    }
+def _number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"the option {name} takes a number, not {text!r}", code="option.number"
+        ) from None
 
 
-def schema(options: Options, version: int | None) -> Any:
-    """Return Spark's schema of the rows."""
-    extras = _extras(options)
-    of = snapshot(options, version)
-    if stream_options.has_end(options):
-        table = table_of(of)
-        versions = table.changes(*stream_options.change_range(options, of.version)).versions
-        of = of if versions is None else table.snapshot(versions[1])
-    fields = plain_fields(of)
-    if extras["with_file_path"]:
-        fields.append(field(names.FILE_PATH, "string"))
-    if extras["with_row_index"]:
-        fields.append(field(names.ROW_INDEX, "long"))
-    if extras["with_row_id"]:
-        fields += [field(names.ROW_ID, "long"), field(names.ROW_COMMIT_VERSION, "long")]
-    if stream_options.gives_changes(options):
-        fields += CHANGE_FIELDS
-    return struct_type(fields)
+def _version(name: str, text: str) -> int | str:
+    return "latest" if text.lower() == "latest" else _number(name, text)
 
 
-def splits(
-    options: Options, version: int | None, schema: Any, pushed: list[Any]
-) -> Sequence[Split | ChangeSplit]:
-    """Return the splits of rows or changes, with the columns of a schema.
+_UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
-    Raises:
-        InvalidArgumentError: The schema or the filter has a column that the table does not have.
+
+def _size(name: str, text: str) -> int:
+    """Parse a number of bytes or files with a unit of Spark, such as ``10m`` or ``2gb``."""
+    digits = text.strip().lower().removesuffix("b")
+    unit = _UNITS.get(digits[-1:], 0)
+    size = _number(name, digits[:-1] if unit else digits) * (unit or 1)
+    if size < 1:
+        raise InvalidArgumentError(
+            f"the option {name} must be at least 1, not {text!r}", code="option.number"
+        )
+    return size
+
+
+def _names(_name: str, text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(","))
+
+
+_VALUES: dict[Kind, Callable[[str, str], Any]] = {
+    "string": _text,
+    "boolean": _boolean,
+    "number": _number,
+    "version": _version,
+    "size": _size,
+    "names": _names,
+    "timestamp": _text,
+}
+
+#: Arguments of ``Table.follow``, by the options that set them.
+_ROWS = {
+    "ignoreChanges": "ignore_changes",
+    "ignoreDeletes": "ignore_deletes",
+    "skipChangeCommits": "skip_change_commits",
+    "failOnDataLoss": "fail_on_data_loss",
+    "changeKind": "kind",
+    "changeDeleted": "deleted",
+    "changeKey": "key",
+    "filter": "filter",
+}
+_LIMITS = {"maxFilesPerTrigger": "max_files_per_batch", "maxBytesPerTrigger": "max_bytes_per_batch"}
+_START = {"startingVersion": "starting_version", "startingTimestamp": "starting_timestamp"}
+
+#: Arguments of ``Snapshot.scan``, by the options that set them.
+_COLUMNS = {
+    "withRowId": "with_row_id",
+    "withFilePath": "with_file_path",
+    "withRowIndex": "with_row_index",
+}
+
+
+class ReadOptions:
+    """The options of a read.
+
+    Attributes:
+        values: The typed values, by the names in the table.
+        split_size: The number of bytes of data files per split.
+        rows: The rows to return, as arguments of ``Table.follow``.
+        gives_changes: Whether the rows are changes.
+        has_end: Whether the changes end before the latest version.
+        columns: The columns to add, as arguments of ``Snapshot.scan``.
+        limits: The limits of a batch of a stream, as arguments of ``Table.follow``.
+        start: The start of a new stream, as arguments of ``Table.follow``.
+
+    >>> ReadOptions({"path": "t", "maxBytesPerTrigger": "10m"}).limits
+    {'max_bytes_per_batch': 10485760}
     """
-    stream_options.check_batch(options)
-    size = split_size(options)
-    of = snapshot(options, version)
-    if stream_options.gives_changes(options):
-        changes = _changes(options, schema)
-        start, end = stream_options.change_range(options, of.version)
-        return table_of(of).changes(start, end, **changes).splits(size)
-    extras = _extras(options)
-    added = {names.ROW_ID, names.ROW_COMMIT_VERSION, names.FILE_PATH, names.ROW_INDEX}
-    columns = [name for name in schema.fieldNames() if name not in added]
-    filter = _lower(options).get("filter")
-    return of.scan(columns, pushed or None if filter is None else filter, **extras).splits(size)
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        """Parse the options from Spark.
+
+        Raises:
+            InvalidArgumentError: As by ``parse``.
+        """
+        values = self.values = parse(options, Use.READ)
+        self.split_size: int = values.get("splitSize") or TARGET_SIZE
+        self.columns = self._arguments(_COLUMNS)
+        self.limits = self._arguments(_LIMITS)
+        self.start = self._arguments(_START)
+        self.rows = self._arguments(_ROWS)
+        if values.get("ignoreFileDeletion"):
+            self.rows |= {"ignore_changes": True, "ignore_deletes": True}
+        if values.get("readChangeFeed"):
+            self.rows.setdefault("kind", "full-delta")
+        self.gives_changes = "kind" in self.rows
+        self.has_end = self.gives_changes and (
+            "endingVersion" in values or "endingTimestamp" in values
+        )
+
+    def _arguments(self, names: Mapping[str, str]) -> dict[str, Any]:
+        values = self.values
+        return {argument: values[name] for name, argument in names.items() if name in values}
+
+    def snapshot(self, version: int | None) -> Snapshot:
+        """Return this version of the table, or the snapshot that the options select."""
+        if version is not None:
+            return table(self.values).snapshot(version)
+        as_of = self.values.get("versionAsOf"), self.values.get("timestampAsOf")
+        return table(self.values).snapshot(*as_of)
+
+    def check(self, *, stream: bool) -> None:
+        """Check that the options fit a stream, or else a batch read.
+
+        Raises:
+            InvalidArgumentError: ``option.stream`` or ``option.batch``: only another kind of read
+                takes an option; ``option.start``: there are two starts or ends, or no start.
+        """
+        use = Use.STREAM if stream else Use.CHANGES if self.gives_changes else Use.BATCH
+        uses = {name: _BY_NAME[name.lower()].uses for name in self.values}
+        others = [name for name in uses if not uses[name] & use]
+        if others:
+            if stream:
+                reason = (
+                    "a stream does not take that; startingVersion or startingTimestamp starts it"
+                )
+            elif all(uses[name] & Use.CHANGES for name in others):
+                reason = "a batch read takes that only with readChangeFeed = true"
+            else:
+                reason = "only spark.readStream supports that"
+            raise InvalidArgumentError(
+                f"{', '.join(others)}: {reason}",
+                code="option.batch" if stream else "option.stream",
+            )
+        for bound in ("starting", "ending"):
+            if self.values.keys() >= {f"{bound}Version", f"{bound}Timestamp"}:
+                raise InvalidArgumentError(
+                    f"{bound}Version and {bound}Timestamp cannot be combined: pass one of them",
+                    code="option.start",
+                )
+        if use is Use.CHANGES and not self.start:
+            raise InvalidArgumentError(
+                "readChangeFeed needs a start: pass startingVersion or startingTimestamp",
+                code="option.start",
+            )
+
+    def change_range(self, newest: int) -> tuple[int | str, int | str]:
+        """Return start and end of the changes of a batch read, for ``Table.changes``.
+
+        Args:
+            newest: The default end.
+        """
+
+        def bound(name: str, default: int) -> int | str:
+            version: int | str | None = self.values.get(f"{name}Version")
+            if version is None:
+                version = self.values.get(f"{name}Timestamp", default)
+            elif version == "latest":
+                version = newest
+            return version
+
+        return bound("starting", 0), bound("ending", newest)
+
+    def excluded(self) -> re.Pattern[str] | None:
+        r"""Return the regular expression of the paths that a stream leaves out.
+
+        Raises:
+            InvalidArgumentError: ``option.regex``: it is invalid in Python, or may have another
+                meaning in Java; ``option.stream``: rows of net changes do not belong to a file.
+
+        >>> options = ReadOptions({"path": "t", "excludeRegex": r"part=\d"})
+        >>> options.excluded().search("part=7/x.parquet") is not None
+        True
+        """
+        text = self.values.get("excludeRegex")
+        if text is None:
+            return None
+        if self.rows.get("kind", "full-delta") != "full-delta":
+            raise InvalidArgumentError(
+                "excludeRegex leaves out files, and net changes do not belong to files: leave "
+                "changeKind or excludeRegex out",
+                code="option.stream",
+            )
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # of sets in sets, which Java has
+                return re.compile(text, re.ASCII)  # as Java, whose classes have ASCII alone
+        except (re.error, Warning) as cause:
+            raise InvalidArgumentError(
+                f"excludeRegex is {text!r}, which is not a valid regular expression in Python: "
+                f"{cause}",
+                code="option.regex",
+            ) from cause
 
 
-def planner(options: Options, version: int | None, schema: Any) -> StreamPlanner:
-    """Return the planner of a stream's batches, with the columns of a schema.
+@dataclass(frozen=True)
+class WriteOptions:
+    """The options of a write.
 
-    Raises:
-        InvalidArgumentError: An option does not fit a stream.
+    Attributes:
+        table: The table.
+        partition_by: Partition columns of a new table.
+        merge_schema: Whether columns that the table lacks are added.
+        overwrite_schema: Whether the columns of the rows replace those of the table.
+        properties: Properties of a new table.
+        default_properties: The session's defaults of properties of new tables, by setting.
+        replace_where: The condition of the rows to replace.
+        dynamic: Whether the partitions of the new rows are replaced.
+        txn_app_id: The application of an idempotent write.
+        txn_version: The version of an idempotent write.
+        user_metadata: Any text for the commit.
     """
-    stream_options.check_stream(options)
-    rows = _changes(options, schema)
-    return StreamPlanner(
-        snapshot(options, version),
-        stream_options.start(options),
-        rows,
-        stream_options.limits(options),
-        stream_options.excluded(options),
-    )
 
+    table: Table
+    partition_by: tuple[str, ...] | None
+    merge_schema: bool
+    overwrite_schema: bool
+    properties: dict[str, str]
+    default_properties: dict[str, str]
+    replace_where: str | None
+    dynamic: bool
+    txn_app_id: str | None
+    txn_version: int | None
+    user_metadata: str | None
 
-def _changes(options: Options, schema: Any) -> dict[str, Any]:
-    """Return the arguments that select changes, or rows of a stream, with a schema's columns."""
-    rows = stream_options.follow_arguments(options)
-    change_columns = {field["name"] for field in CHANGE_FIELDS} if "kind" in rows else set()
-    rows["columns"] = [name for name in schema.fieldNames() if name.lower() not in change_columns]
-    return rows
+    @property
+    def txn(self) -> tuple[str, int] | None:
+        """Application and version, if both are set."""
+        if self.txn_app_id is None or self.txn_version is None:
+            return None
+        return self.txn_app_id, self.txn_version
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any], *, overwrite: bool) -> WriteOptions:
+        """Return the options of a write from typed values.
 
-def batches(split: bytes, schema: Any) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a pickled split, of a scan or of changes."""
-    return as_spark_takes(pickle.loads(split).to_batches(), schema)
+        Raises:
+            InvalidArgumentError: ``option.write``: options contradict each other or the mode.
+
+        >>> values = parse({"path": "t", "partitionBy": "a, b"}, Use.WRITE)
+        >>> WriteOptions.of(values, overwrite=False).partition_by
+        ('a', 'b')
+        """
+        mode = values.get("partitionOverwriteMode", "static").lower()
+        if mode not in ("static", "dynamic"):
+            raise InvalidArgumentError(
+                f"partitionOverwriteMode is {mode!r}: pass static or dynamic", code="option.write"
+            )
+        where = values.get("replaceWhere")
+        if where is not None and (mode == "dynamic" or not overwrite):
+            raise InvalidArgumentError(
+                "replaceWhere requires .mode('overwrite'), and cannot be combined with "
+                "partitionOverwriteMode",
+                code="option.write",
+            )
+        replaces = values.get("overwriteSchema", False)
+        if replaces and (mode == "dynamic" or where is not None or not overwrite):
+            raise InvalidArgumentError(
+                "overwriteSchema replaces all rows with their columns, so it takes "
+                ".mode('overwrite') without replaceWhere and partitionOverwriteMode",
+                code="option.write",
+            )
+        application, version = values.get("txnAppId"), values.get("txnVersion")
+        if version is not None and application is None:
+            raise InvalidArgumentError(
+                "txnVersion counts the writes of an application: pass txnAppId with it",
+                code="option.write",
+            )
+        session: dict[str, Any] = json.loads(values.get(SESSION, "{}"))
+        if "partitionOverwriteMode" not in values and where is None:
+            mode = session.get("partitionOverwriteMode", "static")
+        if application is None:
+            application, version = session.get("txn", (None, None))
+        partition_by = values.get("partitionBy", ("",))
+        if partition_by == ("",):
+            partition_by = session.get("partitionBy")
+        return cls(
+            table=table(values),
+            partition_by=None if partition_by is None else tuple(partition_by),
+            merge_schema=values.get("mergeSchema", session.get("mergeSchema", False)),
+            overwrite_schema=replaces,
+            properties=values.get("delta.<property>", {}),
+            default_properties=session.get("properties", {}),
+            replace_where=where,
+            dynamic=overwrite and mode == "dynamic",
+            txn_app_id=application,
+            txn_version=version,
+            user_metadata=values.get("userMetadata", session.get("userMetadata")),
+        )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.format import replacing
-from deltareplay.spark.format.option_values import NO_PATH, OPTION
+from deltareplay.spark.format.options import NO_PATH, SESSION, replaces_rows
 from deltareplay.spark.session import capabilities, settings
 
 if TYPE_CHECKING:
@@ -128,9 +128,7 @@ def _replace_rows(kind: Any) -> None:
         arguments = signature.bind(self, *args, **kwargs).arguments
         more = {"path": arguments.get("path"), **arguments.get("options", {})}
         kept = getattr(self, _OPTIONS, {}) | _texts(more)
-        if {"replaceusing", "replaceon"}.isdisjoint(map(str.lower, kept)) or not _is_ours(
-            self, arguments.get("format")
-        ):
+        if not (replaces_rows(kept) and _is_ours(self, arguments.get("format"))):
             return save(self, *args, **kwargs)
         replacing.save(self._df, kept, arguments.get("mode") or getattr(self, _MODE, None))
         return None
@@ -192,7 +190,7 @@ def _add_option(writer: Any, *, is_stream: bool) -> None:
     partitions = getattr(writer, _PARTITIONS, None)
     if is_stream and partitions:
         known["partitionBy"] = partitions
-    writer.option(OPTION, json.dumps(known))
+    writer.option(SESSION, json.dumps(known))
 
 
 def _is_ours(writer: Any, source: str | None) -> bool:

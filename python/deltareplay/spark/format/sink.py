@@ -19,7 +19,7 @@ from deltareplay.exceptions import (
     InvalidArgumentError,
 )
 from deltareplay.spark.dml import overwrite as replaced
-from deltareplay.spark.format import sink_options
+from deltareplay.spark.format.options import Use, WriteOptions, parse
 from deltareplay.spark.session import settings
 from deltareplay.spark.writing import default_properties, table_rows
 from deltareplay.spark.writing.target_table import TargetTable
@@ -65,7 +65,7 @@ class Sink:
     """
 
     target: TargetTable
-    options: sink_options.SinkOptions
+    options: WriteOptions
     overwrite: bool
 
     @classmethod
@@ -85,8 +85,8 @@ class Sink:
                 the type of a column differs from the table's.
             UnsupportedFeatureError: The table has a feature that cannot be written.
         """
-        parsed = sink_options.parse(options, overwrite)
-        table = parsed.table()
+        parsed = WriteOptions.of(parse(options, Use.WRITE), overwrite=overwrite)
+        table = parsed.table
         if not table.native.exists():
             properties = default_properties.merged(parsed.default_properties, parsed.properties)
             target = TargetTable.new(Place(table), schema, parsed.partition_by or (), properties)

@@ -1,0 +1,187 @@
+"""The source of ``spark.read.format("deltareplay")`` and ``readStream``; runs in Python workers."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pyarrow as pa
+
+from deltareplay.exceptions import (
+    InvalidArgumentError,
+    TableNotFoundError,
+    VersionNotFoundError,
+)
+from deltareplay.spark.catalog import lookup
+from deltareplay.spark.catalog.table_argument import table_of
+from deltareplay.spark.format.options import ReadOptions, Use, option, parse, table
+from deltareplay.spark.format.stream_planner import StreamPlanner
+from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.schema.arrow import as_spark_takes
+from deltareplay.spark.schema.fields import CHANGE_FIELDS, field, plain_fields, struct_type
+
+if TYPE_CHECKING:
+    from deltareplay._changes.change_split import ChangeSplit
+    from deltareplay._snapshot.split import Split
+
+
+def pinned(options: Mapping[str, str]) -> int | None:
+    """Return the version that a read is fixed to; None if there is nothing to read.
+
+    It is not known yet whether a read or a write follows, so invalid options are not an error here:
+    each checks its own.
+    """
+    try:
+        return ReadOptions(options).snapshot(None).version
+    except (InvalidArgumentError, TableNotFoundError, VersionNotFoundError):
+        return None
+
+
+def travelled(options: Mapping[str, str], zone: str | None) -> dict[str, str]:
+    """Replace a path with a version or time, such as ``/path@v7``, by options.
+
+    Args:
+        options: The options from Spark.
+        zone: The zone of the session; None is UTC.
+
+    Raises:
+        InvalidArgumentError: ``argument.version``: another option sets the version, too.
+    """
+    path = next((text for name, text in options.items() if name.lower() == "path"), "")
+    travelled_path = lookup.travelled(path)
+    if travelled_path is None:
+        return dict(options)
+    values = parse(options, Use.READ, strict=False)
+    if table(values).native.exists():
+        return dict(options)
+    root, version, time = travelled_path
+    if "versionAsOf" in values or "timestampAsOf" in values:
+        raise InvalidArgumentError(
+            f"{path} has a version, and so have the options: leave out one of them",
+            code="argument.version",
+        )
+    kept = {name: text for name, text in options.items() if name.lower() != "path"}
+    if time is None:
+        return {**kept, "path": root, "versionAsOf": str(version)}
+    return in_zone({**kept, "path": root, "timestampAsOf": time}, zone)
+
+
+def schema(options: Mapping[str, str], version: int | None) -> Any:
+    """Return Spark's schema of the rows."""
+    read = ReadOptions(options)
+    snapshot = read.snapshot(version)
+    if read.has_end:
+        log = table_of(snapshot)
+        versions = log.changes(*read.change_range(snapshot.version)).versions
+        snapshot = snapshot if versions is None else log.snapshot(versions[1])
+    fields = plain_fields(snapshot)
+    if read.columns.get("with_file_path"):
+        fields.append(field(names.FILE_PATH, "string"))
+    if read.columns.get("with_row_index"):
+        fields.append(field(names.ROW_INDEX, "long"))
+    if read.columns.get("with_row_id"):
+        fields += [field(names.ROW_ID, "long"), field(names.ROW_COMMIT_VERSION, "long")]
+    if read.gives_changes:
+        fields += CHANGE_FIELDS
+    return struct_type(fields)
+
+
+def splits(
+    options: Mapping[str, str], version: int | None, schema: Any, pushed: list[Any]
+) -> Sequence[Split | ChangeSplit]:
+    """Return the splits of rows or changes, with the columns of a schema.
+
+    Raises:
+        InvalidArgumentError: The schema or the filter has a column that the table does not have.
+    """
+    read = ReadOptions(options)
+    read.check(stream=False)
+    snapshot = read.snapshot(version)
+    if read.gives_changes:
+        start, end = read.change_range(snapshot.version)
+        changes = table_of(snapshot).changes(start, end, **_with_columns(read, schema))
+        return changes.splits(read.split_size)
+    added = {names.ROW_ID, names.ROW_COMMIT_VERSION, names.FILE_PATH, names.ROW_INDEX}
+    columns = [name for name in schema.fieldNames() if name not in added]
+    filter = read.values.get("filter", pushed or None)
+    return snapshot.scan(columns, filter, **read.columns).splits(read.split_size)
+
+
+def planner(options: Mapping[str, str], version: int | None, schema: Any) -> StreamPlanner:
+    """Return the planner of a stream's batches, with the columns of a schema.
+
+    Raises:
+        InvalidArgumentError: An option does not fit a stream.
+    """
+    read = ReadOptions(options)
+    read.check(stream=True)
+    rows = _with_columns(read, schema)
+    return StreamPlanner(read.snapshot(version), read.start, rows, read.limits, read.excluded())
+
+
+def _with_columns(read: ReadOptions, schema: Any) -> dict[str, Any]:
+    """Return the arguments that select rows, with the columns of a schema."""
+    of_changes = {field["name"] for field in CHANGE_FIELDS} if read.gives_changes else set()
+    columns = [name for name in schema.fieldNames() if name.lower() not in of_changes]
+    return {**read.rows, "columns": columns}
+
+
+def batches(split: bytes, schema: Any) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a pickled split, of a scan or of changes."""
+    return as_spark_takes(pickle.loads(split).to_batches(), schema)
+
+
+def in_zone(options: Mapping[str, str], zone: str | None) -> dict[str, str]:
+    """Add a time zone to the timestamps of options that have none.
+
+    Args:
+        options: The options from Spark.
+        zone: The time zone of timestamps without one; None leaves them unchanged, which means UTC.
+
+    >>> in_zone({"timestampAsOf": "2026-01-02"}, "Europe/Berlin")
+    {'timestampAsOf': '2026-01-02T00:00:00+01:00'}
+    >>> in_zone({"timestampAsOf": "2026-01-02 03:00:00 GMT+2"}, None)
+    {'timestampAsOf': '2026-01-02T03:00:00+02:00'}
+    """
+    return {
+        name: _in_zone(text, zone)
+        if (known := option(name)) and known.kind == "timestamp"
+        else text
+        for name, text in options.items()
+    }
+
+
+#: A zone that Spark takes at the end of a time: its name, or an offset, with UTC's name or a blank
+#: before it.
+_ZONE = re.compile(
+    r"(?P<time>.*\d)(?=\s+[+-]|\s*[A-Za-z]{2})\s*(?P<zone>[A-Za-z]+/[A-Za-z0-9_+/-]+|[A-Za-z]{2,}\S*"
+    r"|[+-]\S+)"
+)
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>\d\d?)(?::?(?P<minutes>\d\d))?")
+
+
+def _in_zone(text: str, zone: str | None) -> str:
+    named = _ZONE.fullmatch(text.strip())
+    bare, own = (named["time"], named["zone"]) if named else (text.strip(), zone)
+    try:
+        time = datetime.datetime.fromisoformat(bare)
+        if time.tzinfo is not None or own is None:
+            return text
+        return time.replace(tzinfo=_zone(own)).isoformat()
+    except (
+        ValueError,
+        ZoneInfoNotFoundError,
+    ):  # an unknown zone, or not a time: the core raises an error
+        return text
+
+
+def _zone(name: str) -> datetime.tzinfo:
+    offset = _OFFSET.fullmatch(name)
+    if offset is None:
+        return ZoneInfo("UTC" if name.upper() in ("Z", "UT", "UTC", "GMT") else name)
+    minutes = int(offset["hours"]) * 60 + int(offset["minutes"] or 0)
+    return datetime.timezone(datetime.timedelta(minutes=int(offset["sign"] + str(minutes))))
