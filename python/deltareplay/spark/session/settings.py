@@ -105,12 +105,7 @@ def optimizes_writes(spark: SparkSession) -> bool | None:
         InvalidArgumentError: ``spark.setting``: the setting is neither true nor false.
     """
     name = "spark.databricks.delta.optimizeWrite.enabled"
-    value = spark.conf.get(name, None)
-    if value is None or value.strip().lower() in ("true", "false"):
-        return None if value is None else value.strip().lower() == "true"
-    raise InvalidArgumentError(
-        f"{name} is {value!r}: set it to true or false", code="spark.setting"
-    )
+    return None if spark.conf.get(name, None) is None else _flag(spark, name, default=False)
 
 
 def compacts(spark: SparkSession) -> bool | None:
@@ -131,4 +126,9 @@ def overwrites_partitions(spark: SparkSession) -> bool:
 
 
 def _flag(spark: SparkSession, name: str, *, default: bool) -> bool:
-    return str(spark.conf.get(name, str(default))).lower() == "true"
+    value = str(spark.conf.get(name, str(default)))
+    if value.strip().lower() not in ("true", "false"):
+        raise InvalidArgumentError(
+            f"{name} is {value!r}: set it to true or false", code="spark.setting"
+        )
+    return value.strip().lower() == "true"
