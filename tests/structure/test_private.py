@@ -26,9 +26,6 @@ FOREIGN = {
     "deltareplay._support.warnings": {"_getframe"},
 }
 
-#: Uses of a table's private attribute that its property ``native`` is to replace.
-LEFT = {"deltareplay.spark.format.options": {"_native"}}
-
 Definitions = dict[str, set[str]]
 
 
@@ -103,7 +100,6 @@ def reaches(modules: dict[str, ast.Module]) -> list[str]:
         if homes[name] != {package(module)}
         and not (is_of_name and name in own[module])
         and name not in FOREIGN.get(module, ())
-        and name not in LEFT.get(module, ())
     ]
 
 

@@ -64,7 +64,7 @@ def test_values_of_other_libraries(value: Any, text: str) -> None:
         *(numpy.array([1, 2]), numpy.timedelta64(1, "s"), numpy.datetime64(2**62, "s")),
         datetime.datetime.max.replace(tzinfo=datetime.timezone(-datetime.timedelta(hours=1))),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_values_that_no_column_has(value: Any) -> None:
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
