@@ -159,7 +159,7 @@ fn values_of_which_no_request_can_be_made_are_refused() {
         ("aws_session_token", "t0ken\r\nX-Evil: 1"),
         ("aws_region", "eu\u{e9}"),
         ("aws_access_key_id", "\u{e9}"),
-        ("aws_endpoint", "host:9000"),
+        ("aws_endpoint", "store:9000"),
         ("aws_endpoint", ""),
         ("aws_endpoint", "http://"),
         ("aws_endpoint", "http://a b/"),
