@@ -71,13 +71,19 @@ def run(spark: SparkSession, name: Name, text: str) -> DataFrame:
     )
 
 
+def _comment(field: Json) -> str | None:
+    """Return the comment of a column, unless it is no text."""
+    comment = (field.get("metadata") or {}).get("comment")
+    return comment if isinstance(comment, str) else None
+
+
 def _columns(snapshot: Snapshot) -> list[Row]:
     fields: list[Json] = stored(json.loads(snapshot.metadata.schema_string))["fields"]
     return [
         (
             field["name"],
             spark_type(field["type"]).simpleString(),
-            (field.get("metadata") or {}).get("comment"),
+            _comment(field),
         )
         for field in fields
     ]
