@@ -49,8 +49,10 @@ def _is_skipped(item: pytest.Item) -> bool:
 
 
 #: For every JVM, those of other processes too. Plans of a few rows run once: for them, the
-#: optimising compiler takes more time than it saves.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+#: optimising compiler takes more time than it saves. Without it, the cache of code is too small.
+os.environ.setdefault(
+    "JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
+)
 
 SETTINGS = {
     "spark.ui.enabled": "false",
