@@ -130,7 +130,12 @@ def _replace_rows(kind: Any) -> None:
         kept = getattr(self, _OPTIONS, {}) | _texts(more)
         if not (replaces_rows(kept) and _is_ours(self, arguments.get("format"))):
             return save(self, *args, **kwargs)
-        replacing.save(self._df, kept, arguments.get("mode") or getattr(self, _MODE, None))
+        frame = self._df
+        if not hasattr(frame, "sparkSession"):  # a writer of Connect has the plan
+            from pyspark.sql.connect.dataframe import DataFrame
+
+            frame = DataFrame(frame, self._spark)
+        replacing.save(frame, kept, arguments.get("mode") or getattr(self, _MODE, None))
         return None
 
     kind.mode, kind.option, kind.options, kind.save = mode, option, options, saving
