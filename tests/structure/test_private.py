@@ -14,12 +14,11 @@ PYTHON = Path(__file__).resolve().parents[2] / "python"
 
 #: Attributes of other libraries without a public way, and the only modules that use them.
 FOREIGN = {
-    # the JVM, and the plans of Spark Connect
+    # the JVM, writers, and the plans of Spark Connect
     "deltareplay.spark.session.internals": {
-        *("_alias", "_child", "_expr", "_gateway", "_jdf", "_jsparkSession", "_jvm", "_plan"),
+        *("_alias", "_child", "_df", "_expr", "_gateway", "_jdf", "_jsparkSession", "_jvm"),
+        *("_plan", "_session", "_spark"),
     },
-    # the session of a writer
-    "deltareplay.spark.format.session_option": {"_session", "_spark"},
     # a schema of pyarrow for expressions of other engines
     "deltareplay._arrow.arrow_expressions": {"_export_to_c"},
     # the caller of a function, for warnings

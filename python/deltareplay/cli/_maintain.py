@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,23 +16,22 @@ from deltareplay.cli._verb import Request, Timestamp, Yes, names, verb
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from deltareplay import Table
+    from deltareplay import LogCleanup, Table, Vacuumed
 
 
 #: Files on the screen.
 _DELETED_ON_SCREEN = 20
 
 
-def print_deleted(
-    console: Console, files: Sequence[str], size_in_bytes: int, *, dry_run: bool, command: str
-) -> None:
+def _print_deleted(console: Console, done: LogCleanup | Vacuumed, command: str) -> None:
     """Print the files, their number, and what to do next."""
+    files = done.files
     for path in files[:_DELETED_ON_SCREEN]:
         console.print(plain(path), soft_wrap=True)
     if len(files) > _DELETED_ON_SCREEN:
         console.print(f"and {len(files) - _DELETED_ON_SCREEN:,} more", style="dim")
-    summary = f"{counted(len(files), 'file')}, {size(size_in_bytes)}"
-    if not dry_run:
+    summary = f"{counted(len(files), 'file')}, {size(done.size_in_bytes)}"
+    if not done.dry_run:
         console.print(f"deleted: {summary}")
     elif files:
         console.print(f"would delete: {summary}; `{command}` does")
@@ -110,13 +108,7 @@ def cleanup_log(request: Request, *, yes: Yes = False) -> None:
     done = request.table.cleanup_log(dry_run=not yes)
 
     def text(console: Console) -> None:
-        print_deleted(
-            console,
-            done.files,
-            done.size_in_bytes,
-            dry_run=done.dry_run,
-            command=request.command("cleanup-log", "--yes"),
-        )
+        _print_deleted(console, done, request.command("cleanup-log", "--yes"))
         if done.earliest_version is not None:
             console.print(f"oldest version that can be read afterwards: {done.earliest_version}")
         for note in done.notes:
@@ -154,13 +146,7 @@ def vacuum(
     done = request.table.vacuum(retention, lite=lite, force=force, dry_run=not yes)
 
     def text(console: Console) -> None:
-        print_deleted(
-            console,
-            done.files,
-            done.size_in_bytes,
-            dry_run=done.dry_run,
-            command=request.command("vacuum", "--yes"),
-        )
+        _print_deleted(console, done, request.command("vacuum", "--yes"))
         console.print(
             f"files that were removed or written since {request.output.moment(done.cutoff)} stay",
             style="dim",

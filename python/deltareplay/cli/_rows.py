@@ -56,7 +56,7 @@ def files(
     """
     output = request.output
     snapshot = request.table.snapshot(version, timestamp)
-    rows = _without_nested(records(snapshot.file_batches(_FILE_COLUMNS, filter)))
+    rows = _file_rows(records(snapshot.file_batches(_FILE_COLUMNS, filter)))
     if limit is None and output.is_text:
         limit = SCREEN
     output.rows(
@@ -74,7 +74,7 @@ def files(
         output.note(f"the first {limit:,} files; --limit 0 lists all")
 
 
-def _without_nested(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _file_rows(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for row in rows:
         vector = row["deletionVector"]
         deleted = vector["cardinality"] if vector else 0

@@ -84,7 +84,7 @@ OPTIONS = (
     Option("maxBytesPerTrigger", "size", Use.STREAM),
     Option("ignoreDeletes", "boolean", Use.STREAM),
     Option("ignoreChanges", "boolean", Use.STREAM),
-    Option("ignoreFileDeletion", "boolean", Use.STREAM),  # both of them, from before they existed
+    Option("ignoreFileDeletion", "boolean", Use.STREAM),  # an old name of the two above
     Option("skipChangeCommits", "boolean", Use.STREAM),
     Option("failOnDataLoss", "boolean", Use.STREAM),
     Option("excludeRegex", "string", Use.STREAM),

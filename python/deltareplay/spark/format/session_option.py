@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.format import replacing
 from deltareplay.spark.format.options import NO_PATH, SESSION, replaces_rows
-from deltareplay.spark.session import capabilities, settings
+from deltareplay.spark.session import capabilities, internals, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -130,12 +130,8 @@ def _replace_rows(kind: Any) -> None:
         kept = getattr(self, _OPTIONS, {}) | _texts(more)
         if not (replaces_rows(kept) and _is_ours(self, arguments.get("format"))):
             return save(self, *args, **kwargs)
-        frame = self._df
-        if not hasattr(frame, "sparkSession"):  # a writer of Connect has the plan
-            from pyspark.sql.connect.dataframe import DataFrame
-
-            frame = DataFrame(frame, self._spark)
-        replacing.save(frame, kept, arguments.get("mode") or getattr(self, _MODE, None))
+        save_mode = arguments.get("mode") or getattr(self, _MODE, None)
+        replacing.save(internals.frame_of(self), kept, save_mode)
         return None
 
     kind.mode, kind.option, kind.options, kind.save = mode, option, options, saving
@@ -191,7 +187,7 @@ def _add_option(writer: Any, *, is_stream: bool) -> None:
             code="option.write",
         )
     known_to = settings.of_writes if is_stream else settings.of_batch_writes
-    known: dict[str, Any] = known_to(_session(writer))
+    known: dict[str, Any] = known_to(internals.session_of(writer))
     partitions = getattr(writer, _PARTITIONS, None)
     if is_stream and partitions:
         known["partitionBy"] = partitions
@@ -202,10 +198,5 @@ def _is_ours(writer: Any, source: str | None) -> bool:
     """Return whether a writer, or the call itself, selects one of our formats."""
     source = source or getattr(writer, _FORMAT, None)
     if source is None:
-        source = _session(writer).conf.get("spark.sql.sources.default")
+        source = internals.session_of(writer).conf.get("spark.sql.sources.default")
     return str(source).lower() in _formats
-
-
-def _session(writer: Any) -> SparkSession:
-    spark: SparkSession = getattr(writer, "_spark", None) or writer._session
-    return spark

@@ -1,4 +1,4 @@
-"""Private attributes of PySpark, each in one function: the JVM, and plans of Spark Connect."""
+"""Private attributes of PySpark, each in one function: the JVM, writers, and plans of Connect."""
 
 from __future__ import annotations
 
@@ -56,3 +56,20 @@ def alias(plan: Any) -> str:
 def connect_expression(column: Column) -> Any:
     """Return the expression of a column of Spark Connect; None if there is none."""
     return getattr(column, "_expr", None)
+
+
+def session_of(writer: Any) -> SparkSession:
+    """Return the session of a writer, of batches or of a stream."""
+    spark: SparkSession = getattr(writer, "_spark", None) or writer._session
+    return spark
+
+
+def frame_of(writer: Any) -> DataFrame:
+    """Return the frame of a writer of batches."""
+    frame: DataFrame = writer._df
+    if hasattr(frame, "sparkSession"):
+        return frame
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+
+    connected: DataFrame = ConnectFrame(writer._df, writer._spark)  # its writer has the plan
+    return connected
