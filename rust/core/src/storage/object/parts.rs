@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, Result};
+use object_store::{Error, GetOptions, GetRange, Result};
 
 use super::{Client, counted};
 
@@ -39,16 +39,14 @@ impl Client {
                 }
                 continue;
             }
-            // the store has seen that the object is so long
-            let length = usize::try_from(range.end - range.start).unwrap_or_default();
-            let mut joined = BytesMut::with_capacity(length);
+            let mut joined = buffer(range.end - range.start, object)?;
             joined.extend_from_slice(&first);
             drop(first);
             for _ in 1..count {
                 let (_, bytes) = fetched.try_next().await?.unwrap_or_default();
                 joined.extend_from_slice(&bytes);
             }
-            whole.push(joined.freeze());
+            whole.push(Bytes::from(joined));
         }
         Ok(whole)
     }
@@ -64,6 +62,17 @@ impl Client {
         let size = answer.meta.size;
         Ok((size, counted(answer.bytes().await)?))
     }
+}
+
+/// Returns an empty buffer for as many bytes as a store says that it has; it may not tell the truth.
+fn buffer(length: u64, object: &Path) -> Result<Vec<u8>> {
+    let mut buffer = Vec::new();
+    let reserved = buffer.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX));
+    reserved.map_err(|cause| Error::Generic {
+        store: "deltareplay",
+        source: format!("no memory for {length} bytes of {object}: {cause}").into(),
+    })?;
+    Ok(buffer)
 }
 
 /// Returns the length of the parts of these ranges.
@@ -181,6 +190,13 @@ mod tests {
             let mut bytes = range.clone().zip(bytes);
             assert!(bytes.all(|(at, byte)| u64::from(byte) == at % 251));
         }
+    }
+
+    #[test]
+    fn a_store_that_claims_more_than_memory_has_is_an_error() {
+        let refused = buffer(u64::MAX, &Path::from("a/b")).unwrap_err();
+        assert!(refused.to_string().contains("a/b"), "{refused}");
+        assert_eq!(buffer(MIB, &Path::from("a")).unwrap().len(), 0);
     }
 
     #[test]
