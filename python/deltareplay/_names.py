@@ -1,9 +1,9 @@
-"""Escaping of names and other untrusted text for display."""
+"""Names: dotted names in backticks, and escaping of untrusted text for display."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 #: Characters beyond ASCII that are invisible, or that reorder text, for a character class of a
 #: regular expression; without joiners, which some scripts need.
@@ -55,3 +55,53 @@ def some_names(names: Sequence[str], most: int = 8) -> str:
     if len(names) <= most + 1:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+#: Parts of dotted names, in backticks and without them.
+_QUOTED, _BARE = r"\s*`(?:[^`]|``)+`\s*", r"[^.`]+"
+
+
+def quoted(name: str) -> str:
+    """Quote a part of a name: dots do not separate, and backticks are doubled.
+
+    >>> quoted("a.b"), quoted("a`b")
+    ('`a.b`', '`a``b`')
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def unquoted(part: str) -> str:
+    """Return the part of a name that SQL writes with or without backticks.
+
+    >>> unquoted("`a``b`"), unquoted("ab")
+    ('a`b', 'ab')
+    """
+    return part[1:-1].replace("``", "`") if part.startswith("`") else part
+
+
+def dotted(parts: Iterable[str]) -> str:
+    """Join the parts of a name, each in backticks.
+
+    >>> dotted(["delta", "/tmp/a.b"])
+    '`delta`.`/tmp/a.b`'
+    """
+    return ".".join(map(quoted, parts))
+
+
+def parts_of(name: str, bare: str = _BARE) -> tuple[str, ...]:
+    """Split a dotted name into its parts; backticks quote a part.
+
+    Args:
+        name: The name.
+        bare: A regular expression of the parts without backticks.
+
+    Returns:
+        The parts; none if the text is not such a name.
+
+    >>> parts_of("a.`b.c` . `d``e`"), parts_of("a..b")
+    (('a', 'b.c', 'd`e'), ())
+    """
+    part = f"(?:{_QUOTED}|{bare})"
+    if not re.fullmatch(rf"{part}(?:\.{part})*", name):
+        return ()
+    return tuple(unquoted(step.strip()) for step in re.findall(part, name))

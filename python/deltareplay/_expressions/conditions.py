@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltareplay._expressions.lit import lit
+from deltareplay._names import dotted
 
 _COMPARISONS = {
     "equal": "=",
@@ -49,7 +50,7 @@ class Column:
     @property
     def sql(self) -> str:
         """The name in SQL."""
-        return ".".join("`" + name.replace("`", "``") + "`" for name in self.path)
+        return dotted(self.path)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltareplay._arrow.row_sources import Rows, arrow_stream
 from deltareplay._expressions import double_quotes
 from deltareplay._expressions.expressions import Expression, assignments
+from deltareplay._names import quoted
 from deltareplay._snapshot.table_location import TableLocation
 from deltareplay._support.arguments import checked_methods, names
 from deltareplay._transaction.written import Written, columns_for, options, written
@@ -258,11 +259,7 @@ def _condition(
         return on
     pairs = on if isinstance(on, Mapping) else {name: name for name in names("on", on)}
     sides = (
-        f"{_quoted(target_alias)}.{_quoted(theirs)} = {_quoted(source_alias)}.{_quoted(name)}"
+        f"{quoted(target_alias)}.{quoted(theirs)} = {quoted(source_alias)}.{quoted(name)}"
         for name, theirs in pairs.items()
     )
     return " AND ".join(sides)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

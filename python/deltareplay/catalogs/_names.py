@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
+from deltareplay import _names
 from deltareplay.exceptions import InvalidArgumentError
 
-_PART = r"(?:`(?:[^`]|``)+`|[^.`\s:/]+)"
-_NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
+#: A part without backticks.
+_BARE = r"[^.`\s:/]+"
 
 
 def parts_of(name: str, schemes: tuple[str, ...], form: str) -> list[str]:
@@ -27,10 +26,10 @@ def parts_of(name: str, schemes: tuple[str, ...], form: str) -> list[str]:
     """
     scheme, separator, rest = name.partition("://")
     plain = rest if separator and scheme in schemes else name
-    parts = re.findall(_PART, plain) if _NAME.fullmatch(plain) else []
+    parts = list(_names.parts_of(plain, _BARE))
     most = form.count(".") + 1
     if not most - form.count("[") <= len(parts) <= most:
         raise InvalidArgumentError(
             f"{name!r} is not the name of a table here: it has the form {form}", code="catalog.name"
         )
-    return [part[1:-1].replace("``", "`") if part[0] == "`" else part for part in parts]
+    return parts

@@ -112,7 +112,7 @@ def in_catalog(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry | None
     from pyspark.errors import AnalysisException
 
     *space, last = parts
-    within = f"IN {'.'.join(map(names.quoted, space))} " if space else ""
+    within = f"IN {names.dotted(space)} " if space else ""
     pattern = re.sub(r"[^\w ]+", "*", last)  # any text, so that no character has to be escaped
     try:
         rows = spark.sql(f"SHOW TABLE EXTENDED {within}LIKE '{pattern}'").collect()
@@ -164,7 +164,7 @@ def table_named(spark: SparkSession, parts: Sequence[str]) -> tuple[Table, Catal
     if entry is not None:
         kind = "a view" if entry.provider is None else f"a table of the format {entry.provider}"
         what = f"is {kind}, and not a Delta table"
-    name = ".".join(map(names.quoted, parts))
+    name = names.dotted(parts)
     raise TableNotFoundError(f"{name} {what}", code="name.not_delta")
 
 

@@ -51,7 +51,7 @@ def new_location(spark: SparkSession, parts: Sequence[str], location: str | None
     """
     from pyspark.errors import PySparkException
 
-    space = ".".join(map(names.quoted, parts[:-1])) or names.quoted(spark.catalog.currentDatabase())
+    space = names.dotted(parts[:-1]) or names.quoted(spark.catalog.currentDatabase())
     try:
         root = spark.catalog.getDatabase(space).locationUri
     except PySparkException as error:
@@ -77,7 +77,7 @@ def new_table(spark: SparkSession, parts: Sequence[str]) -> Table:
     check_takes_delta(spark)
     table = lookup.at_path(new_location(spark, parts, None))
     if table.native.exists():
-        name = ".".join(map(names.quoted, parts))
+        name = names.dotted(parts)
         raise InvalidArgumentError(
             f"the catalog has no table {name}, but there is a table at its default location "
             f"{table.uri}: register that table by CREATE TABLE {name} USING delta LOCATION ..., "
@@ -105,7 +105,7 @@ def add(
     Returns:
         The name with catalog and schema.
     """
-    name = ".".join(map(names.quoted, parts))
+    name = names.dotted(parts)
     options = {}
     if not capabilities.has_delta(spark):
         if table.allowed_roots:

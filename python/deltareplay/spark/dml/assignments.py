@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._names import parts_of
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.statement import as_column, condition_text
 from deltareplay.spark.scan import connect_sql
@@ -56,7 +57,7 @@ class Assignments:
         values: dict[tuple[str, ...], Column] = {}
         hidden = any(name.lower() == "default" for name in seen)
         for name, value in set.items():
-            path = _found(parts(name), fields, name)
+            path = _found(parts_of(name) or (name,), fields, name)
             for other in values:
                 if other[: len(path)] == path or path[: len(other)] == other:
                     raise InvalidArgumentError(
@@ -129,28 +130,6 @@ class Assignments:
         )
 
 
-def parts(name: str) -> list[str]:
-    """Split a dotted name into its parts; backticks quote a part.
-
-    >>> parts("a.`b.c`.d"), parts("`a``b`")
-    (['a', 'b.c', 'd'], ['a`b'])
-    """
-    steps, step, at, quoted = [], "", 0, False
-    while at < len(name):
-        letter = name[at]
-        if letter == "`" and quoted and name[at + 1 : at + 2] == "`":
-            step, at = step + "`", at + 1
-        elif letter == "`":
-            quoted = not quoted
-        elif letter == "." and not quoted:
-            steps.append(step)
-            step = ""
-        else:
-            step += letter
-        at += 1
-    return [*steps, step]
-
-
 def is_default(value: Any) -> bool:
     """Return whether a value is the keyword ``DEFAULT``, as SQL text or as a column.
 
@@ -184,7 +163,7 @@ def default_of(spark: SparkSession, field: Json) -> Column:
     return default(spark, field)
 
 
-def _found(steps: list[str], fields: Sequence[Json], name: str) -> tuple[str, ...]:
+def _found(steps: Sequence[str], fields: Sequence[Json], name: str) -> tuple[str, ...]:
     whole = [field for field in fields if field["name"].lower() == name.lower()]
     if whole:  # a column may have dots in its name
         return (whole[0]["name"],)

@@ -6,6 +6,8 @@ import datetime
 import decimal
 from typing import Any
 
+from deltareplay._names import dotted
+
 #: Spark's classes of filters that are comparisons with one value.
 _OPERATORS = {
     "EqualTo": "=",
@@ -39,7 +41,7 @@ def comparison(filter: Any) -> Any:
 
 
 def _name(attribute: tuple[str, ...]) -> str | None:
-    return ".".join("`" + part.replace("`", "``") + "`" for part in attribute) or None
+    return dotted(attribute) or None
 
 
 def _plain(value: Any) -> bool:

@@ -59,7 +59,7 @@ def table_behind(spark: SparkSession, name: Name) -> Name | None:
     path, rows = _views.get(spark, {}).get(name[-1].lower(), (None, None))
     if path is None or rows is None or not spark.table(names.quoted(name[-1])).sameSemantics(rows):
         raise UnsupportedFeatureError(
-            f"{'.'.join(map(names.quoted, name))} is a view: name the table that is to change, or "
+            f"{names.dotted(name)} is a view: name the table that is to change, or "
             "a temporary view that sql has created AS SELECT * FROM that table",
             code="sql.target",
         )

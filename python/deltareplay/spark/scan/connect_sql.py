@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import re
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._expressions.lit import lit
+from deltareplay._names import dotted, parts_of
 from deltareplay.spark.scan import filters
 from deltareplay.spark.session import internals
-from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -40,9 +39,6 @@ _SYMBOLS = {
     "isnull": "({} IS NULL)",
     "isnotnull": "({} IS NOT NULL)",
 }
-
-_PART = r"(?:`(?:[^`]|``)+`|[^.`]+)"
-_NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
 
 
 def sql(column: Column, spark: SparkSession) -> str | None:
@@ -93,10 +89,10 @@ def _function(name: str, arguments: list[str]) -> str:
 
 
 def _name(text: str) -> str:
-    if not _NAME.fullmatch(text):
+    parts = parts_of(text)
+    if not parts:
         raise _UnknownError
-    parts = re.findall(_PART, text)
-    return ".".join(part if part[0] == "`" else names.quoted(part) for part in parts)
+    return dotted(parts)
 
 
 def _literal(literal: Any) -> str:

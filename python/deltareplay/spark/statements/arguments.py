@@ -169,7 +169,7 @@ def _with_names(spark: SparkSession, text: str) -> str:
                 f"IDENTIFIER at {position(text, token.start)} is NULL, not a name",
                 code="name.syntax",
             )
-        name = ".".join(map(names.quoted, names.parts_of(row[0])))
+        name = names.dotted(names.parts_of(row[0]))
         pieces += text[after : token.start] + name
         after = parsed[end].end
     return pieces + text[after:]

@@ -82,9 +82,7 @@ def run(spark: SparkSession, statement: Cached) -> DataFrame:
     if rows is not None:
         rows.unpersist()
     if statement.what == "CACHE":
-        rows = queries.read_here(
-            spark, f"SELECT * FROM {'.'.join(map(names.quoted, statement.table))}"
-        )
+        rows = queries.read_here(spark, f"SELECT * FROM {names.dotted(statement.table)}")
         rows.persist(*_levels(statement.level))
         if not statement.is_lazy:
             rows.count()

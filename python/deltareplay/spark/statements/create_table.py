@@ -86,7 +86,7 @@ def run(spark: SparkSession, statement: CreateTable) -> None:
         return
     definition = Definition(
         statement.mode,
-        name=".".join(map(names.quoted, statement.table)),
+        name=names.dotted(statement.table),
         location=statement.location,
         comment=statement.comment,
         columns=columns,

@@ -13,7 +13,7 @@ from deltareplay.spark.scan import partition_values
 from deltareplay.spark.schema.fields import columns_of, spark_type, struct_type
 from deltareplay.spark.schema.frames import from_arrow
 from deltareplay.spark.session import capabilities
-from deltareplay.spark.syntax.names import name_at, quoted
+from deltareplay.spark.syntax.names import dotted, name_at, quoted
 from deltareplay.spark.syntax.parser import Name, Reader
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def run(spark: SparkSession, statement: ShowPartitions) -> DataFrame:
     columns = [known[name] for name in snapshot.partition_columns]
     if not columns:
         raise InvalidArgumentError(
-            f"{'.'.join(map(quoted, statement.table))} is not partitioned", code="sql.partitions"
+            f"{dotted(statement.table)} is not partitioned", code="sql.partitions"
         )
     own = {column.name.lower(): column.name for column in columns}
     for name in statement.partition:

@@ -201,7 +201,7 @@ def _through_view(
     table: Name,
 ) -> DataFrame:
     done = _RUNS[type(statement)](spark, replace(statement, table=table, alias=_called(statement)))
-    rows = queries.read_here(spark, f"SELECT * FROM {_text(table)}")
+    rows = queries.read_here(spark, f"SELECT * FROM {names.dotted(table)}")
     target_views.show_newest(spark, statement.table, rows)
     return done
 
@@ -283,7 +283,7 @@ def _vacuum(spark: SparkSession, statement: forms.Vacuum) -> DataFrame:
 
 
 def _describe(spark: SparkSession, statement: forms.Describe) -> DataFrame:
-    table = DeltaTable.forName(spark, _text(statement.table))
+    table = DeltaTable.forName(spark, names.dotted(statement.table))
     return table.history(statement.limit) if statement.history else table.detail()
 
 
@@ -294,12 +294,12 @@ def _restore(spark: SparkSession, statement: forms.Restore) -> DataFrame:
 
 
 def _convert(spark: SparkSession, statement: forms.Convert) -> DataFrame:
-    DeltaTable.convertToDelta(spark, _text(statement.table), statement.partition_schema)
+    DeltaTable.convertToDelta(spark, names.dotted(statement.table), statement.partition_schema)
     return nothing(spark)
 
 
 def _generate(spark: SparkSession, statement: forms.Generate) -> DataFrame:
-    DeltaTable.forName(spark, _text(statement.table)).generate(statement.mode)
+    DeltaTable.forName(spark, names.dotted(statement.table)).generate(statement.mode)
     return nothing(spark)
 
 
@@ -377,10 +377,6 @@ def _called(statement: forms.Merge | forms.Update | forms.Delete) -> str:
     """Return the qualifier of the table in expressions: its alias, or the last part of its name."""
     is_path = names.path_of(statement.table) is not None
     return statement.alias or ("target" if is_path else statement.table[-1])
-
-
-def _text(name: Name) -> str:
-    return ".".join("`" + part.replace("`", "``") + "`" for part in name)
 
 
 _RUNS: dict[type, Callable[[SparkSession, Any], DataFrame]] = {

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from deltareplay import _names
+from deltareplay._names import dotted, quoted
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.syntax.tokens import Token, position, tokens
+from deltareplay.spark.syntax.tokens import Token
+
+__all__ = ["dotted", "is_absolute", "name_at", "parts_of", "path_of", "quoted"]
 
 #: Absolute paths and URIs: what a name that follows ``delta.`` must be to be a path.
 _PATH = re.compile(r"^(/|[A-Za-z][A-Za-z0-9+.-]*:)")
@@ -21,20 +25,19 @@ def parts_of(name: str) -> tuple[str, ...]:
     >>> parts_of("delta.`/tmp/orders`")
     ('delta', '/tmp/orders')
     """
-    parsed = tokens(name)
-    taken, after = name_at(parsed, 0)
-    if not taken or parsed[after].kind != "end":
+    parts = _names.parts_of(name, r"\s*\w+\s*")
+    if not parts:
         raise InvalidArgumentError(
-            f"{name!r} is not the name of a table, as in orders, sales.orders or delta.`/path`: "
-            f"see {position(name, parsed[after].start)}",
+            f"{name!r} is not the name of a table, as in orders, sales.orders or delta.`/path`",
             code="name.syntax",
         )
-    return taken
+    return parts
 
 
 def name_at(parsed: Sequence[Token], index: int) -> tuple[tuple[str, ...], int]:
     """Parse the name that begins at a token; return its parts and the index of the token after it.
 
+    >>> from deltareplay.spark.syntax.tokens import tokens
     >>> name_at(tokens("a.`b` WHERE"), 0)
     (('a', 'b'), 3)
     """
@@ -58,12 +61,3 @@ def path_of(parts: Sequence[str], provider: str = "delta") -> str | None:
     if len(parts) == 2 and parts[0].lower() == provider and is_absolute(parts[1]):
         return parts[1]
     return None
-
-
-def quoted(name: str) -> str:
-    """Quote a name for ``sf.col``: dots do not separate, and backticks are doubled.
-
-    >>> quoted("a.b")
-    '`a.b`'
-    """
-    return "`" + name.replace("`", "``") + "`"

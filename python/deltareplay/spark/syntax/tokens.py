@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from deltareplay._names import unquoted
 from deltareplay.exceptions import InvalidArgumentError
 
 _TOKEN = re.compile(
@@ -59,7 +60,7 @@ class Token:
         >>> Token("quoted", "`a``b`", 0, 6).name
         'a`b'
         """
-        return self.text[1:-1].replace("``", "`") if self.kind == "quoted" else self.text
+        return unquoted(self.text)
 
     @property
     def value(self) -> str:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltareplay._names import parts_of
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
-from deltareplay.spark.dml import assignments, change_data
+from deltareplay.spark.dml import change_data
 from deltareplay.spark.dml.merge import clauses as merge_clauses
 from deltareplay.spark.dml.merge.clauses import Clause, Sides, When
 from deltareplay.spark.dml.merge.determinism import repeatable
@@ -156,7 +157,7 @@ def _joining(fields: Sequence[Json], clauses: Sequence[Clause]) -> list[Json]:
         return list(fields)
     whole = {field["name"].lower() for field in fields}
     named = {name.lower() for clause in setting for name in clause.values or ()}
-    return _chosen(fields, [[name] if name in whole else assignments.parts(name) for name in named])
+    return _chosen(fields, [[name] if name in whole else parts_of(name) for name in named])
 
 
 def _refuse_untyped(
@@ -171,7 +172,7 @@ def _refuse_untyped(
             raise untyped(field["name"], type_, MERGING, "statement.column")
 
 
-def _chosen(fields: Sequence[Json], paths: Sequence[list[str]]) -> list[Json]:
+def _chosen(fields: Sequence[Json], paths: Sequence[Sequence[str]]) -> list[Json]:
     """Select the fields that paths name; from structs, only the nested fields that paths name."""
     chosen = []
     for field in fields:

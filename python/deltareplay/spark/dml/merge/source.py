@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._names import parts_of
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.fields import Json, fields_of
@@ -147,7 +148,7 @@ def _aliases_in(plan: Any) -> set[str]:
         if kind == "SubqueryAlias":
             return {internals.alias(plan)}
         if kind == "Read":
-            return {str(plan.table_name).rpartition(".")[2].strip("`")}
+            return {*parts_of(str(plan.table_name))[-1:]}
         if kind == "Join":
             return _aliases_in(plan.left) | _aliases_in(plan.right)
         plan = internals.child(plan)

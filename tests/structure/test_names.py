@@ -1,0 +1,56 @@
+"""Dotted names and their backticks are read and written by ``deltareplay._names`` alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from deltareplay._names import dotted, parts_of
+
+PYTHON = Path(__file__).resolve().parents[2] / "python" / "deltareplay"
+
+#: Code that quotes a name, removes its backticks, or splits it at its dots.
+OWN_WAY = re.compile(r"""replace\(["']`|strip\(["']`|["']`["'] \+|\(\?:\[\^`\]|== ["']`["'] and""")
+
+#: The names, and the tokenizer, which also reads words and strings.
+HOMES = ("_names.py", "spark/syntax/tokens.py")
+
+#: Words of a condition that may be columns; and a path in a message.
+DISPLAY = ("spark/dml/overwrite.py", "spark/writing/constraints.py")
+
+
+def test_one_module_knows_backticks() -> None:
+    own = {
+        path.relative_to(PYTHON).as_posix()
+        for path in PYTHON.rglob("*.py")
+        if OWN_WAY.search(path.read_text(encoding="utf-8"))
+    }
+    # words of a condition that may be columns, in any spelling
+    assert own - {*DISPLAY} == {*HOMES}
+
+
+# as Spark's parser of names reads them: a part has backticks if it is no word
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("orders", ("orders",)),
+        ("sales.orders", ("sales", "orders")),
+        ("delta.`/tmp/a.b`", ("delta", "/tmp/a.b")),
+        ("`a``b`.c", ("a`b", "c")),
+        ("a . `b`", ("a ", "b")),
+        ("a..b", ()),
+        ("a.", ()),
+        ("`a", ()),
+        ("``", ()),
+        ("", ()),
+    ],
+)
+def test_parts_of_a_name(name: str, parts: tuple[str, ...]) -> None:
+    assert parts_of(name) == tuple(part.strip() for part in parts)
+
+
+@pytest.mark.parametrize("parts", [("a",), ("a.b", "c"), ("`", "``.`"), (" ", "a b")])
+def test_dotted_names_are_read_back(parts: tuple[str, ...]) -> None:
+    assert parts_of(dotted(parts)) == parts
