@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -69,6 +71,16 @@ WRONG: dict[str, tuple[str, Call]] = {
         "partition_columns",
         lambda table: dr.create_table(table.uri + "-new", SCHEMA, 3),
     ),
+    "parameters as a list": ("parameters", lambda table: table.transaction(parameters=["a"])),
+    "metrics as text": ("metrics", lambda table: table.transaction(metrics="a")),
+    "a vector as text": (
+        "vectors",
+        lambda table: table.transaction().update_vectors({"a.parquet": "x"}),
+    ),
+    "files as a number": ("files", lambda table: table.transaction().add_files(1)),
+    "metadata as a mapping": ("metadata", lambda table: table.transaction().set_metadata({})),
+    "a protocol as a tuple": ("protocol", lambda table: table.transaction().set_protocol((1, 2))),
+    "a type by a name of SQL": ("data_type", lambda table: table.widen_column("id", "bigint")),
     "in Spark, a version as text": (
         "version",
         lambda table: dr_spark.read(None, table, version="1"),
@@ -104,6 +116,88 @@ def test_numbers_of_numpy_are_numbers(orders: dr.Table, number: Any) -> None:
     assert orders.snapshot(number).version == 0
     assert orders.changes(number, np.int64(1)).to_arrow().num_rows == 2
     assert orders.append(ROWS, txn=("app", number), durable=np.False_).version == 2
+
+
+class Broken(datetime.tzinfo):
+    """A time zone whose offset is none."""
+
+    def utcoffset(self, _: datetime.datetime | None) -> datetime.timedelta:
+        raise RuntimeError("no offset")
+
+
+MOMENTS: dict[str, Callable[[dr.Table, Any], object]] = {
+    "snapshot": lambda table, moment: table.snapshot(timestamp=moment),
+    "changes": lambda table, moment: table.changes(moment),
+    "changes to an end": lambda table, moment: table.changes(0, moment),
+    "follow": lambda table, moment: table.follow(starting_timestamp=moment),
+    "restore": lambda table, moment: table.restore(timestamp=moment),
+    "clone": lambda table, moment: table.clone(table.uri + "-clone", timestamp=moment),
+    "filter_at": lambda _, moment: dr.filter_at("id > 1", moment),
+    "in Spark": lambda table, moment: dr_spark.read(None, table, timestamp=moment),
+}
+
+
+@pytest.mark.parametrize("moment", [pd.NaT, datetime.datetime(2026, 1, 1, tzinfo=Broken())])
+@pytest.mark.parametrize("call", MOMENTS)
+def test_a_datetime_without_a_time(orders: dr.Table, call: str, moment: Any) -> None:
+    with pytest.raises(dr.InvalidArgumentError, match="without a time") as caught:
+        MOMENTS[call](orders, moment)
+    assert caught.value.code == "argument.timestamp"
+    assert orders.snapshot().version == 1
+
+
+def test_a_moment_of_pandas_is_a_moment(orders: dr.Table) -> None:
+    committed = pd.Timestamp(orders.snapshot().timestamp).tz_convert("Asia/Tokyo")
+    assert orders.snapshot(timestamp=committed).version == 1
+
+
+@pytest.mark.parametrize("hours", [14, -14])
+def test_moments_at_the_ends_of_the_calendar(orders: dr.Table, hours: int) -> None:
+    zone = datetime.timezone(datetime.timedelta(hours=hours))
+    for end in (datetime.datetime.min, datetime.datetime.max):
+        with pytest.raises(dr.VersionNotFoundError):  # in UTC, one of them is beyond it
+            orders.snapshot(timestamp=end.replace(tzinfo=zone))
+
+
+HALVES: dict[str, Call] = {
+    "a filter": lambda table: table.snapshot().scan(filter="s = '\ud800'"),
+    "a filter of tuples": lambda table: table.snapshot().scan(filter=[("\ud800", "=", 1)]),
+    "a moment": lambda table: table.snapshot(timestamp="\ud800"),
+    "a place": lambda table: dr.Table(table.uri + "\ud800"),
+    "a value of an option": lambda table: dr.Table(table.uri, {"a": "\udfff"}),
+    "a name of a property": lambda table: table.set_properties({"\ud800": "x"}),
+    "a condition": lambda table: table.delete("s = '\udc00'"),
+    "a value": lambda table: table.update(None, {"s": "\udc00"}),
+    "a new name": lambda table: table.rename_column("s", "\ud800"),
+    "an application": lambda table: table.append(ROWS, txn=("\ud800", 1)),
+    "what is read": lambda table: table.transaction().read("s = '\ud800'"),
+}
+
+
+@pytest.mark.parametrize("case", HALVES)
+def test_half_of_a_surrogate_pair(orders: dr.Table, case: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        HALVES[case](orders)
+    assert caught.value.code in ("argument.text", "filter.literal")
+    assert str(caught.value).isprintable()
+    assert orders.snapshot().version == 1
+
+
+FAR: dict[str, Call] = {
+    "a version": lambda table: table.snapshot(10**5000),
+    "a start": lambda table: table.changes(-(10**5000)),
+    "a limit": lambda table: table.history(2**200),
+    "a timeout below zero": lambda table: table.append(ROWS, timeout=-1),
+    "no timeout": lambda table: table.append(ROWS, timeout=float("nan")),
+}
+
+
+@pytest.mark.parametrize("case", FAR)
+def test_a_number_that_is_too_large(orders: dr.Table, case: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        FAR[case](orders)
+    assert caught.value.code == "argument.range"
+    assert orders.snapshot().version == 1
 
 
 def test_a_name_among_others_is_told(orders: dr.Table) -> None:

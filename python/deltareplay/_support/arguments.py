@@ -15,6 +15,10 @@ from deltareplay.exceptions import InvalidArgumentError
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C", bound=type)
+T = TypeVar("T")
+
+#: The core names the range of each number; it takes no larger ones to do so.
+_MOST = 2**127 - 1
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
@@ -25,7 +29,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     unchanged.
 
     Raises:
-        InvalidArgumentError: ``argument.type``, with the name of the argument.
+        InvalidArgumentError: ``argument.type``, with the name of the argument;
+            ``argument.timestamp``: a ``datetime`` has no time; ``argument.text``: a string has half
+            of a surrogate pair.
     """
     signature = inspect.signature(function)
     rules = {
@@ -33,7 +39,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         for name, parameter in signature.parameters.items()
         if (rule := _rule(str(parameter.annotation))) is not None
     }
-    if not rules:
+    if not signature.parameters:
         return function
 
     @functools.wraps(function)
@@ -46,7 +52,17 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             rule = rules.get(name)
             if rule is not None:
                 bound.arguments[name] = rule(name, value)
-        return function(*bound.args, **bound.kwargs)
+        try:
+            return function(*bound.args, **bound.kwargs)
+        except (UnicodeEncodeError, TypeError):  # the core takes UTF-8
+            for name, value in bound.arguments.items():
+                if not _encodes(value):
+                    raise InvalidArgumentError(  # not repeated: it may be a secret
+                        f"{name} has half of a surrogate pair, which UTF-8 cannot encode: decode it"
+                        " again, without errors='surrogateescape' or 'surrogatepass'",
+                        code="argument.text",
+                    ) from None
+            raise
 
     return call
 
@@ -60,6 +76,20 @@ def checked_methods(cls: C) -> C:
             elif isinstance(member, (classmethod, staticmethod)):
                 setattr(cls, name, type(member)(checked(member.__func__)))
     return cls
+
+
+def _encodes(value: Any, depth: int = 3) -> bool:
+    """Return whether the strings in a value can be encoded."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return False
+    elif depth and isinstance(value, Mapping):
+        return all(_encodes(part, depth - 1) for pair in value.items() for part in pair)
+    elif depth and isinstance(value, (list, tuple)):
+        return all(_encodes(part, depth - 1) for part in value)
+    return True
 
 
 def names(argument: str, value: Any) -> list[str]:
@@ -84,22 +114,25 @@ def names(argument: str, value: Any) -> list[str]:
     raise _wrong(argument, "a name or a sequence of names", value)
 
 
-def _whole(argument: str, value: Any) -> int:
-    if not isinstance(value, bool):
-        try:
-            return operator.index(value)
-        except TypeError:
-            pass
-    raise _wrong(argument, "an integer", value)
+def _whole(argument: str, value: Any, expected: str = "an integer") -> int:
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None:
+        raise _wrong(argument, expected, value)
+    if -_MOST <= number <= _MOST:
+        return number
+    raise InvalidArgumentError(
+        f"{argument} is a number of {number.bit_length()} bits: pass one of at most 64",
+        code="argument.range",
+    )
 
 
 def _number(argument: str, value: Any) -> float:
     if isinstance(value, float):
         return float(value)
-    try:
-        return _whole(argument, value)
-    except InvalidArgumentError:
-        raise _wrong(argument, "a number", value) from None
+    return _whole(argument, value, "a number")
 
 
 def _flag(argument: str, value: Any) -> bool:
@@ -115,28 +148,41 @@ def _text(argument: str, value: Any) -> str:
     raise _wrong(argument, "a string", value)
 
 
+def _time(argument: str, value: Any) -> datetime.datetime:
+    if isinstance(value, datetime.datetime):
+        return _with_time(argument, value)
+    raise _wrong(argument, "a datetime", value)
+
+
 def _moment(argument: str, value: Any) -> datetime.datetime | str:
     if isinstance(value, (datetime.datetime, str)):
-        return value
+        return _with_time(argument, value)
     raise _wrong(argument, "a datetime or an ISO 8601 string", value)
 
 
 def _version_or_moment(argument: str, value: Any) -> int | datetime.datetime | str:
     if isinstance(value, (datetime.datetime, str)):
-        return value
-    try:
-        return _whole(argument, value)
-    except InvalidArgumentError:
-        raise _wrong(argument, "a version, a datetime or an ISO 8601 string", value) from None
+        return _with_time(argument, value)
+    return _whole(argument, value, "a version, a datetime or an ISO 8601 string")
+
+
+def _with_time(argument: str, value: T) -> T:
+    """Check that a ``datetime`` has a time: pandas' ``NaT`` is one without, and a zone may fail."""
+    if isinstance(value, datetime.datetime):
+        try:
+            value.utcoffset()
+        except Exception as error:
+            raise InvalidArgumentError(
+                f"{argument} is a {type(value).__name__} without a time: {error}",
+                code="argument.timestamp",
+            ) from error
+    return value
 
 
 def _version_or_latest(argument: str, value: Any) -> int | str:
-    if value == "latest":
+    if isinstance(value, str) and value == "latest":
         return "latest"
-    try:
-        return _whole(argument, value)
-    except InvalidArgumentError:
-        raise _wrong(argument, "a version or 'latest'", value) from None
+    return _whole(argument, value, "a version or 'latest'")
 
 
 def _span(argument: str, value: Any) -> datetime.timedelta:
@@ -177,6 +223,18 @@ def _texts_by_name(argument: str, value: Any) -> dict[str, str]:
     return dict(value)
 
 
+def _mapping(argument: str, value: Any) -> Mapping[str, Any]:
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return value
+    raise _wrong(argument, "a mapping with strings as keys", value)
+
+
+def _mappings(argument: str, value: Any) -> Mapping[str, Mapping[str, Any]]:
+    for name, item in _mapping(argument, value).items():
+        _mapping(f"{argument}[{name!r}]", item)
+    return dict(value)
+
+
 def _by_column(argument: str, value: Any) -> Mapping[str, Any]:
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return value
@@ -192,6 +250,19 @@ def _wrong(
     )
 
 
+def _of_class(name: str, expected: str) -> Callable[[str, Any], Any]:
+    """Return a rule for the instances of a class, which is not imported for that."""
+
+    def check(argument: str, value: Any) -> Any:
+        if any(
+            f"{cls.__module__.split('.')[0]}.{cls.__name__}" == name for cls in type(value).__mro__
+        ):
+            return value
+        raise _wrong(argument, expected, value)
+
+    return check
+
+
 Rule = Callable[[str, Any], Any]
 #: By the annotation of an argument, without `| None`.
 _RULES: dict[str, Rule] = {
@@ -201,15 +272,21 @@ _RULES: dict[str, Rule] = {
     "str": _text,
     "tuple[str, int]": _named_version,
     "timedelta": _span,
+    "datetime": _time,
     "datetime | str": _moment,
     "datetime.datetime | str": _moment,
     "int | datetime.datetime | str": _version_or_moment,
     "Kind": _text,
+    "pa.Table": _of_class("pyarrow.Table", "a table of pyarrow"),
+    "Metadata": _of_class("deltareplay.Metadata", "the metadata of a table"),
+    "Protocol": _of_class("deltareplay.Protocol", "the protocol of a table"),
     "Sequence[str]": names,
     "str | Sequence[str]": names,
     "str | Iterable[str]": names,
     "int | Literal['latest']": _version_or_latest,  # quoted as Python prints an annotation
     "Mapping[str, str]": _texts_by_name,
+    "Mapping[str, Any]": _mapping,
+    "Mapping[str, Mapping[str, Any]]": _mappings,
     "Mapping[str, Expression]": _by_column,
     "str | os.PathLike[str]": _place,
     "Sequence[str | os.PathLike[str]]": _places,

@@ -10,6 +10,7 @@ from deltareplay import _native
 from deltareplay._arrow.row_sources import schema_string
 from deltareplay._snapshot.table_location import TableLocation
 from deltareplay._support.arguments import checked_methods, names
+from deltareplay.exceptions import InvalidArgumentError
 
 
 @checked_methods
@@ -182,7 +183,13 @@ class Altering(TableLocation):
         >>> table.widen_column("amount", pa.int64())
         5
         """
-        new_type = _native.schema_string(pa.schema([("type", data_type)]))
+        try:
+            schema = pa.schema([("type", data_type)])
+        except (TypeError, ValueError) as error:  # ValueError: no name of a type of Arrow
+            raise InvalidArgumentError(
+                f"data_type needs to be a type of Arrow: {error}", code="argument.type"
+            ) from error
+        new_type = _native.schema_string(schema)
         return self._change(names("name", name), "type", new_type)
 
     def set_default(self, name: str | Sequence[str], expression: str | None) -> int:

@@ -10,7 +10,7 @@ from deltareplay import _native
 from deltareplay._snapshot.table_location import TableLocation
 from deltareplay._support import log as _log
 from deltareplay._support.arguments import checked_methods
-from deltareplay._support.timestamps import instant
+from deltareplay._support.timestamps import instant, span
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -90,7 +90,7 @@ class Vacuuming(TableLocation):
             dry_run=report["dry_run"],
             lite=report["lite"],
             cutoff=instant(report["cutoff"]),
-            retention=report["retention"] * _MILLISECOND,
+            retention=span(report["retention"]),
             files=tuple(report["files"]),
             size_in_bytes=report["size_in_bytes"],
         )

@@ -48,5 +48,9 @@ def moment(spark: SparkSession, time: str | Expression) -> datetime.datetime:
 
 
 def instant(micros: int) -> datetime.datetime:
-    """Return the UTC time of a number of microseconds since 1970."""
-    return _EPOCH + datetime.timedelta(microseconds=micros)
+    """Return the UTC time of a number of microseconds since 1970; at most the calendar's ends."""
+    try:
+        return _EPOCH + datetime.timedelta(microseconds=micros)
+    except OverflowError:  # Spark's calendar is longer than Python's, and no version is out there
+        end = datetime.datetime.max if micros > 0 else datetime.datetime.min
+        return end.replace(tzinfo=datetime.timezone.utc)

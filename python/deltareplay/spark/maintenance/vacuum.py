@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
 from deltareplay._support.arguments import checked
-from deltareplay._support.timestamps import instant
+from deltareplay._support.timestamps import instant, span
 from deltareplay._table.vacuum import Vacuumed
 from deltareplay.exceptions import DeltaReplayError, StorageError
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
@@ -109,7 +109,7 @@ def vacuum(
         dry_run=dry_run,
         lite=False,
         cutoff=instant(cutoff),
-        retention=period * _MILLISECOND,
+        retention=span(period),
         files=tuple(paths),
         size_in_bytes=size,
     )
