@@ -141,6 +141,7 @@ def test_credentials_of_another_type(
         "host?token=SECRET",
         "https://host/p?access_token=SECRET",
         "h#SECRET",
+        "host:1;SECRET",
     ],
 )
 def test_an_address_with_a_secret_is_refused_and_not_repeated(address: str) -> None:
@@ -148,3 +149,17 @@ def test_an_address_with_a_secret_is_refused_and_not_repeated(address: str) -> N
         UnityCatalog(address)
     assert caught.value.code == "catalog.address"
     assert "SECRET" not in str(caught.value)
+
+
+def test_a_token_out_of_a_file_has_a_line_break(serve: Callable[..., str], tmp_path: Path) -> None:
+    catalog = UnityCatalog(serve(answer({"location": tmp_path.as_uri()})), token=f"{TOKEN}\n")
+    assert dr.Table.from_name("main.s.t", catalog).uri == tmp_path.as_uri()
+
+
+@pytest.mark.parametrize("end", ["\n2", "\ud800", "\u20ac", "\0"])
+def test_a_token_that_no_header_takes_is_not_repeated(end: str) -> None:
+    catalog = UnityCatalog("http://127.0.0.1:1", token=TOKEN + end, timeout=1)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        catalog.locate("main.s.t")
+    assert caught.value.code == "catalog.denied"
+    assert TOKEN not in "".join(traceback.format_exception(caught.value))

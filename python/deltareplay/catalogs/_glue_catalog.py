@@ -12,7 +12,9 @@ from deltareplay.catalogs._glue_storage import GlueStorage, credentials_of
 from deltareplay.catalogs._hive_entry import HiveEntry
 from deltareplay.catalogs._located import Located
 from deltareplay.catalogs._names import parts_of
-from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.catalogs._rest import check_address
+from deltareplay.catalogs._rest_values import part_of, texts_of
+from deltareplay.exceptions import StorageError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     import boto3
@@ -63,6 +65,8 @@ class GlueCatalog:
             raise UnsupportedFeatureError(
                 "GlueCatalog needs boto3: pip install boto3", code="catalog.package"
             ) from error
+        if endpoint_url is not None:
+            check_address(endpoint_url, "credentials are those of the session")
         self._arguments: dict[str, Any] = {
             "region": region,
             "catalog_id": catalog_id,
@@ -95,26 +99,30 @@ class GlueCatalog:
                 table (``catalog.not_delta``).
             InvalidArgumentError: The name is invalid (``catalog.name``); or AWS rejects the
                 credentials (``catalog.denied``) or the request (``catalog.refused``).
-            StorageError: Glue does not respond (``catalog.unreachable``).
+            StorageError: Glue does not respond (``catalog.unreachable``), or its response is
+                invalid (``catalog.response``).
         """
         database, table = (part.lower() for part in parts_of(name, ("glue",), "database.table"))
         name = f"{database}.{table}"
         client = self._client
         entry = _table(client, name, self._arguments["catalog_id"], database, table)
-        target = entry.get("TargetTable")
-        if target:
-            client = self._client_in(target.get("Region"))
-            entry = _table(
-                client, name, target.get("CatalogId"), target["DatabaseName"], target["Name"]
-            )
-        root = _entry(entry, name).root()
+        try:
+            target = part_of(entry, "TargetTable", dict)
+            if target:
+                region, account = part_of(target, "Region", str), part_of(target, "CatalogId", str)
+                parts = part_of(target, "DatabaseName", str), part_of(target, "Name", str)
+                client = self._client_in(region or None)
+                entry = _table(client, name, account, *parts)
+            root = _entry(entry, name).root()
+        except TypeError as error:
+            raise _invalid(name, str(error)) from None
         if not root.startswith(("s3://", "s3a://")):
             return Located(root)
-        region = {"aws_region": client.meta.region_name}
+        region_option = {"aws_region": client.meta.region_name}
         credentials = self._credentials()
         if credentials.expires_at is not None:
-            return Located(root, GlueStorage(self), region)
-        return Located(root, None, {**region, **credentials.storage_options})
+            return Located(root, GlueStorage(self), region_option)
+        return Located(root, None, {**region_option, **credentials.storage_options})
 
     def _client_in(self, region: str | None) -> Any:
         """Return a client of another region, at the default address of that region."""
@@ -147,19 +155,21 @@ def _table(
     request = {"DatabaseName": database, "Name": table}
     if catalog_id:
         request["CatalogId"] = catalog_id
-    entry: dict[str, Any] = _asked(lambda: client.get_table(**request)["Table"], name)
+    entry: dict[str, Any] = _asked(
+        lambda: part_of(client.get_table(**request), "Table", dict), name
+    )
     return entry
 
 
 def _entry(table: dict[str, Any], name: str) -> HiveEntry:
-    descriptor = table.get("StorageDescriptor") or {}
+    descriptor = part_of(table, "StorageDescriptor", dict)
     return HiveEntry(
         name,
-        kind=table.get("TableType") or "",
-        location=descriptor.get("Location") or "",
-        input_format=descriptor.get("InputFormat") or "",
-        parameters=table.get("Parameters") or {},
-        serde_parameters=(descriptor.get("SerdeInfo") or {}).get("Parameters") or {},
+        kind=part_of(table, "TableType", str),
+        location=part_of(descriptor, "Location", str),
+        input_format=part_of(descriptor, "InputFormat", str),
+        parameters=texts_of(table, "Parameters"),
+        serde_parameters=texts_of(part_of(descriptor, "SerdeInfo", dict), "Parameters"),
     )
 
 
@@ -171,6 +181,14 @@ def _asked(ask: Callable[[], T], name: str) -> T:
         return ask()
     except (BotoCoreError, ClientError, ValueError) as error:  # ValueError: an address is none
         raise refused(error, name) from None  # its text may have been signed with a token in it
+    except (AttributeError, KeyError, RecursionError, TypeError) as error:
+        raise _invalid(name, str(error)) from None  # botocore parses a response without checks
+
+
+def _invalid(name: str, what: str) -> StorageError:
+    return StorageError(
+        f"Glue's response to the request for {name} is invalid: {what}", code="catalog.response"
+    )
 
 
 def _made(arguments: dict[str, Any]) -> GlueCatalog:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from deltareplay.exceptions import (
     DeltaReplayError,
     InvalidArgumentError,
@@ -31,6 +33,8 @@ _CREDENTIALS = (
     "TokenRetrievalError",
     "UnauthorizedSSOTokenError",
 )
+#: Characters of an error that are repeated in ours.
+_MOST_OF_MESSAGE = 2000
 _ADDRESS = ("NoRegionError", "ProfileNotFound", "InvalidRegionError", "ValueError")
 
 
@@ -46,7 +50,7 @@ def refused(error: Exception, name: str) -> DeltaReplayError:
     if response is None:
         return _without_answer(error, name)
     details = response.get("Error") or {}
-    kind = str(details.get("Code"))
+    kind = str(details.get("Code"))[:_MOST_OF_MESSAGE]
     status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode", 0)
     message = f"AWS reports an error for {name}: {kind}"
     if kind in _DENIED:
@@ -54,7 +58,7 @@ def refused(error: Exception, name: str) -> DeltaReplayError:
             f"{message}. Look at the credentials of the session, and at its region",
             code="catalog.denied",
         )
-    message = f"{message}: {str(details.get('Message')).rstrip('.')}"
+    message = f"{message}: {str(details.get('Message'))[:_MOST_OF_MESSAGE].rstrip('.')}"
     if kind == "EntityNotFoundException":
         return TableNotFoundError(f"{message}. Check the name", code="catalog.no_table")
     if kind.startswith("AccessDenied"):
@@ -67,16 +71,18 @@ def refused(error: Exception, name: str) -> DeltaReplayError:
 
 
 def _without_answer(error: Exception, name: str) -> DeltaReplayError:
+    # an address from the environment may have secrets
+    what = re.sub(r"//[^/\s@]*@|[?#][^\s\"]*", "//", str(error))[:_MOST_OF_MESSAGE]
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if not kinds.isdisjoint(_CREDENTIALS):
         return InvalidArgumentError(
-            f"there are no AWS credentials to look up {name}: {error}", code="catalog.denied"
+            f"there are no AWS credentials to look up {name}: {what}", code="catalog.denied"
         )
     if not kinds.isdisjoint(_ADDRESS):
         return InvalidArgumentError(
-            f"no request to Glue is possible: {error}. Pass region=, profile= or endpoint_url=",
+            f"no request to Glue is possible: {what}. Pass region=, profile= or endpoint_url=",
             code="catalog.address",
         )
     return StorageError(
-        f"Glue did not respond to the request for {name}: {error}", code="catalog.unreachable"
+        f"Glue did not respond to the request for {name}: {what}", code="catalog.unreachable"
     )

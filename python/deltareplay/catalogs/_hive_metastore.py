@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from deltareplay._support.arguments import checked_methods
 from deltareplay.catalogs._hive_entry import HiveEntry
 from deltareplay.catalogs._located import Located
 from deltareplay.catalogs._names import parts_of
+from deltareplay.catalogs._rest_values import part_of, texts_of
 from deltareplay.catalogs._thrift import ThriftError, ThriftRefusal
 from deltareplay.catalogs._thrift_client import ThriftClient
 from deltareplay.exceptions import InvalidArgumentError, StorageError, TableNotFoundError
-
-T = TypeVar("T")
 
 _ADDRESSES = ("HIVE_METASTORE_URI", "HIVE_METASTORE_URIS")
 _PORT = 9083
@@ -89,7 +88,7 @@ class HiveMetastore:
         except OSError as error:
             failures.append(f"{_authority(*server)}: {error}")
             return None
-        except (ThriftError, ThriftRefusal) as error:
+        except (ThriftError, ThriftRefusal, TypeError) as error:
             raise StorageError(
                 f"the Hive Metastore at {_authority(*server)} sent an invalid response: {error}",
                 code="catalog.response",
@@ -117,22 +116,22 @@ def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
     arguments = {1: schema, 2: table} | ({4: catalog[0]} if catalog else {})
     try:
         answer = client.ask("get_table_req", {1: arguments})
-        success = _part(_part(answer, 0, dict), 1, dict)
+        success = part_of(part_of(answer, 0, dict), 1, dict)
     except ThriftRefusal as error:
         if error.kind != ThriftRefusal.UNKNOWN_METHOD:
             raise
         answer = client.ask("get_table", {1: schema, 2: table})  # before Hive 2.3
-        success = _part(answer, 0, dict)
+        success = part_of(answer, 0, dict)
     name = ".".join(parts)
     if 2 in answer or (catalog and success and success.get(17) != catalog[0].lower()):
         # a metastore that has no catalogs passes the catalog over
-        message = _part(_part(answer, 2, dict), 1, str) or f"it has no catalog {catalog[0]}"
+        message = part_of(part_of(answer, 2, dict), 1, str) or f"it has no catalog {catalog[0]}"
         raise TableNotFoundError(
             f"the Hive Metastore reports an error for {name}: {message}. Check the name",
             code="catalog.no_table",
         )
     if 1 in answer:
-        message = _part(_part(answer, 1, dict), 1, str)
+        message = part_of(part_of(answer, 1, dict), 1, str)
         raise StorageError(
             f"the Hive Metastore reports an error for {name}: {message}", code="catalog.unreachable"
         )
@@ -142,30 +141,15 @@ def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
 
 
 def _entry(table: dict[int, Any], name: str) -> HiveEntry:
-    descriptor = _part(table, 7, dict)
+    descriptor = part_of(table, 7, dict)
     return HiveEntry(
         name,
-        kind=_part(table, 12, str),
-        location=_part(descriptor, 2, str),
-        input_format=_part(descriptor, 3, str),
-        parameters=_texts(table, 9),
-        serde_parameters=_texts(_part(descriptor, 7, dict), 3),
+        kind=part_of(table, 12, str),
+        location=part_of(descriptor, 2, str),
+        input_format=part_of(descriptor, 3, str),
+        parameters=texts_of(table, 9),
+        serde_parameters=texts_of(part_of(descriptor, 7, dict), 3),
     )
-
-
-def _texts(struct: dict[int, Any], number: int) -> dict[str, str]:
-    texts: dict[str, str] = _part(struct, number, dict)
-    if not all(isinstance(text, str) for pair in texts.items() for text in pair):
-        raise ThriftError(f"its field {number} is not a map of strings")
-    return texts
-
-
-def _part(struct: dict[int, Any], number: int, kind: type[T]) -> T:
-    """Return a field of a struct; an empty value if it is missing."""
-    value = struct.get(number, kind())
-    if not isinstance(value, kind):
-        raise ThriftError(f"its field {number} is not of the type {kind.__name__}")
-    return value
 
 
 def _server(uri: str) -> tuple[str, int]:

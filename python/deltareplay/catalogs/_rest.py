@@ -52,6 +52,30 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
+def check_address(address: str, advice: str) -> None:
+    """Check the address of a catalog, which has no secrets in it.
+
+    Args:
+        address: The address.
+        advice: What to do instead, for the error.
+
+    Raises:
+        InvalidArgumentError: ``catalog.address``.
+    """
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:  # no port
+        host = None
+    is_bare = host and "@" not in parts.netloc and not parts.query and not parts.fragment
+    if not is_bare or parts.scheme not in ("http", "https"):
+        # not repeated: what does not belong there may be a secret
+        raise InvalidArgumentError(
+            f"the address of a catalog is http(s)://host, without a user or a query: {advice}",
+            code="catalog.address",
+        ) from None
+
+
 class RestClient:
     """A client of one address. The token is never printed.
 
@@ -62,15 +86,7 @@ class RestClient:
     """
 
     def __init__(self, base: str, token: str | Callable[[], str] | None, timeout: float) -> None:
-        parts = urlsplit(base)
-        is_bare = "@" not in parts.netloc and not parts.query and not parts.fragment
-        if parts.scheme not in ("http", "https") or not parts.hostname or not is_bare:
-            # not repeated: what does not belong there may be a secret
-            raise InvalidArgumentError(
-                "the address of a catalog is http(s)://host, without a user or a query: pass a "
-                "token as the argument token",
-                code="catalog.address",
-            )
+        check_address(base, "pass a token as the argument token")
         self.base = base
         self._token = token
         self._timeout = timeout
@@ -79,8 +95,18 @@ class RestClient:
         return f"RestClient({self.base!r})"
 
     def token(self) -> str:
-        """Return the bearer token of the next request."""
-        return (self._token() if callable(self._token) else self._token) or ""
+        """Return the bearer token of the next request, without a line break at its end.
+
+        Raises:
+            InvalidArgumentError: ``catalog.denied``: no header can have it.
+        """
+        token = str((self._token() if callable(self._token) else self._token) or "").strip()
+        if not (token.isascii() and token.isprintable()):
+            raise InvalidArgumentError(  # not repeated
+                "the token has characters that no token has: look at where it was read",
+                code="catalog.denied",
+            )
+        return token
 
     def path(self, *parts: str) -> str:
         """Join parts, which may contain any character, to a path."""

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from typing import Any, TypeVar
+
 from deltareplay._support.uris import CATALOG_SCHEMES
+
+T = TypeVar("T")
 
 #: The largest integer of the core.
 _MOST = 2**63 - 1
@@ -39,3 +44,35 @@ def place_of(value: object) -> str:
         if (is_uri or value.startswith("/")) and not value.lower().startswith(CATALOG_SCHEMES):
             return value
     raise ValueError("the location is neither a URI of a store nor an absolute path")
+
+
+def part_of(struct: Mapping[Any, Any], name: Hashable, kind: type[T]) -> T:
+    """Return a field of a struct; an empty value if it is missing or null.
+
+    Raises:
+        TypeError: The field has another type.
+
+    >>> part_of({"a": {"b": 1}}, "a", dict), part_of({}, "c", str)
+    ({'b': 1}, '')
+    """
+    value = struct.get(name)
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise TypeError(f"its field {name} is not of the type {kind.__name__}")
+    return value
+
+
+def texts_of(struct: Mapping[Any, Any], name: Hashable) -> dict[str, str]:
+    """Return a field of a struct that is a map of strings; values that are null are left out.
+
+    Raises:
+        TypeError: The field has another type.
+
+    >>> texts_of({"a": {"b": "c", "d": None}}, "a")
+    {'b': 'c'}
+    """
+    texts = {key: text for key, text in part_of(struct, name, dict).items() if text is not None}
+    if not all(isinstance(text, str) for pair in texts.items() for text in pair):
+        raise TypeError(f"its field {name} is not a map of strings")
+    return texts
