@@ -64,10 +64,10 @@ def delete(
     """
     statement = Statement.of(spark, table, root)
     statement.refuse_append_only()
-    txn = settings.transaction(spark) if txn is None else txn
+    session_txn = settings.transaction(spark) if txn is None else None
     transaction = statement.begin("DELETE", {"predicate": predicates(where)}, user_metadata)
     with subqueries.of(spark) as known:
-        return _run(statement, transaction, known.opened(where), target_alias, txn)
+        return _run(statement, transaction, known.opened(where), target_alias, txn, session_txn)
 
 
 def _run(
@@ -76,8 +76,10 @@ def _run(
     where: str | Column | None,
     target_alias: str,
     txn: tuple[str, int] | None,
+    session_txn: tuple[str, int] | None,
 ) -> Written:
-    if txn is not None and transaction.set_transaction(*txn):
+    batch = txn or session_txn
+    if batch is not None and transaction.set_transaction(*batch):
         return Written(transaction.commit(), {})
     candidates, frame = statement.matched(transaction, where, target_alias)
     whole = candidates.numbers()
@@ -92,7 +94,7 @@ def _run(
     deleted: int | None = len(marked)
     for rows in candidates.live_rows(whole).values():
         deleted = None if rows is None or deleted is None else deleted + rows
-    if not marked and not whole and txn is None:
+    if not marked and not whole and txn is None:  # as in delta-spark, whatever the session has
         return Written(None, metrics(rewrite, 0))
     changes = None
     known = candidates.live_rows(marked.counts).values()
