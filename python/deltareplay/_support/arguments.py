@@ -35,7 +35,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     """
     signature = inspect.signature(function)
     rules = {
-        name: rule
+        name: _of_each(rule) if parameter.kind is parameter.VAR_POSITIONAL else rule
         for name, parameter in signature.parameters.items()
         if (rule := _rule(str(parameter.annotation))) is not None
     }
@@ -291,6 +291,10 @@ _RULES: dict[str, Rule] = {
     "str | os.PathLike[str]": _place,
     "Sequence[str | os.PathLike[str]]": _places,
 }
+
+
+def _of_each(rule: Rule) -> Rule:
+    return lambda argument, values: tuple(rule(argument, value) for value in values)
 
 
 def _rule(annotation: str) -> Rule | None:
