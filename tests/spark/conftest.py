@@ -61,6 +61,11 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
     "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+    # plans of finished queries, for the UI
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
 }
 
 #: Plans of a few rows take longer to compile than to interpret. The other sessions compile them.
@@ -70,6 +75,8 @@ DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "1",
+    # by default it keeps the plans of 10,000 tables, some 3 MB each
+    "spark.databricks.delta.delta.log.cacheSize": "20",
 }
 
 

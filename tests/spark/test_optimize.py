@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.support.tiers import pairs
 from spark.support.written import conf, properties
 
 import deltareplay as dr
@@ -81,8 +82,7 @@ def alike(spark: Any, theirs: Path, ours: Path) -> None:
     assert shown.first().operationMetrics == one["operationMetrics"]
 
 
-@pytest.mark.parametrize("partitioned", [False, True], ids=["plain", "partitioned"])
-@pytest.mark.parametrize("vectors", ["true", "false"])
+@pytest.mark.parametrize(("partitioned", "vectors"), pairs([False, True], ["true", "false"]))
 def test_packing_as_delta_spark_does(
     spark: Any, partitioned: bool, vectors: str, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]  # processes of delta-spark
 
 WRITERS = int(os.environ.get("DELTAREPLAY_WRITERS", "4"))
 COMMITS = int(os.environ.get("DELTAREPLAY_COMMITS", "10"))
-SLOW = bool(os.environ.get("DELTAREPLAY_SLOW"))
+KINDS = list(mixed.KINDS)[0 if os.environ.get("DELTAREPLAY_SLOW") else -1 :]
 #: Seconds for delta-spark to start, and for each of its commits beside ours.
 PATIENCE = 120
 
@@ -71,7 +71,7 @@ def delta(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delt
 
 # two checkpoints at once: the hint of the older one may come last
 @pytest.mark.filterwarnings("ignore:the hint names version:deltareplay.DeltaReplayWarning")
-@pytest.mark.parametrize("kind", mixed.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: str) -> None:
     root = tmp_path / "table"
     names = ["d0", "d1"]
@@ -111,7 +111,7 @@ def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: s
 
 # as above
 @pytest.mark.filterwarnings("ignore:the hint names version:deltareplay.DeltaReplayWarning")
-@pytest.mark.parametrize("kind", list(mixed.KINDS)[0 if SLOW else -1 :])
+@pytest.mark.parametrize("kind", KINDS)
 def test_merges_on_executors(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: str) -> None:
     root = tmp_path / "table"
     ours, theirs = ["e0", "e1"], ["d0", "d1"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.support.tiers import half
 
 from deltareplay import spark as dr_spark
 
@@ -50,6 +51,12 @@ STATEMENTS = [
     "DELETE FROM {t} WHERE list[0] = 7 OR map['k'] = 104",
 ]
 
+PROPERTIES = {
+    "plain": {},
+    "vectors": {"delta.enableDeletionVectors": "true"},
+    "feed": {"delta.enableChangeDataFeed": "true", "delta.enableRowTracking": "true"},
+}
+
 
 def rows(spark: Any, start: int, end: int, more: int) -> Any:
     values = [f"{value.format(i=f'(id + {more})')} AS {name}" for name, value in COLUMNS.items()]
@@ -62,16 +69,9 @@ def read(spark: Any, path: Path) -> list[str]:
     return sorted(map(str, frame.collect()))
 
 
-@pytest.mark.parametrize(
-    "properties",
-    [
-        {},
-        {"delta.enableDeletionVectors": "true"},
-        {"delta.enableChangeDataFeed": "true", "delta.enableRowTracking": "true"},
-    ],
-    ids=["plain", "vectors", "feed"],
-)
-def test_every_type(spark: Any, tmp_path: Path, properties: dict[str, str]) -> None:
+@pytest.mark.parametrize("table", half(list(PROPERTIES), 2))
+def test_every_type(spark: Any, tmp_path: Path, table: str) -> None:
+    properties = PROPERTIES[table]
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     rows(spark, 0, 4, 0).write.format("delta").options(**properties).save(str(ours))
     shutil.copytree(ours, theirs)

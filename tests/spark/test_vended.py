@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.support.tiers import half
 from spark.support.vended import KEY, OF_CATALOG, SECRET, TOKEN
 
 pytest.importorskip("pyspark", reason="pip install deltareplay[spark-tests]")
@@ -43,7 +44,7 @@ def secrets_in(texts: list[str]) -> list[str]:
     return [one for one in (KEY, SECRET, TOKEN, OF_CATALOG) if any(one in text for text in texts)]
 
 
-@pytest.mark.parametrize("kind", ["classic", "connect"])
+@pytest.mark.parametrize("kind", half(["classic", "connect"], 1))  # the third is classic
 def test_spark_works_with_vended_credentials_and_shows_none(tmp_path: Path, kind: str) -> None:
     found, shown = run(kind, tmp_path)
 

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from spark.support.beside import both
+from spark.support.tiers import pairs
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -40,8 +41,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("mapping", ["none", "name"])
-@pytest.mark.parametrize("type_", VALUES)
+@pytest.mark.parametrize(("type_", "mapping"), pairs(list(VALUES), ["none", "name"]))
 def test_the_first_values_give_a_column_its_type(
     spark: Any, tmp_path: Path, type_: str, mapping: str
 ) -> None:
@@ -125,8 +125,7 @@ def created(spark: Any, how: str, query: str) -> Any:
     return act
 
 
-@pytest.mark.parametrize("how", ["function", "format", "sql"])
-@pytest.mark.parametrize("query", NEW + REFUSED)
+@pytest.mark.parametrize(("query", "how"), pairs(NEW + REFUSED, ["function", "format", "sql"]))
 def test_new_tables(spark: Any, tmp_path: Path, query: str, how: str) -> None:
     theirs = created(spark, "delta sql" if how == "sql" else "delta", query)
 
@@ -153,8 +152,9 @@ def test_a_partition_column_has_a_type(spark: Any, tmp_path: Path) -> None:
     assert caught.value.code == "write.columns"
 
 
-@pytest.mark.parametrize("how", ["function", "format"])
-@pytest.mark.parametrize("value", ["'x'", "NULL", "array(NULL)", "array(1)"])
+@pytest.mark.parametrize(
+    ("value", "how"), pairs(["'x'", "NULL", "array(NULL)", "array(1)"], ["function", "format"])
+)
 def test_later_rows(spark: Any, tmp_path: Path, value: str, how: str) -> None:
     base = tmp_path / "base"
     created(spark, "delta", NEW[0])(base)

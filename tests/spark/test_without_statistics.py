@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.support.tiers import pairs
 from support import data, logs
 
 import deltareplay as dr
@@ -62,9 +63,9 @@ UPDATED = [(0, "a"), (1, "b"), (2, "c"), (3, "a"), (4, "m"), (5, "c")]
 DELETED = [one for one in OLD if one[0] != 4]
 
 
-@pytest.mark.parametrize("vectors", [False, True], ids=["copies", "vectors"])
-@pytest.mark.parametrize("counted", COUNTED.values(), ids=COUNTED)
-def test_statements(spark: Any, tmp_path: Path, counted: list[bool], vectors: bool) -> None:
+@pytest.mark.parametrize(("files", "vectors"), pairs(list(COUNTED), [False, True]))
+def test_statements(spark: Any, tmp_path: Path, files: str, vectors: bool) -> None:
+    counted = COUNTED[files]
     properties = {"delta.enableDeletionVectors": "true"} if vectors else {}
 
     def new(name: str) -> Path:
