@@ -142,6 +142,21 @@ def test_what_is_no_schema(schema: Any, advice: str, table: dr.Table, tmp_path: 
         table.add_columns(schema)
 
 
+@pytest.mark.parametrize("name", [1, None, ("id",), b"id"])
+def test_names_of_columns_are_text(name: Any, table: dr.Table) -> None:
+    for write in (
+        table.append,
+        table.overwrite,
+        lambda rows: table.merge(rows, "id").when_matched_delete().execute(),
+        lambda rows: dr.write(f"{table.uri}-new", rows),
+    ):
+        for rows in ([{name: 1}], {name: [1]}, [{"id": 1, name: 2}]):
+            with pytest.raises(dr.InvalidArgumentError, match=r"no text|string") as caught:
+                write(rows)
+            assert caught.value.code == "rows.type"
+    assert table.snapshot().version == 0
+
+
 def test_a_stream_of_no_rows_is_refused(table: dr.Table) -> None:
     """Something with an Arrow stream that is not known by name."""
 

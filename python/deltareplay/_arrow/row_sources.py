@@ -139,6 +139,9 @@ def _refuse_column(name: str, values: object) -> None:
 
 def _column(schema: pa.Schema, name: str, values: Any) -> Any:
     """Convert plain values to a column of the table's type; a new column gets an inferred type."""
+    if not isinstance(name, str):
+        message = f"a column is named {name!r}, which is no text: name columns by strings"
+        raise InvalidArgumentError(message, code="rows.type")
     if isinstance(values, _ONE_COLUMN):
         return values
     if getattr(getattr(values, "dtype", None), "kind", "O") != "O":
