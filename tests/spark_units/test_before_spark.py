@@ -14,6 +14,7 @@ import pytest
 import deltareplay as dr
 from deltareplay import _native
 from deltareplay import spark as dr_spark
+from deltareplay._protocol.schema import Array
 from deltareplay.spark.scan import by_paths
 from deltareplay.spark.scan.files import _PLAIN, Files, located
 from deltareplay.spark.scan.frame import check_types, materialized_columns
@@ -192,7 +193,7 @@ def test_shapes_are_bytes() -> None:
     columns = columns_of(
         snapshot_of({"name": "g", "type": "geometry(EPSG:3857)"}, {"name": "l", "type": inner})
     )
-    assert [one.logical_type for one in columns] == ["binary", {**inner, "elementType": "binary"}]
+    assert [column.logical_type for column in columns] == ["binary", Array("binary")]
     assert [one.physical_type for one in columns] == [one.logical_type for one in columns]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._protocol.schema import Struct, Type
+
 if TYPE_CHECKING:
     from deltareplay._snapshot.snapshot import Snapshot
 
@@ -17,8 +19,8 @@ def clustering_columns(snapshot: Snapshot) -> list[str]:
     """
     listed = clustering_paths(snapshot)
     mode = snapshot.properties.get("delta.columnMapping.mode", "none").lower()
-    schema = json.loads(snapshot.schema_json)
-    return [".".join(_logical(path, schema, mapped=mode in ("name", "id"))) for path in listed]
+    schema = Struct.parse(snapshot.schema_json)
+    return [".".join(_logical(path, schema, mode)) for path in listed]
 
 
 def clustering_paths(snapshot: Snapshot) -> list[list[str]]:
@@ -35,12 +37,10 @@ def _is_path(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
-def _logical(path: list[str], kind: Any, *, mapped: bool) -> list[str]:
+def _logical(path: list[str], type_: Type, mode: str) -> list[str]:
     """Convert a path of physical names to logical ones; unknown names stay as they are."""
-    if path and isinstance(kind, dict) and kind["type"] == "struct":
-        for field in kind["fields"]:
-            metadata = field.get("metadata") or {}
-            physical = metadata.get("delta.columnMapping.physicalName") if mapped else None
-            if (physical or field["name"]) == path[0]:
-                return [field["name"], *_logical(path[1:], field["type"], mapped=mapped)]
+    if path and isinstance(type_, Struct):
+        for field in type_.fields:
+            if field.physical_name(mode) == path[0]:
+                return [field.name, *_logical(path[1:], field.type, mode)]
     return path

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import json
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deltareplay._arrow.schema_text import leaves
+from deltareplay._protocol.schema import Struct, leaves, type_text
 from deltareplay.cli._output import Column
 from deltareplay.cli._values import counted, instant, plain, records, short_moment, size, thousands
 from deltareplay.cli._verb import (
@@ -199,13 +198,14 @@ def schema(
     output.rows(
         (
             {
-                "column": ".".join(path),
-                "type": kind,
-                "nullable": nullable,
-                "partition": path[0] in metadata.partition_columns,
-                "comment": comment,
+                "column": path,
+                "type": type_text(field.type),
+                "nullable": field.nullable,
+                "partition": column.name in metadata.partition_columns,
+                "comment": field.comment,
             }
-            for path, kind, nullable, comment in leaves(json.loads(metadata.schema_string))
+            for column in Struct.parse(metadata.schema_string).fields
+            for path, field in leaves([column])
         ),
         [
             Column("column", "Column"),
@@ -227,8 +227,8 @@ def _schema_changes(table: Table) -> Iterator[dict[str, Any]]:
     before: dict[str, str] = {}
     for version, text in definitions:
         after = {
-            ".".join(path): kind + ("" if nullable else " not null")
-            for path, kind, nullable, _ in leaves(json.loads(text))
+            path: type_text(field.type) + ("" if field.nullable else " not null")
+            for path, field in leaves(Struct.parse(text).fields)
         }
         for name in {**before, **after}:
             old, new = before.get(name), after.get(name)

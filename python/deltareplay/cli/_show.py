@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,7 +10,7 @@ from urllib.parse import unquote
 
 import typer
 
-from deltareplay._arrow.schema_text import leaves
+from deltareplay._protocol.schema import Struct, leaves, type_text
 from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay._support import units
 from deltareplay.cli._check import print_findings
@@ -68,8 +67,8 @@ def _facts(request: Request, table: Table, snapshot: Snapshot) -> dict[str, Any]
         "features": protocol.features,
         "properties": metadata.configuration,
         "columns": [
-            {"name": ".".join(path), "type": kind, "nullable": nullable}
-            for path, kind, nullable, _ in leaves(json.loads(metadata.schema_string))
+            {"name": path, "type": type_text(field.type), "nullable": field.nullable}
+            for path, field in leaves(Struct.parse(metadata.schema_string).fields)
         ],
     }
     facts |= _log(snapshot)

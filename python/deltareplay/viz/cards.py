@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from deltareplay._protocol.schema import Struct
 from deltareplay._support import units
 from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import DeltaReplayError, DeltaReplayWarning
 from deltareplay.viz.html import Content, Html, clip, join, tag
-from deltareplay.viz.live_files import columns_of, fields_of
+from deltareplay.viz.live_files import columns_of
 
 if TYPE_CHECKING:
     from deltareplay._changes.changes import Changes
@@ -169,7 +170,7 @@ def _state(of: Snapshot) -> list[tuple[str, Content]]:
 
 
 def _schema(of: Snapshot) -> Html:
-    return _columns(columns_of(fields_of(of.schema_json)))
+    return _columns(columns_of(Struct.parse(of.schema_json).fields))
 
 
 def _columns(fields: Sequence[tuple[str, str]]) -> Html:

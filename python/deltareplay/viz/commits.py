@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from deltareplay._arrow.schema_text import leaves
+from deltareplay._protocol.schema import Struct, leaves, type_text
 from deltareplay._support.units import moment
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz.kernels import pc
@@ -301,8 +300,9 @@ def _differences(
 def _metadata(body: dict[str, Any]) -> dict[tuple[str, str], str]:
     facts: dict[tuple[str, str], str] = {}
     try:
-        for path, kind, nullable, _ in leaves(json.loads(body["schemaString"])):
-            facts["column", ".".join(path)] = kind if nullable else f"{kind} not null"
+        for path, field in leaves(Struct.parse(body["schemaString"]).fields):
+            kind = type_text(field.type)
+            facts["column", path] = kind if field.nullable else f"{kind} not null"
     except (ValueError, TypeError, KeyError):
         facts["schema", ""] = "not readable"
     facts |= {("property", key): str(value) for key, value in body["configuration"] or ()}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay._arrow.schema_text import leaves
+from deltareplay._protocol.schema import Field, Struct, leaves, type_text
 from deltareplay.viz.buckets import Sizes, Times
 from deltareplay.viz.kernels import pc
 
@@ -87,22 +87,19 @@ class LiveFiles:
     columns: list[Column] | None = None
 
 
-def columns_of(fields: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return path and type of each leaf column of a Delta schema."""
-    all_leaves = leaves({"fields": fields})
-    return [(".".join(path), kind) for path, kind, _, _ in all_leaves if kind != "struct"]
-
-
-def fields_of(schema_string: str) -> list[dict[str, Any]]:
-    """Return the fields of a Delta schema as JSON; none for an empty schema."""
-    fields: list[dict[str, Any]] = json.loads(schema_string)["fields"] if schema_string else []
-    return fields
+def columns_of(fields: Sequence[Field]) -> list[tuple[str, str]]:
+    """Return path and type of each leaf column of a schema."""
+    return [
+        (path, type_text(field.type))
+        for path, field in leaves(fields)
+        if not isinstance(field.type, Struct)
+    ]
 
 
 def live_files(snapshot: Snapshot) -> LiveFiles:
     """Read the live files once, batch by batch."""
     live = LiveFiles()
-    fields = fields_of(snapshot.schema_json)
+    fields = Struct.parse(snapshot.schema_json).fields
     partition_columns = snapshot.partition_columns
     keys = partition_keys(fields, partition_columns)
     live.target = _native.target_file_size(snapshot.native)
@@ -139,14 +136,9 @@ def _add_all(
             partitions.add(batch, keys, live.target)
 
 
-def partition_keys(fields: list[dict[str, Any]], names: list[str]) -> list[str]:
+def partition_keys(fields: Sequence[Field], names: list[str]) -> list[str]:
     """Return the keys of partition values, which are the physical names of the columns."""
-    physical = {
-        field["name"]: field.get("metadata", {}).get(
-            "delta.columnMapping.physicalName", field["name"]
-        )
-        for field in fields
-    }
+    physical = {field.name: field.physical_name("name") for field in fields}
     return [physical.get(name, name) for name in names]
 
 

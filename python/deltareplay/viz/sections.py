@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
+from deltareplay._protocol.schema import Struct
 from deltareplay._support import units
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz import axes
@@ -15,7 +16,6 @@ from deltareplay.viz.charts import Axes, Bar, columns, legend, sparkline
 from deltareplay.viz.commits import MOST_COMMITS, Commit
 from deltareplay.viz.facts import MOST_VERIFIED, Facts
 from deltareplay.viz.html import Content, Html, clip, join, tag
-from deltareplay.viz.live_files import fields_of
 from deltareplay.viz.tables import Cell, Row, numbers_of, table
 
 #: Columns of a chart over time.
@@ -128,7 +128,7 @@ def about(facts: Facts) -> Html:
         ),
         ("Id", tag("code", clip(metadata.id, 80))),
         ("Created", units.stamp(units.moment(created)) if created is not None else "unknown"),
-        ("Columns", units.count(len(fields_of(snapshot.schema_json)))),
+        ("Columns", units.count(len(Struct.parse(snapshot.schema_json).fields))),
         ("Partitioned by", clip(", ".join(snapshot.partition_columns), 200) or "nothing"),
         (
             "Protocol",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from deltareplay._protocol.schema import Struct
 from deltareplay._support import units
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz import axes
@@ -16,7 +17,7 @@ from deltareplay.viz.charts import Axes, Bar, Tile, columns, legend, share, tree
 from deltareplay.viz.facts import Facts
 from deltareplay.viz.html import Content, Html, clip, join, tag
 from deltareplay.viz.kernels import pc
-from deltareplay.viz.live_files import MOST_COLUMNS, LiveFiles, columns_of, fields_of
+from deltareplay.viz.live_files import MOST_COLUMNS, LiveFiles, columns_of
 from deltareplay.viz.sections import (
     MOST_BARS,
     date_text,
@@ -482,10 +483,10 @@ def _orphaned_files(vacuum: Vacuumed) -> Html | None:
 def definition(facts: Facts) -> Html:
     """Return the section on schema and properties, and their changes."""
     snapshot, life = facts.snapshot, facts.life
-    fields = fields_of(snapshot.schema_json)
-    comments = {field["name"]: field.get("metadata", {}).get("comment") or "" for field in fields}
+    fields = Struct.parse(snapshot.schema_json).fields
+    comments = {field.name: field.comment or "" for field in fields}
     partitioned = set(snapshot.partition_columns)
-    required = {field["name"] for field in fields if not field.get("nullable", True)}
+    required = {field.name for field in fields if not field.nullable}
     schema: list[Row] = [
         (
             clip(name, 120),

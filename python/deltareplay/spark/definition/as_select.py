@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from deltareplay._protocol.metadata import Metadata
 from deltareplay._protocol.protocol import Protocol
+from deltareplay._protocol.schema import schema_json
 from deltareplay._transaction.transaction import Transaction
 from deltareplay.spark.query import queries
-from deltareplay.spark.schema.fields import fields_of, struct
+from deltareplay.spark.schema.fields import fields_of
 from deltareplay.spark.session import settings
 from deltareplay.spark.writing import commit
 from deltareplay.spark.writing.table_rows import Outgoing
@@ -53,7 +54,7 @@ def create(
     """
     rows = queries.run(spark, query)
     partition_by = partitions_among(rows.columns, partition_by)
-    columns = struct([new_field(field) for field in fields_of(rows.schema)])
+    columns = schema_json([new_field(field) for field in fields_of(rows.schema)])
     native = location.table.native.define(
         columns,
         partition_by,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import datetime
 from typing import TYPE_CHECKING
 
+from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.dml.merge.determinism import at
 from deltareplay.spark.scan import hidden_columns as names
-from deltareplay.spark.schema.fields import Json, fields_of, nullable, spark_type, struct_type
+from deltareplay.spark.schema.fields import fields_of, nullable, spark_type, struct_type
 from deltareplay.spark.schema.fitting import fits
 from deltareplay.spark.syntax.tokens import tokens
 from deltareplay.spark.writing import log_expressions
@@ -20,25 +21,25 @@ _GENERATED, _DEFAULT = log_expressions.GENERATED, log_expressions.DEFAULT
 _CODES = {_DEFAULT: "definition.default", _GENERATED: "definition.generated"}
 
 
-def check(spark: SparkSession, columns: list[Json]) -> None:
+def check(spark: SparkSession, columns: list[Field]) -> None:
     """Check that each default and generated value can be computed and fits its column.
 
     Raises:
         InvalidArgumentError: ``definition.default`` or ``definition.generated``: the expression is
             invalid or not deterministic, or its value does not fit the column.
     """
-    plain = [column for column in columns if _GENERATED not in column["metadata"]]
+    plain = [column for column in columns if column.generation_expression is None]
     for column in columns:
         for key, others in ((_DEFAULT, []), (_GENERATED, plain)):
-            if key in column["metadata"]:
+            if key in column.metadata:
                 _check(spark.createDataFrame([], struct_type(others)), column, key)
 
 
-def _check(rows: DataFrame, column: Json, key: str) -> None:
+def _check(rows: DataFrame, column: Field, key: str) -> None:
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as sf
 
-    text = column["metadata"][key]
+    text = column.metadata[key]
     if any(token.is_word("SELECT") for token in tokens(text)):
         raise _wrong(column, key, "contains a subquery")
     other = rows.sparkSession.range(1).select(sf.lit(1).alias(f"{names.OWN}other"))
@@ -48,7 +49,7 @@ def _check(rows: DataFrame, column: Json, key: str) -> None:
         _ = rows.join(other, sf.expr(f"({text}) IS NULL")).schema
     except PySparkException as error:
         raise _wrong(column, key, "must be deterministic and must not use other rows") from error
-    type_, own = nullable(computed["type"]), nullable(column["type"])
+    type_, own = nullable(computed.type), nullable(column.type)
     if key == _DEFAULT:
         fitting = fits(type_, own) or _casts(rows.sparkSession, text, column)
     else:
@@ -59,16 +60,16 @@ def _check(rows: DataFrame, column: Json, key: str) -> None:
         actual, declared = (spark_type(data_type).simpleString() for data_type in (type_, own))
         raise _wrong(column, key, f"is {actual}, and the column {declared}")
     try:
-        log_expressions.sql(rows.sparkSession, text, column["name"], rows.columns)
+        log_expressions.sql(rows.sparkSession, text, column.name, rows.columns)
     except UnsupportedFeatureError as error:
         raise _wrong(column, key, "depends on more than its arguments") from error
 
 
-def _casts(spark: SparkSession, text: str, column: Json) -> bool:
+def _casts(spark: SparkSession, text: str, column: Field) -> bool:
     """Return whether a constant can be cast to a column's type; Spark's optimizer computes it."""
     from pyspark.errors import PySparkException
 
-    declared = spark_type(column["type"]).simpleString()
+    declared = spark_type(column.type).simpleString()
     try:
         [row] = spark.sql(
             f"SELECT ({text}) IS NULL OR try_cast(({text}) AS {declared}) IS NOT NULL"
@@ -78,8 +79,8 @@ def _casts(spark: SparkSession, text: str, column: Json) -> bool:
     return bool(row[0])
 
 
-def _wrong(column: Json, key: str, why: str) -> InvalidArgumentError:
+def _wrong(column: Field, key: str, why: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"the column {column['name']} cannot have the value {column['metadata'][key]}, which {why}",
+        f"the column {column.name} cannot have the value {column.metadata[key]}, which {why}",
         code=_CODES[key],
     )

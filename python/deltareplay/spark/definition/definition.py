@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 
+from deltareplay._protocol.schema import Field, converted, field_of_json, schema_json
 from deltareplay._support.uris import is_name
 from deltareplay._table.table import Place
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.definition import as_select
-from deltareplay.spark.schema.fields import Json, struct
 from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import default_properties
@@ -46,7 +46,7 @@ class Definition:
         name: The name in the catalog.
         location: The Hadoop path.
         comment: The comment of the table.
-        columns: The columns, as JSON of the log.
+        columns: The columns.
         partition_by: The partition columns.
         cluster_by: The clustering columns.
         properties: Table properties.
@@ -57,7 +57,7 @@ class Definition:
     name: str | None = None
     location: str | None = None
     comment: str | None = None
-    columns: list[Json] = field(default_factory=list)
+    columns: list[Field] = field(default_factory=list)
     partition_by: list[str] = field(default_factory=list)
     cluster_by: list[str] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
@@ -73,7 +73,7 @@ def column(
     identity: tuple[int, int, bool] | None,
     comment: str | None,
     default: str | None = None,
-) -> Json:
+) -> Field:
     """Return a column as a field of the log's schema.
 
     Args:
@@ -93,9 +93,9 @@ def column(
     if isinstance(data_type, str):  # as a column: types of columns have more forms than types
         data_type = StructType.fromDDL(f"c {data_type}")[0].dataType
     defined = column_of(StructField(name, data_type, nullable))
-    metadata = defined["metadata"]
+    metadata = dict(defined.metadata)
     if identity is not None:
-        if defined["type"] != "long":
+        if defined.type != "long":
             raise InvalidArgumentError(
                 f"the identity column {name} must be of type bigint, not "
                 f"{data_type.simpleString()}",
@@ -111,18 +111,18 @@ def column(
         metadata["comment"] = comment
     if default is not None:
         metadata["CURRENT_DEFAULT"] = default
-    return defined
+    return replace(defined, metadata=metadata)
 
 
-def column_of(field: StructField) -> Json:
+def column_of(field: StructField) -> Field:
     """Convert a field of a DataFrame to one of the log; lengths of strings become metadata."""
-    defined: Json = field.jsonValue()
+    defined = field_of_json(field.jsonValue())
     refuse_collation(defined)
-    metadata = defined.setdefault("metadata", {})
-    if _LENGTH_TYPES.search(field.dataType.simpleString()):
-        metadata["__CHAR_VARCHAR_TYPE_STRING"] = field.dataType.simpleString()
-        defined["type"] = _without_lengths(defined["type"])
-    return defined
+    declared = field.dataType.simpleString()
+    if not _LENGTH_TYPES.search(declared):
+        return defined
+    metadata = {**defined.metadata, "__CHAR_VARCHAR_TYPE_STRING": declared}
+    return replace(_without_lengths(defined), metadata=metadata)
 
 
 def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | None]:
@@ -192,7 +192,7 @@ def _created(spark: SparkSession, location: Place, definition: Definition) -> Ta
             mode=_MODES[definition.mode],
         )
         return location.table
-    columns = struct(definition.columns)
+    columns = schema_json(definition.columns)
     requested = location.properties(columns, definition.partition_by, properties)
     location.table.native.create(
         columns,
@@ -216,15 +216,10 @@ def _same(location: str | None, other: str) -> str:
     return other
 
 
-def _without_lengths(type_: Any) -> Any:
-    """Return a type with ``string`` in place of ``char`` and ``varchar``."""
-    if isinstance(type_, str):
-        return "string" if _LENGTH_TYPES.fullmatch(type_) else type_
-    if isinstance(type_, list):
-        return [_without_lengths(item) for item in type_]
-    if isinstance(type_, dict):
-        parts = ("type", "fields", "elementType", "keyType", "valueType")
-        return {
-            key: _without_lengths(value) if key in parts else value for key, value in type_.items()
-        }
-    return type_
+def _without_lengths(field: Field) -> Field:
+    """Return a field with ``string`` in place of ``char`` and ``varchar``."""
+
+    def leaf(name: str) -> str:
+        return "string" if _LENGTH_TYPES.fullmatch(name) else name
+
+    return replace(field, type=converted(field.type, _without_lengths, leaf))

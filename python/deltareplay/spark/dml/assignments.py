@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._names import parts_of
+from deltareplay._protocol.schema import Field, Struct, Type
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.statement import as_column, condition_text
 from deltareplay.spark.scan import connect_sql
-from deltareplay.spark.schema.alignment import is_struct
-from deltareplay.spark.schema.fields import Json, field, fields_of
+from deltareplay.spark.schema.fields import fields_of
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import identity_columns
 from deltareplay.spark.writing.table_rows import assigned, default
@@ -39,7 +39,7 @@ class Assignments:
         cls,
         spark: SparkSession,
         set: Mapping[str, Any],  # noqa: A002
-        fields: Sequence[Json],
+        fields: Sequence[Field],
         seen: Collection[str],
     ) -> Assignments:
         """Resolve the columns of assignments, and the keyword ``DEFAULT``.
@@ -64,7 +64,7 @@ class Assignments:
                         f"{name} is set twice: leave one of the values out",
                         code="statement.column",
                     )
-            column = next(field for field in fields if field["name"] == path[0])
+            column = next(field for field in fields if field.name == path[0])
             identity_columns.refuse(column)
             if len(path) == 1 and not hidden and is_default(value):
                 values[path] = default_of(spark, column)
@@ -79,7 +79,7 @@ class Assignments:
     def typed(
         self,
         rows: DataFrame,
-        fields: Sequence[Json],
+        fields: Sequence[Field],
         *,
         partial: bool = False,
         evolve: str | None = None,
@@ -109,23 +109,22 @@ class Assignments:
             }
         )
 
-    def value(self, field: Json, old: Column) -> Column:
+    def value(self, field: Field, old: Column) -> Column:
         """Return the new value of a column: its assigned parts, and the old value of the rest."""
-        return self._value((field["name"],), field["type"], old)
+        return self._value((field.name,), field.type, old)
 
-    def _value(self, path: tuple[str, ...], type_: Any, old: Column) -> Column:
+    def _value(self, path: tuple[str, ...], type_: Type, old: Column) -> Column:
         from pyspark.sql import functions as sf
 
         if path in self.values:
             return self.values[path]
         if not any(other[: len(path)] == path for other in self.values):
             return old
+        assert isinstance(type_, Struct)  # a longer path was set
         return sf.struct(
             *[
-                self._value(
-                    (*path, inner["name"]), inner["type"], old.getField(inner["name"])
-                ).alias(inner["name"])
-                for inner in type_["fields"]
+                self._value((*path, part.name), part.type, old.getField(part.name)).alias(part.name)
+                for part in type_.fields
             ]
         )
 
@@ -143,47 +142,50 @@ def is_default(value: Any) -> bool:
     return _DEFAULT.fullmatch(value) is not None and value.count("(") == value.count(")")
 
 
-def default_of(spark: SparkSession, field: Json) -> Column:
+def default_of(spark: SparkSession, field: Field) -> Column:
     """Return the value of the keyword ``DEFAULT`` for a column.
 
     Raises:
         InvalidArgumentError: ``statement.column``: the column is NOT NULL and has no default.
             ``write.identity``: it is an identity column.
     """
-    if identity_columns.is_identity(field):
+    if field.is_identity:
         raise InvalidArgumentError(
-            f"{field['name']} is an identity column, which has no default: leave it out",
+            f"{field.name} is an identity column, which has no default: leave it out",
             code="write.identity",
         )
-    if not field["nullable"] and "CURRENT_DEFAULT" not in (field.get("metadata") or {}):
+    if not field.nullable and field.default is None:
         raise InvalidArgumentError(
-            f"{field['name']} is NOT NULL and has no default: give it a value",
+            f"{field.name} is NOT NULL and has no default: give it a value",
             code="statement.column",
         )
     return default(spark, field)
 
 
-def _found(steps: Sequence[str], fields: Sequence[Json], name: str) -> tuple[str, ...]:
-    whole = [field for field in fields if field["name"].lower() == name.lower()]
+def _found(steps: Sequence[str], fields: Sequence[Field], name: str) -> tuple[str, ...]:
+    whole = [field for field in fields if field.key == name.lower()]
     if whole:  # a column may have dots in its name
-        return (whole[0]["name"],)
+        return (whole[0].name,)
     path: tuple[str, ...] = ()
     for step in steps:
-        field = next((field for field in fields if field["name"].lower() == step.lower()), None)
+        field = next((field for field in fields if field.key == step.lower()), None)
         if field is None:
-            known = ", ".join(names.quoted(field["name"]) for field in fields)
+            known = ", ".join(names.quoted(field.name) for field in fields)
             raise InvalidArgumentError(
                 f"the table has no column {name}: it has {known or 'no fields there'}",
                 code="statement.column",
             )
-        path = (*path, field["name"])
-        inner = field["type"]
-        fields = inner["fields"] if is_struct(inner) else []
+        path = (*path, field.name)
+        fields = _fields(field)
     return path
 
 
-def _field(path: tuple[str, ...], fields: Sequence[Json]) -> Json:
+def _field(path: tuple[str, ...], fields: Sequence[Field]) -> Field:
     for part in path:
-        inner = next(field for field in fields if field["name"] == part)
-        fields = inner["type"]["fields"] if is_struct(inner["type"]) else []
-    return field(".".join(path), inner["type"], inner.get("metadata"))
+        field = next(field for field in fields if field.name == part)
+        fields = _fields(field)
+    return Field(".".join(path), field.type, metadata=field.metadata)
+
+
+def _fields(field: Field) -> Sequence[Field]:
+    return field.type.fields if isinstance(field.type, Struct) else ()

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from deltareplay._protocol.schema import Field
 from deltareplay.spark.scan import hidden_columns
-from deltareplay.spark.schema.fields import Json
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 
-def before(fields: Sequence[Json], alias: str) -> Column:
+def before(fields: Sequence[Field], alias: str) -> Column:
     """Return the columns of a row before its change, as the struct ``names.BEFORE``.
 
     Args:
@@ -28,7 +28,7 @@ def before(fields: Sequence[Json], alias: str) -> Column:
     """
     from pyspark.sql import functions as sf
 
-    columns = [(field["name"], sf.col(of(alias, field["name"]))) for field in fields]
+    columns = [(field.name, sf.col(of(alias, field.name))) for field in fields]
     return sf.struct(*[column.alias(name) for name, column in columns]).alias(hidden_columns.BEFORE)
 
 
@@ -37,7 +37,7 @@ def of(alias: str, name: str) -> str:
     return f"{names.quoted(alias)}.{names.quoted(name)}"
 
 
-def with_images(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
+def with_images(rows: DataFrame, fields: Sequence[Field]) -> DataFrame:
     """Return changed rows together with their images, as ``Rewrite.stage`` takes them.
 
     Args:
@@ -56,9 +56,9 @@ def with_images(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
     def row(change: str | None, *, old: bool) -> Column:
         columns = []
         for field in fields:
-            new = sf.col(names.quoted(field["name"]))
-            column = sf.col(hidden_columns.BEFORE).getField(field["name"]) if old else new
-            columns.append(column.alias(field["name"]))
+            new = sf.col(names.quoted(field.name))
+            column = sf.col(hidden_columns.BEFORE).getField(field.name) if old else new
+            columns.append(column.alias(field.name))
         columns.append(sf.lit(change).cast("string").alias(hidden_columns.CHANGE))
         none = sf.lit(None).cast("bigint")
         columns += [(sf.col(name) if change is None else none).alias(name) for name in ids]
@@ -72,7 +72,7 @@ def with_images(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
     return rows.select(sf.inline(written.otherwise(sf.array(row("delete", old=True)))))
 
 
-def inserted(rows: DataFrame, fields: Sequence[Json], *, tracked: bool) -> DataFrame:
+def inserted(rows: DataFrame, fields: Sequence[Field], *, tracked: bool) -> DataFrame:
     """Return new rows in the form that ``with_images`` takes.
 
     Args:
@@ -88,6 +88,6 @@ def inserted(rows: DataFrame, fields: Sequence[Json], *, tracked: bool) -> DataF
         if tracked
         else []
     )
-    columns = [sf.col(names.quoted(field["name"])).alias(field["name"]) for field in fields]
+    columns = [sf.col(names.quoted(field.name)).alias(field.name) for field in fields]
     before = sf.struct(*columns).alias(hidden_columns.BEFORE)  # of the same type; it is not read
     return rows.select(*columns, *ids, before, sf.lit(INSERT).alias(hidden_columns.KIND))

@@ -132,8 +132,8 @@ def _equal(matching: Matching, source: MergeSource, statement: Statement) -> Col
     """Return the condition that all columns of ``using`` are equal."""
     from pyspark.sql import functions as sf
 
-    own = {field["name"].lower(): field["name"] for field in statement.known_fields}
-    copies = {field["name"].lower(): copy for field, copy in source.columns}
+    own = {field.key: field.name for field in statement.known_fields}
+    copies = {field.key: copy for field, copy in source.columns}
     condition = sf.lit(True)
     for name in dict.fromkeys(matching.using):
         for columns, side_has in ((own, "the table has"), (copies, "the new rows have")):

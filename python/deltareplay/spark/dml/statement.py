@@ -7,13 +7,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._protocol.schema import Field
 from deltareplay._snapshot.snapshot import Snapshot
 from deltareplay.exceptions import DeltaReplayError, InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.candidates import Candidates
 from deltareplay.spark.scan.skipping import target_filter
-from deltareplay.spark.schema.fields import Json, struct_type
+from deltareplay.spark.schema.fields import struct_type
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.writing.target_table import TargetTable
 
@@ -77,13 +78,13 @@ class Statement:
             )
 
     @property
-    def known_fields(self) -> list[Json]:
+    def known_fields(self) -> list[Field]:
         """The columns in the data files."""
         return TargetTable.of(self.snapshot).written_fields
 
-    def evolved(self, fields: Sequence[Json]) -> Statement:
+    def evolved(self, fields: Sequence[Field]) -> Statement:
         """Return the statement on the table with these columns added."""
-        return replace(self, target=self.target.with_columns(struct_type(list(fields))))
+        return replace(self, target=self.target.with_columns(struct_type(fields)))
 
     def begin(
         self, operation: str, parameters: Mapping[str, Any], user_metadata: str | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from deltareplay._protocol.schema import Field
 from deltareplay._support.arguments import checked
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
@@ -16,7 +17,6 @@ from deltareplay.spark.dml.row_sets import RowSets
 from deltareplay.spark.dml.statement import Statement, analyzed, as_column, predicates
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
-from deltareplay.spark.schema.fields import Json
 from deltareplay.spark.session import capabilities, internals, settings
 from deltareplay.spark.writing.table_rows import table_rows
 
@@ -93,9 +93,7 @@ def _run(
     txn: tuple[str, int] | None,
 ) -> Written:
     fields = statement.target.written_fields
-    assignments = Assignments.of(
-        statement.spark, values, fields, [field["name"] for field in fields]
-    )
+    assignments = Assignments.of(statement.spark, values, fields, [field.name for field in fields])
     if txn is not None and transaction.set_transaction(*txn):
         return Written(transaction.commit(), {})
     candidates, frame = statement.matched(transaction, where, target_alias)
@@ -143,13 +141,12 @@ def _updated(
     columns, beside = [], []
     has_unchanged = names.MARKED in rows.columns
     for field in fields:
-        is_generated = "delta.generationExpression" in (field.get("metadata") or {})
-        if typed.sets(field["name"]) or not is_generated:
-            old = sf.col(change_data.of(alias, field["name"]))
+        if typed.sets(field.name) or field.generation_expression is None:
+            old = sf.col(change_data.of(alias, field.name))
             value = typed.value(field, old)
-            if has_unchanged and typed.sets(field["name"]):
+            if has_unchanged and typed.sets(field.name):
                 value = sf.when(sf.col(names.MARKED), value).otherwise(old)
-            columns.append(value.alias(field["name"]))
+            columns.append(value.alias(field.name))
     if names.OLD_ROW_ID in rows.columns:
         version = sf.lit(None).cast("bigint")
         if has_unchanged:
@@ -177,7 +174,7 @@ def _is_read_once(statement: Statement, assignments: Assignments, rows: DataFram
     target, spark = statement.target, statement.spark
     if target.uses_vectors or target.has_feed or not capabilities.is_classic(spark):
         return False
-    if any(_is_computed(field.get("metadata") or {}) for field in target.written_fields):
+    if any(_is_computed(field) for field in target.written_fields):
         return False
     values = rows.select(*assignments.values.values())
     plan = internals.analyzed_plan(values)
@@ -185,7 +182,6 @@ def _is_read_once(statement: Statement, assignments: Assignments, rows: DataFram
     return not plan.containsPattern(patterns.PYTHON_UDF())
 
 
-def _is_computed(metadata: Json) -> bool:
+def _is_computed(field: Field) -> bool:
     """Return whether a column is generated, or padded to a fixed length."""
-    text = str(metadata.get("__CHAR_VARCHAR_TYPE_STRING", ""))
-    return "delta.generationExpression" in metadata or text.startswith("char(")
+    return field.generation_expression is not None or field.limit.startswith("char(")

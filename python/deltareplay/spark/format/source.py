@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
+from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import (
     InvalidArgumentError,
     TableNotFoundError,
@@ -22,7 +23,7 @@ from deltareplay.spark.format.options import ReadOptions, Use, option, parse, ta
 from deltareplay.spark.format.stream_planner import StreamPlanner
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.schema.arrow import as_spark_takes
-from deltareplay.spark.schema.fields import CHANGE_FIELDS, field, plain_fields, struct_type
+from deltareplay.spark.schema.fields import CHANGE_FIELDS, plain_fields, struct_type
 
 if TYPE_CHECKING:
     from deltareplay._changes.change_split import ChangeSplit
@@ -80,11 +81,11 @@ def schema(options: Mapping[str, str], version: int | None) -> Any:
         snapshot = snapshot if versions is None else log.snapshot(versions[1])
     fields = plain_fields(snapshot)
     if read.columns.get("with_file_path"):
-        fields.append(field(names.FILE_PATH, "string"))
+        fields.append(Field(names.FILE_PATH, "string"))
     if read.columns.get("with_row_index"):
-        fields.append(field(names.ROW_INDEX, "long"))
+        fields.append(Field(names.ROW_INDEX, "long"))
     if read.columns.get("with_row_id"):
-        fields += [field(names.ROW_ID, "long"), field(names.ROW_COMMIT_VERSION, "long")]
+        fields += [Field(names.ROW_ID, "long"), Field(names.ROW_COMMIT_VERSION, "long")]
     if read.gives_changes:
         fields += CHANGE_FIELDS
     return struct_type(fields)
@@ -125,7 +126,7 @@ def planner(options: Mapping[str, str], version: int | None, schema: Any) -> Str
 
 def _with_columns(read: ReadOptions, schema: Any) -> dict[str, Any]:
     """Return the arguments that select rows, with the columns of a schema."""
-    of_changes = {field["name"] for field in CHANGE_FIELDS} if read.gives_changes else set()
+    of_changes = {field.name for field in CHANGE_FIELDS} if read.gives_changes else set()
     columns = [name for name in schema.fieldNames() if name.lower() not in of_changes]
     return {**read.rows, "columns": columns}
 

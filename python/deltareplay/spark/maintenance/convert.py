@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
+from deltareplay._protocol.schema import schema_json
 from deltareplay._support.arguments import checked
 from deltareplay._table.convert import NO_COLUMNS
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike, table_of
 from deltareplay.spark.executors import run
 from deltareplay.spark.executors.worker import Batches, answers
-from deltareplay.spark.schema.fields import struct
+from deltareplay.spark.schema.fields import fields_of
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.writing import default_properties
 from deltareplay.spark.writing.target_table import new_field
@@ -149,4 +149,4 @@ def _partition_schema(schema: StructType | str | None) -> str:
             f"partition_schema takes a StructType or DDL text, not {type(schema).__name__}",
             code="convert.partition_schema",
         )
-    return struct([new_field(field) for field in json.loads(schema.json())["fields"]])
+    return schema_json([new_field(field) for field in fields_of(schema)])

@@ -62,7 +62,7 @@ def _rows(
         }
     )
     instants = pa.array([time * 1000 for time in times], pa.timestamp("us", "UTC"))
-    change, version, timestamp = (field["name"] for field in CHANGE_FIELDS)
+    change, version, timestamp = (field.name for field in CHANGE_FIELDS)
     constants = [
         Constant.of(version, "long", pa.array(versions, pa.int64())),
         Constant.of(timestamp, "timestamp", instants),
@@ -89,4 +89,4 @@ def _rows(
             value = sf.col(names.quoted(column.physical)).cast(spark_type(column.logical_type))
             expression = value.alias(column.name, metadata=column.metadata)
         selected.append(expression)
-    return rows.select(*selected, *(sf.col(field["name"]) for field in CHANGE_FIELDS))
+    return rows.select(*selected, *(sf.col(field.name) for field in CHANGE_FIELDS))

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._protocol.schema import Field
 from deltareplay._support.readers import reader
 from deltareplay.spark.executors import run
 from deltareplay.spark.executors.worker import Batches, numbers_of, stream_of
 from deltareplay.spark.schema.arrow import as_spark_takes
-from deltareplay.spark.schema.fields import field, struct_type
+from deltareplay.spark.schema.fields import struct_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
 #: Events of rows, and the outcome of each row: the columns of ``ChangeShuffle``.
 _NUMBERS = ("who", "who_low", "what", "what_low", "values", "values_low")
 _ROW_EVENTS = [
-    *(field(name, "long") for name in _NUMBERS),
-    field("commit", "integer"),
-    field("piece", "integer"),
-    field("row", "long"),
-    field("change", "byte"),
+    *(Field(name, "long") for name in _NUMBERS),
+    Field("commit", "integer"),
+    Field("piece", "integer"),
+    Field("row", "long"),
+    Field("change", "byte"),
 ]
 _OUTCOMES = [
-    field("piece", "integer"),
-    field("row", "long"),
-    field("change", "byte"),
-    field("commit", "integer"),
+    Field("piece", "integer"),
+    Field("row", "long"),
+    Field("change", "byte"),
+    Field("commit", "integer"),
 ]
 
 

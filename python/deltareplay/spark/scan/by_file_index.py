@@ -13,10 +13,11 @@ from weakref import WeakSet
 
 import pyarrow as pa
 
+from deltareplay._protocol.schema import Field, schema_json
 from deltareplay._support.warnings import warn
 from deltareplay.spark.scan import driver_classes
 from deltareplay.spark.scan.files import Files
-from deltareplay.spark.schema.fields import READ_OPTIONS, Json, struct
+from deltareplay.spark.schema.fields import READ_OPTIONS
 from deltareplay.spark.session import internals
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _AT_ONCE = 50_000
 _warned: WeakSet[Any] = WeakSet()
 
 
-def frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame | None:
+def frame(spark: SparkSession, files: Files, fields: list[Field]) -> DataFrame | None:
     """Return a DataFrame as ``relation.relation``; None if Spark is a modified build, or locked.
 
     The first failure in a session is reported as a warning.
@@ -51,18 +52,18 @@ def _first(cause: Exception) -> str:
     return lines[0] if lines else type(cause).__name__
 
 
-def _frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
+def _frame(spark: SparkSession, files: Files, fields: list[Field]) -> DataFrame:
     from pyspark.sql import DataFrame
 
     jvm, session = internals.jvm(spark), internals.java_session(spark)
     parse = jvm.org.apache.spark.sql.types.DataType.fromJson
-    constants = parse(struct([constant.json for constant in files.constants]))
+    constants = parse(schema_json([constant.field for constant in files.constants]))
     index = _index(spark, files, constants)
     sources = jvm.org.apache.spark.sql.execution.datasources
     relation = sources.HadoopFsRelation(
         index,
         constants,
-        parse(struct(fields)),
+        parse(schema_json(fields)),
         jvm.scala.Option.empty(),
         sources.parquet.ParquetFileFormat(),
         jvm.PythonUtils.toScalaMap({**READ_OPTIONS, **files.opened_by.options_for(spark)}),

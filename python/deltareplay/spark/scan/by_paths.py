@@ -13,11 +13,12 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.scan.files import Files
 from deltareplay.spark.scan.hidden_columns import ROW_NUMBER
 from deltareplay.spark.scan.projection import of_file
-from deltareplay.spark.schema.fields import READ_OPTIONS, Json, field, struct_type
+from deltareplay.spark.schema.fields import READ_OPTIONS, struct_type
 from deltareplay.spark.schema.frames import from_arrow
 from deltareplay.spark.storage.hadoop_path import exactly
 from deltareplay.spark.syntax.names import quoted
@@ -30,7 +31,7 @@ _KEY, _FOUND = "__deltareplay_path", "__deltareplay_found"
 _LEGAL = "/,;:$&+=@!~*'()_-."
 
 
-def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool) -> DataFrame:
+def frame(spark: SparkSession, files: Files, fields: list[Field], numbered: bool) -> DataFrame:
     """Return a DataFrame as ``relation.relation``."""
     hidden = pc.match_substring_regex(files.paths, r"/[._][^/=]*$")
     if pc.any(hidden, min_count=0).as_py():
@@ -46,15 +47,15 @@ def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool)
 
     schema = struct_type(fields)
     if len(files) == 0:
-        empty = [constant.json for constant in files.constants]
+        empty = [constant.field for constant in files.constants]
         if numbered:
-            empty.append(field(ROW_NUMBER, "long"))
+            empty.append(Field(ROW_NUMBER, "long"))
         return spark.createDataFrame([], struct_type([*fields, *empty]))
     listed: list[Any] = files.paths.to_pylist()
     paths = [exactly(path) for path in listed]
     options = {**READ_OPTIONS, **files.opened_by.options_for(spark)}
     scan = spark.read.options(**options).schema(schema).parquet(*paths)
-    columns = [sf.col(quoted(column["name"])) for column in fields]
+    columns = [sf.col(quoted(column.name)) for column in fields]
     if numbered:
         columns.append(of_file(scan, "row_index").alias(ROW_NUMBER))
     if not files.constants:
@@ -64,7 +65,7 @@ def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool)
         [pa.array(keys, pa.string()), *(constant.values for constant in files.constants)],
         names=[_KEY, *(constant.name for constant in files.constants)],
     )
-    types = struct_type([field(_KEY, "string"), *(constant.json for constant in files.constants)])
+    types = struct_type([Field(_KEY, "string"), *(constant.field for constant in files.constants)])
     known = from_arrow(spark, rows, types)
     path = sf.regexp_replace(of_file(scan, "file_path"), "^file:/+", "file:/").alias(_FOUND)
     joined = scan.select(*columns, path).join(

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltareplay.spark.schema.fields import Json, field
+from deltareplay._protocol.schema import Field, Type
 from deltareplay.spark.storage.credentials import OpenedBy
 from deltareplay.spark.storage.hadoop_path import root_in_spark
 
@@ -27,24 +27,24 @@ class Constant:
     """A column with one value per file, which is not stored in the file.
 
     Attributes:
-        json: The field, as an argument of ``StructType.fromJson``.
+        field: The field.
         values: One value for each file.
     """
 
-    json: Json
+    field: Field
     values: pa.ChunkedArray[Any]
 
     @classmethod
-    def of(cls, name: str, type_: Any, values: Any, *, nullable: bool = True) -> Constant:
-        """Create a constant from the name and the JSON of its type."""
+    def of(cls, name: str, type_: Type, values: Any, *, nullable: bool = True) -> Constant:
+        """Create a constant from a name and a type."""
         if isinstance(values, pa.Array):
             values = pa.chunked_array([values])
-        return cls({**field(name, type_), "nullable": nullable}, values)
+        return cls(Field(name, type_, nullable), values)
 
     @property
     def name(self) -> str:
         """The name of the column."""
-        return str(self.json["name"])
+        return self.field.name
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ class Files:
             sizes=self.sizes.filter(mask),
             times=self.times.filter(mask),
             constants=tuple(
-                Constant(constant.json, constant.values.filter(mask)) for constant in self.constants
+                Constant(constant.field, constant.values.filter(mask))
+                for constant in self.constants
             ),
         )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltareplay._protocol.schema import Field, nested
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.scan import (
     deletion_vectors,
@@ -18,7 +19,7 @@ from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.files import Constant, located
 from deltareplay.spark.scan.projection import ExtraColumns
 from deltareplay.spark.scan.relation import relation
-from deltareplay.spark.schema.fields import Column, field
+from deltareplay.spark.schema.fields import Column
 from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def frame(
     ]
     materialized = materialized_columns(snapshot) if extra.has_ids else None
     if materialized is not None:
-        fields += [field(name, "long") for name in materialized]
+        fields += [Field(name, "long") for name in materialized]
     displayed = projection.columns(columns, extra, materialized)
     has_vector = deletion_vectors.has_vector(listed)
     deleted_from = listed.filter(has_vector)
@@ -135,7 +136,7 @@ def check_types(spark: SparkSession, columns: list[Column]) -> None:
         return
     for column in columns:
         what = None
-        if "variant" in str(column.logical_type):
+        if any(part.type == "variant" for part in nested([column.physical_field()])):
             what = "is of type variant"
         elif column.is_widened:
             what = "had a narrower type in older files (type widening)"

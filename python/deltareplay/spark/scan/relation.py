@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from deltareplay._protocol.schema import Field
 from deltareplay.spark.scan import by_file_index, by_paths
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.files import Files
 from deltareplay.spark.scan.projection import of_file
-from deltareplay.spark.schema.fields import Json
 from deltareplay.spark.session.capabilities import is_classic
 
 if TYPE_CHECKING:
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def relation(
-    spark: SparkSession, files: Files, fields: list[Json], *, numbered: bool = False
+    spark: SparkSession, files: Files, fields: list[Field], *, numbered: bool = False
 ) -> DataFrame:
     """Return the columns of the files, and the constants.
 
     Args:
         spark: The session.
         files: The files, and their constants.
-        fields: Columns to read, with the names in the files, as JSON.
+        fields: Columns to read, with the names in the files.
         numbered: Whether to add the position of the row in its file, as ``names.ROW_NUMBER``.
     """
     rows = by_file_index.frame(spark, files, fields) if is_classic(spark) else None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._protocol.schema import Field, Map, Struct, Type, parts, with_parts
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.schema.fields import PARTS, Json, field, fields_of, nullable, spark_type
+from deltareplay.spark.schema.fields import fields_of, nullable, spark_type
 from deltareplay.spark.syntax.names import quoted
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ def untyped(name: str, type_: str, evolve: str, code: str) -> InvalidArgumentErr
 
 def arranged(
     value: Column,
-    source: Json,
-    target: Json,
+    source: Field,
+    target: Field,
     *,
     code: str,
     partial: bool,
@@ -56,131 +57,132 @@ def arranged(
     Raises:
         InvalidArgumentError: The value has a field that the table does not have, or lacks one.
     """
-    more = next(lacking(target["type"], source["type"], target["name"]), None)
+    more = next(lacking(target.type, source.type, target.name), None)
     if more is not None:
         raise InvalidArgumentError(
             f"the table has no column {more}: leave it out, or add it "
             + (f"by {evolve}" if evolve else "by Table.add_columns first"),
             code=code,
         )
-    less = None if partial else next(lacking(source["type"], target["type"], target["name"]), None)
+    less = None if partial else next(lacking(source.type, target.type, target.name), None)
     if less is not None:
         raise InvalidArgumentError(
-            f"the value of {target['name']} lacks {less}: add it, or "
+            f"the value of {target.name} lacks {less}: add it, or "
             + (f"use {evolve}" if evolve else "set the other fields one by one"),
             code=code,
         )
-    return _arranged(value, source["type"], target["type"])
+    return _arranged(value, source.type, target.type)
 
 
-def evolved(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
+def evolved(rows: DataFrame, fields: Sequence[Field]) -> DataFrame:
     """Convert rows of a table to its new fields: added fields are null, and types are widened."""
     from pyspark.sql import functions as sf
 
-    known = {field["name"]: field for field in fields_of(rows.schema)}
+    known = {field.name: field for field in fields_of(rows.schema)}
     changed = {}
     for target in fields:
-        source = known.get(target["name"])
-        if source is not None and nullable(source["type"]) != nullable(target["type"]):
-            changed[target["name"]] = widened(sf.col(quoted(target["name"])), source, target)
+        source = known.get(target.name)
+        if source is not None and nullable(source.type) != nullable(target.type):
+            changed[target.name] = widened(sf.col(quoted(target.name)), source, target)
     return rows.withColumns(changed) if changed else rows
 
 
-def widened(value: Column, source: Json, target: Json) -> Column:
+def widened(value: Column, source: Field, target: Field) -> Column:
     """Convert a value to a type with more struct fields, which are null, or with wider types."""
     value = arranged(value, source, target, code="statement.column", partial=True)
-    if nullable(source["type"]) == nullable(target["type"]):
+    if nullable(source.type) == nullable(target.type):
         return value
-    return value.cast(spark_type(nullable(target["type"])))
+    return value.cast(spark_type(nullable(target.type)))
 
 
-def arranged_type(source: Any, target: Any) -> Any:
+def arranged_type(source: Type, target: Type) -> Type:
     """Return the type of an arranged value: the table's structs, the value's own leaf types."""
-    kind = _nested(source, target)
-    if kind is None:
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        known = source.by_name
+        return Struct(
+            tuple(
+                Field(own.name, arranged_type(known[own.key].type, own.type))
+                if own.key in known
+                else Field(own.name, own.type)
+                for own in target.fields
+            )
+        )
+    if isinstance(source, (str, Struct)) or type(source) is not type(target):
         return source
-    if kind == "struct":
-        by_name = _by_name(source)
-        fields = []
-        for own in target["fields"]:
-            other = by_name.get(own["name"].lower())
-            inner = own["type"] if other is None else arranged_type(other["type"], own["type"])
-            fields.append(field(own["name"], inner))
-        return {"type": "struct", "fields": fields}
-    return {**source, **{key: arranged_type(source[key], target[key]) for key in PARTS[kind]}}
+    others = parts(target)
+    return with_parts(source, lambda step, part: arranged_type(part, others[step]))
 
 
-def _nested(source: Any, target: Any) -> str | None:
-    """Return the kind of two nested types (struct, array or map); None if they differ."""
-    if isinstance(source, str) or isinstance(target, str) or source["type"] != target["type"]:
-        return None
-    kind = str(source["type"])
-    return kind if kind == "struct" or kind in PARTS else None
-
-
-def is_struct(type_: Any) -> bool:
-    """Return whether a type is a struct."""
-    return isinstance(type_, dict) and type_["type"] == "struct"
-
-
-def _by_name(struct: Any) -> dict[str, Json]:
-    return {field["name"].lower(): field for field in struct["fields"]}
-
-
-def lacking(there: Any, here: Any, at: str) -> Iterator[str]:
+def lacking(there: Type, here: Type, at: str) -> Iterator[str]:
     """Yield the paths of the fields of ``here`` that ``there`` lacks; void fields do not count."""
-    kind = _nested(there, here)
-    if kind == "struct":
-        known = _by_name(there)
-        for field in here["fields"]:
-            if field["type"] == "void":
+    if isinstance(there, Struct) and isinstance(here, Struct):
+        known = there.by_name
+        for field in here.fields:
+            name = f"{at}.{field.name}"
+            if field.type == "void":
                 continue
-            other = known.get(field["name"].lower())
-            name = f"{at}.{field['name']}"
-            if other is None:
-                yield name
+            if field.key in known:
+                yield from lacking(known[field.key].type, field.type, name)
             else:
-                yield from lacking(other["type"], field["type"], name)
-    elif kind is not None:
-        for key in PARTS[kind]:
-            yield from lacking(there[key], here[key], f"{at}.{key.removesuffix('Type')}")
+                yield name
+    elif type(there) is type(here):
+        others = parts(there)
+        for step, part in parts(here).items():
+            yield from lacking(others[step], part, f"{at}.{step}")
 
 
-def _arranged(value: Column, source: Any, target: Any) -> Column:
+def _arranged(value: Column, source: Type, target: Type) -> Column:
     from pyspark.sql import functions as sf
 
-    kind = _nested(source, target)
-    if kind is None or _names(source) == _names(target):
+    if type(source) is not type(target) or _names(source) == _names(target):
         return value
-    if kind == "struct":
-        by_name = _by_name(source)
+    if isinstance(source, Struct) and isinstance(target, Struct):
         fields = []
-        for field in target["fields"]:
-            other = by_name.get(field["name"].lower())
+        for field in target.fields:
+            other = source.by_name.get(field.key)
             if other is None:
-                part = sf.lit(None).cast(spark_type(field["type"]))
+                part = sf.lit(None).cast(spark_type(field.type))
             else:
-                part = _arranged(value.getField(other["name"]), other["type"], field["type"])
-            fields.append(part.alias(field["name"]))
+                part = _arranged(value.getField(other.name), other.type, field.type)
+            fields.append(part.alias(field.name))
         return sf.when(value.isNotNull(), sf.struct(*fields))
-    if kind == "array":
-        own, inner = source["elementType"], target["elementType"]
-        return sf.transform(value, lambda element: _arranged(element, own, inner))
-    keys, values = (
-        (source["keyType"], target["keyType"]),
-        (source["valueType"], target["valueType"]),
+    return converted_parts(
+        value, source, target, lambda part, own, other, _: _arranged(part, own, other), _names
     )
-    if _names(keys[0]) != _names(keys[1]):
-        value = sf.transform_keys(value, lambda key, _: _arranged(key, *keys))
-    if _names(values[0]) != _names(values[1]):
-        value = sf.transform_values(value, lambda _, entry: _arranged(entry, *values))
+
+
+def converted_parts(
+    value: Column,
+    source: Type,
+    target: Type,
+    convert: Callable[[Column, Type, Type, str], Column],
+    facts: Callable[[Type], object],
+) -> Column:
+    """Convert the elements of an array, or the keys and values of a map.
+
+    Args:
+        value: The array or map.
+        source: Its type.
+        target: The new type, which is an array or a map, too.
+        convert: Converts a part from its type to the new one; it also gets the name of the part.
+        facts: What of a type matters: parts of a map are not converted if it is the same.
+    """
+    from pyspark.sql import functions as sf
+
+    if not (isinstance(source, Map) and isinstance(target, Map)):
+        [own], [other] = parts(source).values(), parts(target).values()
+        return sf.transform(value, lambda part: convert(part, own, other, "element"))
+    if facts(source.key) != facts(target.key):
+        keys = source.key, target.key, "key"
+        value = sf.transform_keys(value, lambda part, _: convert(part, *keys))
+    if facts(source.value) != facts(target.value):
+        values = source.value, target.value, "value"
+        value = sf.transform_values(value, lambda _, part: convert(part, *values))
     return value
 
 
-def _names(type_: Any) -> Any:
+def _names(type_: Type) -> Any:
     """Return the names of fields at any depth; None for a type without fields."""
-    if isinstance(type_, str):
-        return None
-    if type_["type"] == "struct":
-        return [(field["name"], _names(field["type"])) for field in type_["fields"]]
-    return [_names(type_[key]) for key in PARTS.get(type_["type"], ())]
+    if isinstance(type_, Struct):
+        return [(field.name, _names(field.type)) for field in type_.fields]
+    return [_names(part) for part in parts(type_).values()] or None

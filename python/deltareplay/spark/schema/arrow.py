@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from deltareplay._protocol.schema import Array, Field, Map, Struct, Type
 from deltareplay.exceptions import UnsupportedFeatureError
-from deltareplay.spark.schema.fields import Json, field, struct_type
+from deltareplay.spark.schema.fields import fields_of, struct_type
 
 #: Rows per batch.
 _AT_A_TIME = 8192
@@ -40,19 +41,19 @@ _TYPES: dict[str, Any] = {
 
 def as_spark_takes(batches: Iterable[pa.RecordBatch], schema: Any) -> Iterator[pa.RecordBatch]:
     """Cast batches to a Spark schema; columns are matched by name, ignoring case."""
-    target = pa.schema([_arrow_field(field) for field in schema.jsonValue()["fields"]])
+    target = pa.schema([_arrow_field(field) for field in fields_of(schema)])
     for batch in batches:
         yield _cast(batch, target)
 
 
-def _arrow_field(field: Json) -> pa.Field[Any]:
-    return pa.field(field["name"], _arrow_type(field["type"]), nullable=field["nullable"])
+def _arrow_field(field: Field) -> pa.Field[Any]:
+    return pa.field(field.name, _arrow_type(field.type), nullable=field.nullable)
 
 
-def _arrow_type(type_: Any) -> Any:
-    """Return the Arrow type of a Spark type in JSON.
+def _arrow_type(type_: Type) -> Any:
+    """Return the Arrow type of a Spark type.
 
-    >>> _arrow_type({"type": "array", "elementType": "decimal(9,2)", "containsNull": True})
+    >>> _arrow_type(Array("decimal(9,2)"))
     ListType(list<element: decimal128(9, 2)>)
     """
     if isinstance(type_, str):
@@ -67,27 +68,26 @@ def _arrow_type(type_: Any) -> Any:
                 code="spark.type",
             )
         return _TYPES[type_]
-    kind = type_["type"]
-    if kind == "struct":
-        return pa.struct([_arrow_field(field) for field in type_["fields"]])
-    if kind == "array":
-        element = _arrow_type(type_["elementType"])
-        return pa.list_(pa.field("element", element, nullable=type_["containsNull"]))
-    key = pa.field("key", _arrow_type(type_["keyType"]), nullable=False)
-    value = _arrow_type(type_["valueType"])
-    return pa.map_(key, pa.field("value", value, nullable=type_["valueContainsNull"]))
+    if isinstance(type_, Struct):
+        return pa.struct([_arrow_field(field) for field in type_.fields])
+    if isinstance(type_, Array):
+        element = _arrow_type(type_.element)
+        return pa.list_(pa.field("element", element, nullable=type_.contains_null))
+    key = pa.field("key", _arrow_type(type_.key), nullable=False)
+    value = _arrow_type(type_.value)
+    return pa.map_(key, pa.field("value", value, nullable=type_.contains_null))
 
 
 def spark_schema(schema: pa.Schema) -> Any:
     """Return the Spark schema of an Arrow schema with plain types."""
-    return struct_type([field(column.name, _spark_type(column.type)) for column in schema])
+    return struct_type([Field(column.name, _spark_type(column.type)) for column in schema])
 
 
-def _spark_type(type_: Any) -> Any:
-    """Return the Spark type of an Arrow type as JSON, with all parts nullable.
+def _spark_type(type_: Any) -> Type:
+    """Return the Spark type of an Arrow type, with all parts nullable.
 
-    >>> _spark_type(pa.map_(pa.string(), pa.int64()))["valueType"]
-    'long'
+    >>> _spark_type(pa.map_(pa.string(), pa.int64()))
+    Map(key='string', value='long', contains_null=True)
     """
     for name, arrow_type in _TYPES.items():
         if type_ == arrow_type:
@@ -95,14 +95,11 @@ def _spark_type(type_: Any) -> Any:
     if pa.types.is_decimal128(type_):
         return f"decimal({type_.precision},{type_.scale})"
     if pa.types.is_struct(type_):
-        fields = [field(child.name, _spark_type(child.type)) for child in type_]
-        return {"type": "struct", "fields": fields}
+        return Struct(tuple(Field(child.name, _spark_type(child.type)) for child in type_))
     if pa.types.is_map(type_):
-        key, value = _spark_type(type_.key_type), _spark_type(type_.item_type)
-        return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
+        return Map(_spark_type(type_.key_type), _spark_type(type_.item_type))
     if pa.types.is_list(type_):
-        element = _spark_type(type_.value_type)
-        return {"type": "array", "elementType": element, "containsNull": True}
+        return Array(_spark_type(type_.value_type))
     raise UnsupportedFeatureError(f"Spark has no type for {type_} of Arrow", code="spark.type")
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deltareplay._names import escaped
+from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import CorruptTableError
 
 _CHAR = "__CHAR_VARCHAR_TYPE_STRING"
@@ -18,41 +20,42 @@ _LONGS = range(-(2**63), 2**63)
 _DEEPEST = 20
 
 
-def check(fields: list[Any]) -> None:
+def check(fields: Iterable[Field]) -> None:
     """Check the column metadata that restricts values: invariants, lengths, identity and defaults.
 
     Args:
-        fields: Columns, as the JSON of Spark's fields.
+        fields: The columns.
 
     Raises:
         CorruptTableError: ``schema.metadata``.
     """
     for field in fields:
-        metadata = field.get("metadata") or {}
+        metadata = field.metadata
         for key in _TEXTS:
             if key in metadata and not isinstance(metadata[key], str):
                 raise _wrong(field, key, "is not a string")
-        limit = metadata.get(_CHAR, "")
+        limit = field.limit
         if not isinstance(limit, str):
             raise _wrong(field, _CHAR, "is not a string")
         if limit.startswith(("varchar", "char")) and not _LIMIT.fullmatch(limit):
             raise _wrong(field, _CHAR, "is neither char(n) nor varchar(n)")
         if "delta.invariants" in metadata:
             invariant_of(field)
-        _check_identity(field, metadata)
+        _check_identity(field)
 
 
-def invariant_of(field: Any) -> str:
+def invariant_of(field: Field) -> str:
     """Return the condition of a column invariant.
 
     Raises:
         CorruptTableError: ``schema.metadata``.
 
-    >>> invariant_of({"metadata": {"delta.invariants": '{"expression": {"expression": "id > 3"}}'}})
+    >>> rule = '{"expression": {"expression": "id > 3"}}'
+    >>> invariant_of(Field("id", "long", metadata={"delta.invariants": rule}))
     'id > 3'
     """
     try:
-        rule = json.loads(field["metadata"]["delta.invariants"])["expression"]["expression"]
+        rule = json.loads(field.metadata["delta.invariants"])["expression"]["expression"]
     except (ValueError, TypeError, KeyError, RecursionError):
         rule = None
     if not isinstance(rule, str):
@@ -60,14 +63,15 @@ def invariant_of(field: Any) -> str:
     return rule
 
 
-def _check_identity(field: Any, metadata: dict[str, Any]) -> None:
+def _check_identity(field: Field) -> None:
+    metadata = field.metadata
     numbers = {key: _whole(metadata[key]) for key in _IDENTITY if key in metadata}
     if not numbers:
         return
     for key, number in numbers.items():
         if number is None:
             raise _wrong(field, key, "is not an integer of 64 bits")
-    if field["type"] != "long":
+    if field.type != "long":
         raise _wrong(field, _IDENTITY[0], "belongs to a column that is not of the type long")
     step = numbers.get("delta.identity.step", 1) or 0
     if step == 0:
@@ -84,15 +88,15 @@ def _whole(value: object) -> int | None:
     return value if is_whole and value in _LONGS else None  # type: ignore[return-value]
 
 
-def _wrong(field: Any, key: str, what: str) -> CorruptTableError:
+def _wrong(field: Field, key: str, what: str) -> CorruptTableError:
     return CorruptTableError(
-        f"the metadata {key} of the column {escaped(field.get('name'))} {what}: correct it in the "
+        f"the metadata {key} of the column {escaped(field.name)} {what}: correct it in the "
         "schema, or ask its writer",
         code="schema.metadata",
     )
 
 
-def portable(metadata: dict[str, Any], depth: int = 0) -> dict[str, Any]:
+def portable(metadata: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """Return the metadata that Spark can represent; the rest is left out.
 
     >>> portable({"comment": ["?"], "a": 1, "b": [1, "x"], "c": {"d": 2**70, "e": None}})

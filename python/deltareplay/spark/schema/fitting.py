@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from deltareplay.spark.schema.fields import PARTS
+from deltareplay._protocol.schema import Struct, Type, parts
 
 #: Types that hold every value of a type.
 _WIDER = {
@@ -15,23 +13,22 @@ _WIDER = {
 }
 
 
-def fits(source: Any, target: Any) -> bool:
+def fits(source: Type, target: Type) -> bool:
     """Return whether every value of one type fits into another."""
     if isinstance(source, str) or isinstance(target, str):
         if not (isinstance(source, str) and isinstance(target, str)):
-            return bool(source == "void")
+            return source == "void"
         if source == "void" or source == target or target in _WIDER.get(source, ()):
             return True
         return _fits_decimal(source, target)
-    if source["type"] != target["type"]:
+    if type(source) is not type(target):
         return False
-    if source["type"] == "struct":
-        fields, known = source["fields"], target["fields"]
-        return len(fields) == len(known) and all(
-            field["name"].lower() == other["name"].lower() and fits(field["type"], other["type"])
-            for field, other in zip(fields, known, strict=True)
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        return len(source.fields) == len(target.fields) and all(
+            field.key == other.key and fits(field.type, other.type)
+            for field, other in zip(source.fields, target.fields, strict=True)
         )
-    return all(fits(source[key], target[key]) for key in PARTS[source["type"]])
+    return all(map(fits, parts(source).values(), parts(target).values()))
 
 
 def _fits_decimal(source: str, target: str) -> bool:

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._protocol.schema import Field, Struct, Type, inner_fields, nested, schema_json
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.definition import definition
-from deltareplay.spark.schema.fields import names as without_metadata
-from deltareplay.spark.schema.fields import struct
+from deltareplay.spark.schema.fields import nullable
 from deltareplay.spark.statements import alter_forms
 from deltareplay.spark.statements.alter_forms import unsupported
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
     from deltareplay._table.table import Table
-    from deltareplay.spark.schema.fields import Json
     from deltareplay.spark.syntax.parser import Name
 
 
 #: The changed property of a column, and its new value.
 Change = tuple[str, str | None]
-
-#: Parts of a column's JSON if it, or a nested field, is not nullable or has metadata: a comment, or
-#: the length of its strings.
-_NOT_NULL = '"nullable": false'
-_METADATA = '"metadata": {"'
-
-#: The parts of arrays and maps by their names in paths, with their names in the log.
-_PARTS = {
-    ("array", "element"): "elementType",
-    ("map", "key"): "keyType",
-    ("map", "value"): "valueType",
-}
 
 
 def run(table: Table, form: alter_forms.Form) -> None:
@@ -68,14 +54,14 @@ def _add_columns(table: Table, statement: alter_forms.AddColumns) -> None:
             identity=None,
             comment=new_column.comment,
         )
-        if _NOT_NULL in json.dumps(column):
+        if not all(part.nullable for part in nested([column])):
             raise InvalidArgumentError(
-                f"the column {names.quoted(column['name'])} is NOT NULL, and existing rows have no "
+                f"the column {names.quoted(column.name)} is NOT NULL, and existing rows have no "
                 "value for it: leave NOT NULL out",
                 code="alter.column",
             )
         position = None if new_column.position is None else _move(new_column.position)
-        added.append((_path(schema, new_column.path[:-1]), struct([column]), position))
+        added.append((_path(schema, new_column.path[:-1]), schema_json([column]), position))
     table.native.add_columns(added)
 
 
@@ -100,7 +86,7 @@ def _change_columns(table: Table, statement: alter_forms.ChangeColumns) -> None:
         table.native.change_columns(changes)
 
 
-def _changes(schema: Json, column: alter_forms.ChangeColumn) -> list[Change]:
+def _changes(schema: Struct, column: alter_forms.ChangeColumn) -> list[Change]:
     """Return the changes of a column, as the core names them."""
     new: list[Change] = []
     if column.data_type is not None:
@@ -116,19 +102,20 @@ def _changes(schema: Json, column: alter_forms.ChangeColumn) -> list[Change]:
     return new
 
 
-def _type(schema: Json, path: Name, data_type: str) -> list[Change]:
+def _type(schema: Struct, path: Name, data_type: str) -> list[Change]:
     """Return the change to another type; nothing if the type is the same."""
     declared = definition.column(
         path[-1], data_type, nullable=True, computed=None, identity=None, comment=None
     )
-    field = _field(schema, path) or {}
-    says_more = any(word in json.dumps(declared) for word in (_NOT_NULL, _METADATA))
-    if says_more or "__CHAR_VARCHAR_TYPE_STRING" in field.get("metadata", {}):
+    field = _field(schema, path)
+    # a part is NOT NULL, or has a comment or the length of its strings
+    says_more = any(part.metadata or not part.nullable for part in nested([declared]))
+    if says_more or (field is not None and field.limit):
         raise unsupported(
             f"ALTER COLUMN ... TYPE {data_type}", "add a column of that type, then UPDATE"
         )
-    is_same = bool(field) and without_metadata(field["type"]) == without_metadata(declared["type"])
-    return [] if is_same else [("type", struct([declared]))]
+    is_same = field is not None and nullable(field.type) == nullable(declared.type)
+    return [] if is_same else [("type", schema_json([declared]))]
 
 
 def _move(to: alter_forms.Position) -> Change:
@@ -151,12 +138,11 @@ def _drop_feature(table: Table, statement: alter_forms.DropFeature) -> None:
     table.drop_feature(statement.name, truncate_history=statement.truncate_history)
 
 
-def _schema(table: Table) -> Json:
-    schema: Json = json.loads(table.snapshot().schema_json)
-    return schema
+def _schema(table: Table) -> Struct:
+    return Struct.parse(table.snapshot().schema_json)
 
 
-def _path(schema: Json, path: Name) -> Name:
+def _path(schema: Struct, path: Name) -> Name:
     """Check that a single name with dots is a column, since ``Table`` would take it for a path.
 
     The method of ``Table`` checks that other columns exist.
@@ -170,20 +156,16 @@ def _path(schema: Json, path: Name) -> Name:
     return path
 
 
-def _field(schema: Json, path: Name) -> Json | None:
+def _field(schema: Struct, path: Name) -> Field | None:
     """Return the column or nested field of a path; None if there is none."""
-    result: Json = {"type": schema}
+    field: Field | None = None
+    type_: Type = schema
     for step in path:
-        type_, name = result["type"], step.lower()
-        if not isinstance(type_, dict):
+        field = next((field for field in inner_fields(type_) if field.key == step.lower()), None)
+        if field is None:
             return None
-        part = _PARTS.get((type_["type"], name))
-        parts = type_.get("fields", []) if part is None else [{"name": name, "type": type_[part]}]
-        named = [part for part in parts if part["name"].lower() == name]
-        if not named:
-            return None
-        result = named[0]
-    return result
+        type_ = field.type
+    return field
 
 
 _RUNS: dict[type, Callable[[Table, Any], None]] = {

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from deltareplay._protocol.schema import Field, Struct, converted
 from deltareplay._snapshot.clustering import clustering_paths
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import lookup, registration
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from deltareplay._table.table import Table
-    from deltareplay.spark.schema.fields import Json
     from deltareplay.spark.statements.create_forms import CreateTable
 
 _DEFAULTS = "delta.feature.allowColumnDefaults"
@@ -107,7 +107,7 @@ def _at_location(statement: CreateTable) -> Table | None:
     return table if table.native.exists() else None
 
 
-def _check_same(table: Table, statement: CreateTable, columns: list[Json]) -> None:
+def _check_same(table: Table, statement: CreateTable, columns: list[Field]) -> None:
     """Check that an existing table has the definition of the statement, as in delta-spark."""
     if statement.query is not None:
         raise InvalidArgumentError(
@@ -117,7 +117,7 @@ def _check_same(table: Table, statement: CreateTable, columns: list[Json]) -> No
         )
     snapshot = table.snapshot()
     properties = _properties(statement)
-    fields = json.loads(snapshot.schema_json, object_hook=_as_defined)["fields"]
+    fields = [_as_defined(field) for field in Struct.parse(snapshot.schema_json).fields]
     clustered = clustering_paths(snapshot)
     other = [
         ("columns", columns and columns != fields),
@@ -137,10 +137,11 @@ def _check_same(table: Table, statement: CreateTable, columns: list[Json]) -> No
         )
 
 
-def _as_defined(part: Json) -> Json:
-    """Remove the metadata that the table itself has added to a part of a schema."""
+def _as_defined(field: Field) -> Field:
+    """Remove the metadata that the table itself has added to a field."""
     added = ("delta.columnMapping.", "delta.identity.highWaterMark")
-    return {key: value for key, value in part.items() if not key.startswith(added)}
+    kept = {key: value for key, value in field.metadata.items() if not key.startswith(added)}
+    return replace(field, type=converted(field.type, _as_defined), metadata=kept)
 
 
 def _own(properties: Mapping[str, str]) -> dict[str, str]:

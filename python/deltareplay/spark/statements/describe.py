@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from deltareplay._protocol.schema import Struct
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog import lookup
 from deltareplay.spark.maintenance.detail import location
-from deltareplay.spark.schema.fields import Json, spark_type, stored
+from deltareplay.spark.schema.fields import spark_type
 from deltareplay.spark.schema.frames import from_arrow
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.names import quoted
@@ -71,22 +71,9 @@ def run(spark: SparkSession, name: Name, text: str) -> DataFrame:
     )
 
 
-def _comment(field: Json) -> str | None:
-    """Return the comment of a column, unless it is no text."""
-    comment = (field.get("metadata") or {}).get("comment")
-    return comment if isinstance(comment, str) else None
-
-
 def _columns(snapshot: Snapshot) -> list[Row]:
-    fields: list[Json] = stored(json.loads(snapshot.metadata.schema_string))["fields"]
-    return [
-        (
-            field["name"],
-            spark_type(field["type"]).simpleString(),
-            _comment(field),
-        )
-        for field in fields
-    ]
+    fields = Struct.parse(snapshot.schema_json).fields
+    return [(field.name, spark_type(field.type).simpleString(), field.comment) for field in fields]
 
 
 def _table(snapshot: Snapshot) -> list[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
@@ -196,7 +196,7 @@ def run(spark: SparkSession, table: Table, statement: Insert, before: Before) ->
         _replace(spark, snapshot, target, statement, before)
         return
     constants = _constants(statement, target)
-    columns = statement.columns or [field["name"] for field in target.fields]
+    columns = statement.columns or [field.name for field in target.fields]
     names = [column for column in columns if statement.columns or column not in constants]
     query = before.query(_with_defaults(spark, statement, names, target))
     rows = queries.run(spark, query)
@@ -223,7 +223,7 @@ def _replace(
     spark: SparkSession, snapshot: Snapshot, target: TargetTable, statement: Insert, before: Before
 ) -> None:
     """Replace the rows of the table that match a row of the query."""
-    columns = [field["name"] for field in target.fields]
+    columns = [field.name for field in target.fields]
     evolves = statement.evolves or settings.merges_schemas(spark)
     query = before.query(_with_defaults(spark, statement, columns, target))
     source = queries.run(spark, query)
@@ -309,25 +309,25 @@ def _values(rows: DataFrame, constants: dict[str, str], target: TargetTable) -> 
     """Return the values of the statement's partition columns, in their types."""
     from pyspark.sql import functions as sf
 
-    types = {field["name"]: field["type"] for field in target.fields}
+    types = {field.name: field.type for field in target.fields}
     values = {name: sf.expr(value) for name, value in constants.items()}
     typed = rows.select(*(value.alias(name) for name, value in values.items()))
     return [
         converted(
             rows.sparkSession,
-            values[field["name"]],
-            field["type"],
-            types[field["name"]],
-            field["name"],
+            values[field.name],
+            field.type,
+            types[field.name],
+            field.name,
             code="write.columns",
-        ).alias(field["name"])
+        ).alias(field.name)
         for field in fields_of(typed.schema)
     ]
 
 
 def _within(constants: dict[str, str], target: TargetTable) -> str | None:
     """Return the condition of the rows in the partition that a statement replaces; None for all."""
-    types = {field["name"]: field["type"] for field in target.fields}
+    types = {field.name: field.type for field in target.fields}
     conditions = [
         f"{quoted(name)} <=> CAST({value} AS {spark_type(types[name]).simpleString()})"
         for name, value in constants.items()
@@ -342,7 +342,7 @@ def _with_defaults(
     reader = Reader(statement.query)
     if statement.by_name or not reader.takes("VALUES"):
         return statement.query
-    fields = {field["name"].lower(): field for field in target.fields}
+    fields = {field.key: field for field in target.fields}
     rows = []
     while True:
         values = reader.in_parentheses() if reader.sees("(") else [reader.until((",",))]
@@ -377,17 +377,17 @@ def _paired(
     more = 0 if statement.by_name else len(source_fields) - len(target_names)
     if more < 0 or (more > 0 and not (evolves and by_place)):
         raise _wrong_count(rows, target_names)
-    source_names = [field["name"] for field in source_fields]
+    source_names = [field.name for field in source_fields]
     names = (
         source_names if statement.by_name else [*target_names, *source_names[len(target_names) :]]
     )
-    known = {field["name"].lower(): field for field in target.fields}
+    known = {field.key: field for field in target.fields}
     own = [
         known.get(name.lower())
         for name in (source_names if statement.by_name else names[: len(target_names)])
     ]
     widens = target.widens if evolves else _never
-    renamed = [{**field, "name": name} for field, name in zip(source_fields, names, strict=True)]
+    renamed = [replace(field, name=name) for field, name in zip(source_fields, names, strict=True)]
     compatible = (
         not by_place or source_names[: len(target_names)] == list(target_names)
     ) and is_compatible([field for field in own if field is not None], renamed[: len(own)], widens)

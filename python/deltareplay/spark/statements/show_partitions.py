@@ -87,7 +87,7 @@ def run(spark: SparkSession, statement: ShowPartitions) -> DataFrame:
         [constant.values for constant in constants], names=[column.name for column in columns]
     )
     values = values.group_by(values.column_names, use_threads=False).aggregate([])
-    rows = from_arrow(spark, values, struct_type([constant.json for constant in constants]))
+    rows = from_arrow(spark, values, struct_type([constant.field for constant in constants]))
     rows = rows.toDF(*(column.name for column in columns))
     rows = rows.select(*(sf.col(quoted(c.name)).cast(spark_type(c.logical_type)) for c in columns))
     for name, value in statement.partition.items():

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._protocol.schema import Array, Field, Map, Struct, Type, inner_fields, parts
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.schema.alignment import is_struct
-from deltareplay.spark.schema.fields import PARTS, Json, field, nullable, spark_type
+from deltareplay.spark.schema.alignment import converted_parts
+from deltareplay.spark.schema.fields import nullable, spark_type
 from deltareplay.spark.writing.conversion import converted
 from deltareplay.spark.writing.target_table import is_collated
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 Widens = Callable[[str, str], bool]
 
 
-def is_compatible(table: Sequence[Json], rows: Sequence[Json], widens: Widens) -> bool:
+def is_compatible(table: Sequence[Field], rows: Sequence[Field], widens: Widens) -> bool:
     """Return whether rows have the table's names and types, at any depth and in any order.
 
     Such rows are matched by name. They may have additional columns and fields.
@@ -29,42 +30,42 @@ def is_compatible(table: Sequence[Json], rows: Sequence[Json], widens: Widens) -
         rows: The columns of the rows.
         widens: Returns whether the table's type is widened to that of the rows.
     """
-    own = {column["name"].lower(): column for column in table}
-    if not set(own) <= {column["name"].lower() for column in rows}:
+    own = {column.key: column for column in table}
+    if not set(own) <= {column.key for column in rows}:
         return False
     for column in rows:
-        known = own.get(column["name"].lower())
+        known = own.get(column.key)
         if known is None:
             continue
-        if column["name"] != known["name"] or is_collated(column):
+        if column.name != known.name or is_collated(column):
             return False
-        if not _is_compatible_type(known["type"], column["type"], widens):
+        if not _is_compatible_type(known.type, column.type, widens):
             return False
     return True
 
 
-def _is_compatible_type(table: Any, rows: Any, widens: Widens) -> bool:
+def _is_compatible_type(table: Type, rows: Type, widens: Widens) -> bool:
     if table == "void":
         return True
     if isinstance(table, str) or isinstance(rows, str):
-        return bool(table == rows) or _widens(table, rows, widens)
-    if table["type"] != rows["type"]:
-        return False
-    if table["type"] == "struct":
-        return is_compatible(table["fields"], rows["fields"], widens)
-    parts = PARTS[table["type"]]
-    return all(_is_compatible_type(table[part], rows[part], widens) for part in parts)
+        return table == rows or _widens(table, rows, widens)
+    if isinstance(table, Struct) and isinstance(rows, Struct):
+        return is_compatible(table.fields, rows.fields, widens)
+    return type(table) is type(rows) and all(
+        _is_compatible_type(part, other, widens)
+        for part, other in zip(parts(table).values(), parts(rows).values(), strict=True)
+    )
 
 
-def _widens(table: Any, rows: Any, widens: Widens) -> bool:
+def _widens(table: Type, rows: Type, widens: Widens) -> bool:
     return isinstance(table, str) and isinstance(rows, str) and widens(table, rows)
 
 
 def placed(
     spark: SparkSession,
     value: Column,
-    source: Json,
-    own: Json,
+    source: Field,
+    own: Field,
     widens: Widens,
     *,
     only_structs: bool = False,
@@ -85,10 +86,10 @@ def placed(
         InvalidArgumentError: ``write.columns``: the value lacks fields, or is not a struct.
     """
     if is_collated(source):  # strings of a table compare by bytes
-        source = field(source["name"], nullable(source["type"]))
-        value = value.cast(spark_type(source["type"]))
+        source = Field(source.name, nullable(source.type))
+        value = value.cast(spark_type(source.type))
     placing = _Placing(spark, widens, only_structs)
-    return placing.placed(value, source["type"], own["type"], own["name"])
+    return placing.placed(value, source.type, own.type, own.name)
 
 
 @dataclass(frozen=True)
@@ -99,74 +100,62 @@ class _Placing:
     widens: Widens
     only_structs: bool
 
-    def placed(self, value: Column, source: Any, own: Any, name: str) -> Column:
+    def placed(self, value: Column, source: Type, own: Type, name: str) -> Column:
         from pyspark.sql import functions as sf
 
         if own == "void" or nullable(source) == nullable(own) or _widens(own, source, self.widens):
             return value
-        if isinstance(own, str) or isinstance(source, str) or own["type"] != source["type"]:
+        if isinstance(own, str) or type(own) is not type(source):
             return self._converted(value, source, own, name)
-        kind = own["type"]
-        if kind == "struct":
+        if isinstance(source, Struct) and isinstance(own, Struct):
             return self._struct(value, source, own, name)
         if self.only_structs:
             return value
-        if kind == "array":
-            source_element, other = source["elementType"], own["elementType"]
+        if isinstance(source, Array) and isinstance(own, Array):
+            element, other = source.element, own.element
             # as delta-spark: other arrays are only cast
-            if is_struct(source_element) and is_struct(other) and source["containsNull"]:
-                return sf.transform(
-                    value, lambda part: self._struct(part, source_element, other, name)
-                )
+            if isinstance(element, Struct) and isinstance(other, Struct) and source.contains_null:
+                return sf.transform(value, lambda part: self._struct(part, element, other, name))
             return self._converted(value, source, own, name)
         if _shape(source) == _shape(own):
             return self._converted(value, source, own, name)
-        if nullable(source["keyType"]) != nullable(own["keyType"]):
-            keys = (source["keyType"], own["keyType"], f"{name}.key")
-            value = sf.transform_keys(value, lambda key, _: self.placed(key, *keys))
-        if nullable(source["valueType"]) != nullable(own["valueType"]):
-            values = (source["valueType"], own["valueType"], f"{name}.value")
-            value = sf.transform_values(value, lambda _, part: self.placed(part, *values))
-        return value
 
-    def _struct(self, value: Column, source: Any, own: Any, name: str) -> Column:
+        def inner(part: Column, part_source: Type, part_own: Type, step: str) -> Column:
+            return self.placed(part, part_source, part_own, f"{name}.{step}")
+
+        return converted_parts(value, source, own, inner, nullable)
+
+    def _struct(self, value: Column, source: Struct, own: Struct, name: str) -> Column:
         from pyspark.sql import functions as sf
 
-        fields, known = source["fields"], own["fields"]
+        fields, known = source.fields, own.fields
         if len(fields) < len(known):
             raise InvalidArgumentError(
                 f"the value of {name} has {len(fields)} fields, and the table {len(known)}: pass "
                 "all fields, or use BY NAME with schema evolution",
                 code="write.columns",
             )
-        parts = []
-        for at, source_field in enumerate(fields):
-            part = value.getField(source_field["name"])
+        columns = []
+        for at, field in enumerate(fields):
+            part = value.getField(field.name)
             if at >= len(known):
-                parts.append(part.alias(source_field["name"]))
+                columns.append(part.alias(field.name))
                 continue
             other = known[at]
-            kept = all(map(is_struct, (source_field["type"], other["type"])))
-            kept = kept or (
-                isinstance(source_field["type"], str) and isinstance(other["type"], str)
-            )
-            convert = self.placed if kept or other["type"] == "void" else self._converted
-            inner = f"{name}.{other['name']}"
-            parts.append(
-                convert(part, source_field["type"], other["type"], inner).alias(other["name"])
-            )
-        return sf.when(value.isNotNull(), sf.struct(*parts))
+            kept = type(field.type) is type(other.type) and isinstance(other.type, (Struct, str))
+            convert = self.placed if kept or other.type == "void" else self._converted
+            inner = convert(part, field.type, other.type, f"{name}.{other.name}")
+            columns.append(inner.alias(other.name))
+        return sf.when(value.isNotNull(), sf.struct(*columns))
 
-    def _converted(self, value: Column, source: Any, own: Any, name: str) -> Column:
-        if self.only_structs and isinstance(own, dict) and own["type"] != "struct":
+    def _converted(self, value: Column, source: Type, own: Type, name: str) -> Column:
+        if self.only_structs and isinstance(own, (Array, Map)):
             return value
         return converted(self.spark, value, source, own, name, code="write.columns")
 
 
-def _shape(type_: Any) -> Any:
+def _shape(type_: Type) -> Any:
     """Return a type without names and nullability."""
     if isinstance(type_, str):
         return type_
-    if type_["type"] == "struct":
-        return [_shape(field["type"]) for field in type_["fields"]]
-    return [type_["type"], *(_shape(type_[part]) for part in PARTS[type_["type"]])]
+    return type(type_), [_shape(field.type) for field in inner_fields(type_)]

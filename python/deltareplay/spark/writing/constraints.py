@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from deltareplay._protocol.schema import Field, Struct, nested
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.schema.column_metadata import invariant_of
-from deltareplay.spark.schema.fields import Json
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import log_expressions
 
@@ -49,7 +48,7 @@ def checked(
     spark = rows.sparkSession
     for what, passes in _conditions(spark, target, fields, computed, replace_where):
         display = sf.struct(
-            *[sf.col(names.quoted(field["name"])) for field in fields if _shows(field["type"])]
+            *[sf.col(names.quoted(field.name)) for field in fields if _is_printable(field)]
         )
         message = sf.concat(sf.lit(f"{what}; it is "), display.cast("string"))
         # Spark may push a filter below a join and evaluate it on rows that are never written. A
@@ -81,30 +80,30 @@ def broken(error: BaseException) -> InvalidArgumentError | None:
 def _conditions(
     spark: SparkSession,
     target: TargetTable,
-    fields: list[Json],
+    fields: list[Field],
     computed: Sequence[str],
     replace_where: str | None,
 ) -> Iterator[tuple[str, Column]]:
     """Yield each condition with its description."""
     from pyspark.sql import functions as sf
 
-    known = [field["name"] for field in fields]
+    known = [field.name for field in fields]
     for field in fields:
         yield from _not_null([field], "")
-        metadata, column = field.get("metadata") or {}, sf.col(names.quoted(field["name"]))
-        if "delta.invariants" in metadata:
+        column = sf.col(names.quoted(field.name))
+        if "delta.invariants" in field.metadata:
             rule = invariant_of(field)
-            source = f"the invariant of the column {field['name']} (delta.invariants)"
+            source = f"the invariant of the column {field.name} (delta.invariants)"
             holds = log_expressions.value(spark, rule, source, known)
-            yield f"it breaks the invariant {rule} of the column {field['name']}", holds
-        generated = metadata.get(log_expressions.GENERATED)
-        if generated is not None and field["name"] not in computed:
-            what = f"the generated column {field['name']} is not {generated}"
+            yield f"it breaks the invariant {rule} of the column {field.name}", holds
+        generated = field.generation_expression
+        if generated is not None and field.name not in computed:
+            what = f"the generated column {field.name} is not {generated}"
             yield what, column.eqNullSafe(log_expressions.generated(spark, field, known))
-        limit = _LIMIT.fullmatch(str(metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")))
+        limit = _LIMIT.fullmatch(str(field.limit))
         if limit is not None:
             fits = sf.char_length(column) <= int(limit[1])
-            yield f"{field['name']} is longer than {limit[0]}", column.isNull() | fits
+            yield f"{field.name} is longer than {limit[0]}", column.isNull() | fits
     for key, rule in sorted(target.properties.items()):
         if key.lower().startswith("delta.constraints."):
             holds = log_expressions.value(spark, rule, f"the CHECK constraint {key}", known)
@@ -113,19 +112,19 @@ def _conditions(
         yield f"it is not among the rows to replace ({replace_where})", sf.expr(replace_where)
 
 
-def _not_null(fields: list[Json], above: str) -> Iterator[tuple[str, Column]]:
+def _not_null(fields: Sequence[Field], above: str) -> Iterator[tuple[str, Column]]:
     """Yield the conditions of columns, and of fields in structs, that must not be null."""
     from pyspark.sql import functions as sf
 
     for field in fields:
-        path = above + names.quoted(field["name"])
-        if not field.get("nullable", True):
+        path = above + names.quoted(field.name)
+        if not field.nullable:
             what = f"{path.replace('`', '')} is null, which the table does not allow"
             yield what, sf.col(path).isNotNull()
-        if isinstance(field["type"], dict) and field["type"]["type"] == "struct":
-            yield from _not_null(field["type"]["fields"], f"{path}.")
+        if isinstance(field.type, Struct):
+            yield from _not_null(field.type.fields, f"{path}.")
 
 
-def _shows(type_: Any) -> bool:
-    """Return whether Spark can print values of a type as text."""
-    return "variant" not in json.dumps(type_)
+def _is_printable(field: Field) -> bool:
+    """Return whether Spark can print the values of a column as text."""
+    return all(part.type != "variant" for part in nested([field]))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from deltareplay._protocol.schema import Struct, Type
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.schema.alignment import converted_parts
 from deltareplay.spark.schema.fields import nullable, spark_type
 from deltareplay.spark.schema.fitting import fits
 from deltareplay.spark.session import settings
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def converted(
-    spark: SparkSession, value: Column, source: Any, own: Any, name: str, *, code: str
+    spark: SparkSession, value: Column, source: Type, own: Type, name: str, *, code: str
 ) -> Column:
     """Cast a value to another type; a part of it that does not fit fails the task.
 
@@ -41,36 +43,25 @@ def converted(
     if fits(source, own):
         return value.cast(spark_type(own))
 
-    def inner(part: Column, source_type: Any, other: Any, step: str) -> Column:
+    def inner(part: Column, source_type: Type, other: Type, step: str) -> Column:
         return converted(spark, part, source_type, other, f"{name}.{step}", code=code)
 
-    if isinstance(source, str) or isinstance(own, str) or source["type"] != own["type"]:
-        if not isinstance(own, str):
-            raise _differs(source, own, name, code)
+    if isinstance(own, str):
         return _checked(spark, value, source, own, name)
-    if own["type"] == "array":
-        parts = (source["elementType"], own["elementType"], "element")
-        return sf.transform(value, lambda part: inner(part, *parts))
-    if own["type"] == "map":
-        keys = (source["keyType"], own["keyType"], "key")
-        values = (source["valueType"], own["valueType"], "value")
-        if keys[0] != keys[1]:
-            value = sf.transform_keys(value, lambda key, _: inner(key, *keys))
-        if values[0] != values[1]:
-            value = sf.transform_values(value, lambda _, part: inner(part, *values))
-        return value
-    if len(source["fields"]) != len(own["fields"]):
+    if isinstance(source, Struct) and isinstance(own, Struct):
+        if len(source.fields) != len(own.fields):
+            raise _differs(source, own, name, code)
+        fields = [
+            inner(value.getField(field.name), field.type, other.type, other.name).alias(other.name)
+            for field, other in zip(source.fields, own.fields, strict=True)
+        ]
+        return sf.when(value.isNotNull(), sf.struct(*fields))
+    if type(source) is not type(own):
         raise _differs(source, own, name, code)
-    fields = [
-        inner(
-            value.getField(source_field["name"]), source_field["type"], other["type"], other["name"]
-        ).alias(other["name"])
-        for source_field, other in zip(source["fields"], own["fields"], strict=True)
-    ]
-    return sf.when(value.isNotNull(), sf.struct(*fields))
+    return converted_parts(value, source, own, inner, lambda type_: type_)
 
 
-def _differs(source: Any, own: Any, name: str, code: str) -> InvalidArgumentError:
+def _differs(source: Type, own: Type, name: str, code: str) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"{name} is {spark_type(own).simpleString()} in the table, and the value is "
         f"{spark_type(source).simpleString()}: pass the table's fields",
@@ -78,7 +69,7 @@ def _differs(source: Any, own: Any, name: str, code: str) -> InvalidArgumentErro
     )
 
 
-def _checked(spark: SparkSession, value: Column, source: Any, own: str, name: str) -> Column:
+def _checked(spark: SparkSession, value: Column, source: Type, own: str, name: str) -> Column:
     from pyspark.sql import functions as sf
 
     type_ = spark_type(own)
@@ -90,7 +81,7 @@ def _checked(spark: SparkSession, value: Column, source: Any, own: str, name: st
     return sf.when(value.isNull() | cast.isNotNull(), cast).otherwise(fails)
 
 
-def _check_policy(spark: SparkSession, source: Any, own: str, name: str) -> None:
+def _check_policy(spark: SparkSession, source: Type, own: str, name: str) -> None:
     """Check that the session's store assignment policy allows a cast."""
     policy = settings.store_assignment(spark)
     if policy == "ANSI" or (policy == "STRICT" and _is_up_cast(source, own)):
@@ -116,7 +107,7 @@ _NUMBERS = ("byte", "short", "integer", "long", "float", "double")
 _WHOLE = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 
 
-def _is_up_cast(source: Any, own: str) -> bool:
+def _is_up_cast(source: Type, own: str) -> bool:
     """Return whether a cast loses nothing, by Spark's rules (``Cast.canUpCast``)."""
     if not isinstance(source, str):
         return False

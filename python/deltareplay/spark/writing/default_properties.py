@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from deltareplay import _native
 from deltareplay._protocol.protocol import Protocol
+from deltareplay._protocol.schema import Field, schema_json
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark.schema.fields import field, struct
 from deltareplay.spark.session.settings import DEFAULT_PROPERTY
 from deltareplay.spark.writing.target_table import check_writable
 
@@ -57,7 +57,7 @@ def _is_property(setting: str, name: str, value: str) -> bool:
             return False
         if name.lower() in _OF_PROTOCOL:
             return True
-        columns = struct([field("id", "long")])
+        columns = schema_json([Field("id", "long")])
         _, facts = _native.new_table(columns, [], {name: value})
         check_writable(Protocol(*facts))
     except InvalidArgumentError as error:

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.schema.fields import Json, struct
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from deltareplay._transaction.transaction import Transaction
     from deltareplay.spark.writing.target_table import TargetTable
 
-_PREFIX = "delta.identity."
 _MARK = "delta.identity.highWaterMark"
 
 #: ``monotonically_increasing_id`` has the number of the task above that of its row.
@@ -32,19 +31,12 @@ _ROW_BITS = 33
 _TASK_BITS = 8
 
 
-def is_identity(field: Json) -> bool:
-    """Return whether a column is an identity column."""
-    return any(key.startswith(_PREFIX) for key in field.get("metadata") or {})
-
-
-def value(field: Json) -> Column:
+def value(field: Field) -> Column:
     """Return the value of the column in a new row."""
     from pyspark.sql import functions as sf
 
-    metadata = field["metadata"]
-    step = int(metadata.get("delta.identity.step", 1))
-    mark = metadata.get(_MARK)
-    first = int(metadata.get("delta.identity.start", 1)) if mark is None else int(mark) + step
+    step, mark = _step(field), field.metadata.get(_MARK)
+    first = int(field.metadata.get("delta.identity.start", 1)) if mark is None else int(mark) + step
     number = sf.monotonically_increasing_id()
     task = sf.shiftright(number, _ROW_BITS)
     row = number.bitwiseAND(sf.lit((1 << _ROW_BITS) - 1))
@@ -54,7 +46,7 @@ def value(field: Json) -> Column:
     return position * sf.lit(step).cast("bigint") + sf.lit(first).cast("bigint")
 
 
-def farthest(field: Json, stored: str) -> Column:
+def farthest(field: Field, stored: str) -> Column:
     """Return the aggregate for the value that is farthest from the start of the sequence.
 
     Args:
@@ -63,8 +55,11 @@ def farthest(field: Json, stored: str) -> Column:
     """
     from pyspark.sql import functions as sf
 
-    step = int(field["metadata"].get("delta.identity.step", 1))
-    return (sf.max if step > 0 else sf.min)(sf.col(names.quoted(stored)))
+    return (sf.max if _step(field) > 0 else sf.min)(sf.col(names.quoted(stored)))
+
+
+def _step(field: Field) -> int:
+    return int(field.metadata.get("delta.identity.step", 1))
 
 
 def set_marks(transaction: Transaction, target: TargetTable, marks: Mapping[str, int]) -> None:
@@ -75,20 +70,20 @@ def set_marks(transaction: Transaction, target: TargetTable, marks: Mapping[str,
         target: The table.
         marks: The value farthest from the start, by the name of the column.
     """
-    known = json.loads(target.metadata.schema_string)["fields"]
-    fields = [_marked(field, marks.get(field["name"])) for field in known]
-    if fields != known:
-        transaction.set_metadata(replace(target.metadata, schema_string=struct(fields)))
+    schema = json.loads(target.metadata.schema_string)
+    known = {field.name: field for field in target.fields}
+    is_farther = {name: _is_farther(known[name], mark) for name, mark in marks.items()}
+    for body in schema["fields"]:
+        if is_farther.get(body["name"]):
+            body["metadata"][_MARK] = marks[body["name"]]
+    if any(is_farther.values()):
+        transaction.set_metadata(replace(target.metadata, schema_string=json.dumps(schema)))
 
 
-def _marked(field: Json, mark: int | None) -> Json:
-    if mark is None:
-        return field
-    metadata = field["metadata"]
-    known, step = metadata.get(_MARK), int(metadata.get("delta.identity.step", 1))
-    if known is not None and (mark - int(known)) * step <= 0:
-        return field  # only rows that were there before
-    return {**field, "metadata": {**metadata, _MARK: mark}}
+def _is_farther(field: Field, mark: int) -> bool:
+    """Return whether a value lies beyond the mark of the column; others have been there before."""
+    known = field.metadata.get(_MARK)
+    return known is None or (mark - int(known)) * _step(field) > 0
 
 
 def refuse_given(df: DataFrame, target: TargetTable) -> None:
@@ -99,19 +94,19 @@ def refuse_given(df: DataFrame, target: TargetTable) -> None:
     """
     columns = {name.lower() for name in df.columns}
     for field in target.written_fields:
-        if field["name"].lower() in columns:
+        if field.key in columns:
             refuse(field)
 
 
-def refuse(field: Json) -> None:
+def refuse(field: Field) -> None:
     """Check that a column may be set: it is not GENERATED ALWAYS AS IDENTITY.
 
     Raises:
         InvalidArgumentError: ``write.identity``.
     """
-    explicit = (field.get("metadata") or {}).get("delta.identity.allowExplicitInsert")
-    if is_identity(field) and not explicit:
+    explicit = field.metadata.get("delta.identity.allowExplicitInsert")
+    if field.is_identity and not explicit:
         raise InvalidArgumentError(
-            f"{field['name']} is GENERATED ALWAYS AS IDENTITY: its values cannot be set",
+            f"{field.name} is GENERATED ALWAYS AS IDENTITY: its values cannot be set",
             code="write.identity",
         )

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
+from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import UnsupportedFeatureError
-from deltareplay.spark.schema.fields import Json, spark_type
+from deltareplay.spark.schema.fields import spark_type
 from deltareplay.spark.session import capabilities, strings
 
 if TYPE_CHECKING:
@@ -63,24 +64,23 @@ def value(spark: SparkSession, text: str, what: str, columns: Sequence[str]) -> 
     return sf.expr(sql(spark, text, what, columns))
 
 
-def generated(spark: SparkSession, field: Json, columns: Sequence[str]) -> Column:
+def generated(spark: SparkSession, field: Field, columns: Sequence[str]) -> Column:
     """Return the value of a generated column, in its type.
 
     Raises:
         UnsupportedFeatureError: As by ``sql``.
     """
-    what = f"the expression of the generated column {field['name']} ({GENERATED})"
-    computed = value(spark, field["metadata"][GENERATED], what, columns)
-    return computed.cast(spark_type(field["type"]))
+    what = f"the expression of the generated column {field.name} ({GENERATED})"
+    computed = value(spark, field.generation_expression, what, columns)
+    return computed.cast(spark_type(field.type))
 
 
-def default(spark: SparkSession, field: Json) -> str:
+def default(spark: SparkSession, field: Field) -> str:
     """Return the default of a column as SQL; ``NULL`` if it has none.
 
     Raises:
         UnsupportedFeatureError: As by ``sql``.
     """
-    text = (field.get("metadata") or {}).get(DEFAULT)
-    if text is None:
+    if field.default is None:
         return "NULL"
-    return sql(spark, text, f"the default of the column {field['name']} ({DEFAULT})", [])
+    return sql(spark, field.default, f"the default of the column {field.name} ({DEFAULT})", [])

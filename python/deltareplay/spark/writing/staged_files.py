@@ -131,7 +131,7 @@ class Staged:
                 raise
             raise broken from error
         observed = written.get
-        marks = {field["name"]: observed[name] for name, field in counted.items()}
+        marks = {field.name: observed[name] for name, field in counted.items()}
         marks = {name: mark for name, mark in marks.items() if mark is not None}
         files = self._files(outgoing.partitions, marks)
         self._check_rows(files, observed["rows"])

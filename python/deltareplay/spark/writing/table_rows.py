@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._protocol.schema import Field, Type
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.alignment import WRITING, arranged, arranged_type, untyped
-from deltareplay.spark.schema.fields import PARTS, Json, fields_of, nullable, spark_type
+from deltareplay.spark.schema.fields import fields_of, nullable, spark_type
 from deltareplay.spark.schema.fitting import fits
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import (
@@ -39,7 +40,7 @@ class Outgoing:
 
     rows: DataFrame
     partitions: tuple[str, ...]
-    counted: Mapping[str, Json]
+    counted: Mapping[str, Field]
 
     @classmethod
     def of(cls, df: DataFrame, target: TargetTable, replace_where: str | None) -> Outgoing:
@@ -81,16 +82,16 @@ class Outgoing:
         columns, texts, counted = [], {}, {}
         known = {name.lower() for name in supplied}
         for field in target.written_fields:
-            name = _physical(field, mode)
-            column = sf.col(names.quoted(field["name"]))
-            if identity_columns.is_identity(field) and field["name"].lower() not in known:
+            name = field.physical_name(mode)
+            column = sf.col(names.quoted(field.name))
+            if field.is_identity and field.key not in known:
                 counted[name] = field
-            if field["name"].lower() in partitions:
-                texts[field["name"].lower()] = name
+            if field.key in partitions:
+                texts[field.key] = name
                 columns.append(_text(column, field).alias(name))
             else:
-                if mode != "none" and not isinstance(field["type"], str):
-                    column = column.cast(spark_type(_in_files(field["type"], mode)))
+                if mode != "none" and not isinstance(field.type, str):
+                    column = column.cast(spark_type(_in_files(field.type, mode)))
                 columns.append(column.alias(name, metadata=_ids(field, mode)))
         ordered = tuple(texts[column.lower()] for column in target.partition_columns)
         if len(ordered) == len(columns):
@@ -137,16 +138,16 @@ def _without_void(df: DataFrame, target: TargetTable) -> DataFrame:
     void = set(map(str.lower, target.void_columns))
     if not void:
         return df
-    dropped = [field for field in fields_of(df.schema) if field["name"].lower() in void]
+    dropped = [field for field in fields_of(df.schema) if field.key in void]
     for field in dropped:
-        if field["type"] != "void":
-            type_ = spark_type(field["type"]).simpleString()
-            raise untyped(field["name"], type_, WRITING, "write.columns")
-    return df.drop(*(field["name"] for field in dropped))
+        if field.type != "void":
+            type_ = spark_type(field.type).simpleString()
+            raise untyped(field.name, type_, WRITING, "write.columns")
+    return df.drop(*(field.name for field in dropped))
 
 
 def _logical(
-    df: DataFrame, fields: list[Json], beside: Sequence[str]
+    df: DataFrame, fields: list[Field], beside: Sequence[str]
 ) -> tuple[DataFrame, list[str]]:
     """Convert rows to the table's columns and types; also return the generated columns."""
     from pyspark.sql import functions as sf
@@ -154,24 +155,23 @@ def _logical(
     source = _source_fields(df.drop(*beside), fields)
     columns, generated = [], []
     for field in fields:
-        name, metadata = field["name"], field.get("metadata") or {}
-        source_field = source.get(name.lower())
+        source_field = source.get(field.key)
         if source_field is not None:
-            value = _fitted(sf.col(names.quoted(source_field["name"])), source_field, field)
-            columns.append(_padded(value, metadata).alias(name))
-        elif "delta.generationExpression" in metadata:
+            value = _fitted(sf.col(names.quoted(source_field.name)), source_field, field)
+            columns.append(_padded(value, field.limit).alias(field.name))
+        elif field.generation_expression is not None:
             generated.append(field)
         else:
-            columns.append(default(df.sparkSession, field).alias(name))
+            columns.append(default(df.sparkSession, field).alias(field.name))
     rows = df.select(*columns, *beside)
-    known = [field["name"] for field in fields]
+    known = [field.name for field in fields]
     for field in generated:
         value = log_expressions.generated(df.sparkSession, field, known)
-        rows = rows.withColumn(field["name"], value)
-    return rows, [field["name"] for field in generated]
+        rows = rows.withColumn(field.name, value)
+    return rows, [field.name for field in generated]
 
 
-def default(spark: SparkSession, field: Json) -> Column:
+def default(spark: SparkSession, field: Field) -> Column:
     """Return the value of a column that rows lack.
 
     Raises:
@@ -179,17 +179,16 @@ def default(spark: SparkSession, field: Json) -> Column:
     """
     from pyspark.sql import functions as sf
 
-    if identity_columns.is_identity(field):
+    if field.is_identity:
         return identity_columns.value(field)
     value = sf.expr(log_expressions.default(spark, field))
-    return value.cast(spark_type(field["type"]))
+    return value.cast(spark_type(field.type))
 
 
-def _padded(value: Column, metadata: Json) -> Column:
+def _padded(value: Column, limit: str) -> Column:
     """Pad a value of ``char(n)`` with blanks; return other values as they are."""
     from pyspark.sql import functions as sf
 
-    limit = metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")
     if not limit.startswith("char("):
         return value
     length = int(limit[5:-1])
@@ -204,24 +203,24 @@ def check_types(schema: StructType, target: TargetTable) -> None:
         InvalidArgumentError: ``write.columns``.
         UnsupportedFeatureError: ``spark.collation``.
     """
-    own = {field["name"].lower(): field for field in target.written_fields}
+    own = {field.key: field for field in target.written_fields}
     for field in fields_of(schema):
         refuse_collation(field)
-        if field["name"].lower() in own:
-            _check_fits(field, own[field["name"].lower()])
+        if field.key in own:
+            _check_fits(field, own[field.key])
 
 
-def _source_fields(df: DataFrame, fields: list[Json]) -> dict[str, Json]:
-    sources: dict[str, Json] = {}
+def _source_fields(df: DataFrame, fields: list[Field]) -> dict[str, Field]:
+    sources: dict[str, Field] = {}
     for field in fields_of(df.schema):
-        if field["name"].lower() in sources:
+        if field.key in sources:
             raise InvalidArgumentError(
-                f"the rows have two columns {field['name']}: rename one of them",
+                f"the rows have two columns {field.name}: rename one of them",
                 code="write.columns",
             )
         refuse_collation(field)
-        sources[field["name"].lower()] = field
-    unknown = sorted(set(sources) - {field["name"].lower() for field in fields})
+        sources[field.key] = field
+    unknown = sorted(set(sources) - {field.key for field in fields})
     if unknown:
         raise InvalidArgumentError(
             f"the table has no column {', '.join(unknown)}: leave it out, or add it by {WRITING}",
@@ -230,8 +229,8 @@ def _source_fields(df: DataFrame, fields: list[Json]) -> dict[str, Json]:
     return sources
 
 
-def _fitted(column: Column, source: Json, target: Json) -> Column:
-    own, other = nullable(target["type"]), nullable(source["type"])
+def _fitted(column: Column, source: Field, target: Field) -> Column:
+    own, other = nullable(target.type), nullable(source.type)
     if own == other:
         return column
     column = arranged(column, source, target, code="write.columns", partial=True, evolve=WRITING)
@@ -239,12 +238,12 @@ def _fitted(column: Column, source: Json, target: Json) -> Column:
     return column.cast(spark_type(own))
 
 
-def _check_fits(source: Json, target: Json) -> None:
-    own = nullable(target["type"])
-    other = arranged_type(nullable(source["type"]), own)
+def _check_fits(source: Field, target: Field) -> None:
+    own = nullable(target.type)
+    other = arranged_type(nullable(source.type), own)
     if not fits(other, own):
         raise InvalidArgumentError(
-            f"the column {target['name']} is {spark_type(own).simpleString()} in the table, and "
+            f"the column {target.name} is {spark_type(own).simpleString()} in the table, and "
             f"{spark_type(other).simpleString()} in the rows: cast it",
             code="write.columns",
         )
@@ -253,8 +252,8 @@ def _check_fits(source: Json, target: Json) -> None:
 def assigned(
     spark: SparkSession,
     column: Column,
-    source: Json,
-    target: Json,
+    source: Field,
+    target: Field,
     *,
     partial: bool,
     evolve: str | None,
@@ -272,27 +271,27 @@ def assigned(
     Raises:
         InvalidArgumentError: As by ``arranged`` and ``converted``.
     """
-    own, other = nullable(target["type"]), nullable(source["type"])
+    own, other = nullable(target.type), nullable(source.type)
     if is_collated(source):
         column = column.cast(spark_type(other))
     if own == other:
         return column
     code = "statement.column"
     column = arranged(column, source, target, code=code, partial=partial, evolve=evolve)
-    return converted(spark, column, arranged_type(other, own), own, target["name"], code=code)
+    return converted(spark, column, arranged_type(other, own), own, target.name, code=code)
 
 
-def _text(column: Column, field: Json) -> Column:
+def _text(column: Column, field: Field) -> Column:
     """Return a partition value as the string in the log.
 
     Source: Delta protocol, "Partition Value Serialization".
     """
     from pyspark.sql import functions as sf
 
-    type_ = field["type"]
+    type_ = field.type
     if type_ == "binary" or not isinstance(type_, str):
         raise UnsupportedFeatureError(
-            f"the partition column {field['name']} has a type whose values cannot be written as "
+            f"the partition column {field.name} has a type whose values cannot be written as "
             "strings: write this table with Delta's own writer",
             code="write.feature",
         )
@@ -312,33 +311,17 @@ def _text(column: Column, field: Json) -> Column:
     return sf.concat(sf.translate(clock, " ", "T"), sf.lit("."), digits, sf.lit("Z"))
 
 
-def _physical(field: Json, mode: str) -> str:
-    name: str = field["name"]
-    metadata = field.get("metadata") or {}
-    if mode == "none":
-        return name
-    return str(metadata.get("delta.columnMapping.physicalName", name))
-
-
-def _ids(field: Json, mode: str) -> Json:
+def _ids(field: Field, mode: str) -> dict[str, Any]:
     """Return the metadata from which Spark's Parquet writer takes a field's id."""
-    column_id = (field.get("metadata") or {}).get("delta.columnMapping.id")
-    return {} if mode == "none" or column_id is None else {"parquet.field.id": column_id}
+    is_mapped = mode != "none" and field.column_id is not None
+    return {"parquet.field.id": field.column_id} if is_mapped else {}
 
 
-def _in_files(type_: Any, mode: str) -> Any:
+def _in_files(type_: Type, mode: str) -> Type:
     """Return a type with the names and ids in data files."""
-    if isinstance(type_, str):
-        return type_
-    if type_["type"] == "struct":
-        fields = [
-            {
-                "name": _physical(field, mode),
-                "type": _in_files(field["type"], mode),
-                "nullable": True,
-                "metadata": _ids(field, mode),
-            }
-            for field in type_["fields"]
-        ]
-        return {"type": "struct", "fields": fields}
-    return {**nullable(type_), **{key: _in_files(type_[key], mode) for key in PARTS[type_["type"]]}}
+
+    def in_files(field: Field) -> Field:
+        name = field.physical_name(mode)
+        return Field(name, _in_files(field.type, mode), metadata=_ids(field, mode))
+
+    return nullable(type_, in_files)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -10,12 +9,21 @@ from typing import TYPE_CHECKING, Any
 from deltareplay import _native
 from deltareplay._protocol.metadata import Metadata
 from deltareplay._protocol.protocol import Protocol
+from deltareplay._protocol.schema import (
+    Field,
+    Struct,
+    Type,
+    converted,
+    inner_fields,
+    nested,
+    schema_json,
+)
 from deltareplay._table.table import Place
 from deltareplay._transaction.transaction import Transaction
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import table_of
 from deltareplay.spark.schema import column_metadata
-from deltareplay.spark.schema.fields import PARTS, Json, field, fields_of, nullable, stored, struct
+from deltareplay.spark.schema.fields import fields_of, nullable
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -64,7 +72,7 @@ class TargetTable:
             UnsupportedFeatureError: A property requires a feature that cannot be written.
         """
         partitions = partitions_among(schema.fieldNames(), partition_by)
-        columns = struct([new_field(field) for field in fields_of(schema)])
+        columns = schema_json([new_field(field) for field in fields_of(schema)])
         requested = location.properties(columns, partitions, properties)
         metadata, facts = _native.new_table(columns, partitions, requested)
         created = cls(location.table, None, Metadata.from_json(metadata), Protocol(*facts))
@@ -76,8 +84,8 @@ class TargetTable:
 
         A table with type widening also gets the wider types of the rows.
         """
-        new_fields = [new_field(field) for field in fields_of(schema)]
-        merged = _native.with_columns(self.metadata.to_json(), struct(new_fields))
+        columns = schema_json([new_field(field) for field in fields_of(schema)])
+        merged = _native.with_columns(self.metadata.to_json(), columns)
         if merged is None:
             return self
         return self._with_metadata(merged)
@@ -106,7 +114,7 @@ class TargetTable:
         """
         partitions = self.partition_columns if partition_by is None else partition_by
         partitions = partitions_among(schema.fieldNames(), partitions)
-        columns = struct([new_field(field) for field in fields_of(schema)])
+        columns = schema_json([new_field(field) for field in fields_of(schema)])
         body = _native.overwritten_metadata(self.metadata.to_json(), columns, partitions)
         return self._with_metadata(body)
 
@@ -120,26 +128,26 @@ class TargetTable:
         return self._is_on("delta.enableTypeWidening") and _native.widens(old, new)
 
     @property
-    def fields(self) -> list[Json]:
-        """The columns, as the JSON of Spark's fields."""
-        fields: list[Json] = stored(json.loads(self.metadata.schema_string))["fields"]
+    def fields(self) -> list[Field]:
+        """The columns."""
+        fields = Struct.parse(self.metadata.schema_string).fields
         column_metadata.check(fields)
-        return fields
+        return list(fields)
 
     @property
-    def written_fields(self) -> list[Json]:
+    def written_fields(self) -> list[Field]:
         """The columns that are in data files, without void fields."""
-        return _with_values(self.fields)
+        return [field for field in map(_without_void, self.fields) if field is not None]
 
     @property
     def void_columns(self) -> list[str]:
         """The names of void columns, which have only nulls and are in no file."""
-        return [field["name"] for field in self.fields if field["type"] == "void"]
+        return [field.name for field in self.fields if field.type == "void"]
 
     @property
     def written_names(self) -> list[str]:
         """The names of the columns that are in data files."""
-        return [field["name"] for field in self.written_fields]
+        return [field.name for field in self.written_fields]
 
     @property
     def partition_columns(self) -> list[str]:
@@ -183,14 +191,14 @@ class TargetTable:
         """
         partitions = {name.lower() for name in self.partition_columns}
         for column in self.fields:
-            name = column["name"]
-            if column["type"] == "void" and name.lower() in partitions:
+            name = column.name
+            if column.type == "void" and name.lower() in partitions:
                 raise _untyped(f"the partition column {name} has nothing but nulls", name)
-            where = _void_in(column["type"], name)
+            where = _void_in(column.type, name)
             if where is not None:
                 raise _untyped(f"{where} has nothing but nulls", name)
         if self.fields and not self.written_fields:
-            raise _untyped("all columns have nothing but nulls", self.fields[0]["name"])
+            raise _untyped("all columns have nothing but nulls", self.fields[0].name)
 
     def check(self, partition_by: Sequence[str] | None) -> None:
         """Check that Spark can write the table, and that it has these partition columns.
@@ -298,26 +306,15 @@ def _untyped(what: str, name: str) -> InvalidArgumentError:
     )
 
 
-def _void_in(type_: Any, at: str) -> str | None:
+def _void_in(type_: Type, at: str) -> str | None:
     """Return the path of a void part that data files cannot leave out; None if there is none."""
-    if isinstance(type_, str):
-        return None
-    if type_["type"] == "struct":
-        fields = type_["fields"]
-        if fields and all(field["type"] == "void" for field in fields):
+    fields = inner_fields(type_)
+    if isinstance(type_, Struct):
+        if fields and all(field.type == "void" for field in fields):
             return at
-        parts = (_void_in(field["type"], f"{at}.{field['name']}") for field in fields)
+        parts = (_void_in(field.type, f"{at}.{field.name}") for field in fields)
         return next((part for part in parts if part is not None), None)
-    return at if _has_void(type_) else None
-
-
-def _has_void(type_: Any) -> bool:
-    if isinstance(type_, str):
-        return type_ == "void"
-    if type_["type"] == "struct":
-        return any(_has_void(field["type"]) for field in type_["fields"])
-    keys = ("elementType", "keyType", "valueType")
-    return any(_has_void(type_[key]) for key in keys if key in type_)
+    return at if any(field.type == "void" for field in nested(fields)) else None
 
 
 #: Keys of what Delta and Spark note of a column themselves; a new column has notes of its own.
@@ -333,24 +330,14 @@ _NOTES = (
 )
 
 
-def _with_values(fields: list[Json]) -> list[Json]:
-    """Remove void fields from the columns and their structs."""
-    return [
-        {**field, "type": _type_in_files(field["type"])}
-        for field in fields
-        if field["type"] != "void"
-    ]
+def _without_void(field: Field) -> Field | None:
+    """Return a field without void fields in its structs; None for a void field."""
+    if field.type == "void":
+        return None
+    return replace(field, type=converted(field.type, _without_void))
 
 
-def _type_in_files(type_: Any) -> Any:
-    if isinstance(type_, str):
-        return type_
-    if type_["type"] == "struct":
-        return {**type_, "fields": _with_values(type_["fields"])}
-    return {**type_, **{key: _type_in_files(type_[key]) for key in PARTS[type_["type"]]}}
-
-
-def new_field(source_field: Json) -> Json:
+def new_field(source_field: Field) -> Field:
     """Return the column of a new table for a column of rows: nullable, with its metadata.
 
     Comments, lengths of strings and metadata of users are kept, also in structs.
@@ -358,13 +345,14 @@ def new_field(source_field: Json) -> Json:
     Raises:
         UnsupportedFeatureError: ``spark.collation``: the column has a collation.
     """
-    metadata = source_field.get("metadata") or {}
     refuse_collation(source_field)
-    kept = {key: value for key, value in metadata.items() if not key.startswith(_NOTES)}
-    return field(source_field["name"], nullable(source_field["type"], new_field), kept)
+    kept = {
+        key: value for key, value in source_field.metadata.items() if not key.startswith(_NOTES)
+    }
+    return Field(source_field.name, nullable(source_field.type, new_field), metadata=kept)
 
 
-def refuse_collation(field: Json) -> None:
+def refuse_collation(field: Field) -> None:
     """Check that the strings of a column have no collation.
 
     Raises:
@@ -379,22 +367,15 @@ def refuse_collation(field: Json) -> None:
         )
 
 
-def is_collated(field: Json) -> bool:
+def is_collated(field: Field) -> bool:
     """Return whether a column, or a nested field, has a collation."""
     return _collated(field) is not None
 
 
-def _collated(field: Json) -> str | None:
+def _collated(field: Field) -> str | None:
     """Return the path of a field that has a collation; None if there is none."""
-    if "__COLLATIONS" in (field.get("metadata") or {}):
-        return str(field["name"])
-    type_ = field["type"]
-    if not isinstance(type_, dict):
-        return None
-    parts = type_.get("fields")
-    if parts is None:
-        keys = ("elementType", "keyType", "valueType")
-        parts = [{"name": "", "type": type_[key]} for key in keys if key in type_]
-    names = (_collated(part) for part in parts)
-    inner = next((name for name in names if name is not None), None)
-    return None if inner is None else f"{field['name']}.{inner}".strip(".")
+    if "__COLLATIONS" in field.metadata:
+        return field.name
+    paths = map(_collated, inner_fields(field.type))
+    path = next((path for path in paths if path is not None), None)
+    return None if path is None else f"{field.name}.{path}"

@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from deltareplay._protocol.schema import Field, Struct, Type
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml import change_data
 from deltareplay.spark.dml.assignments import Assignments
 from deltareplay.spark.dml.statement import as_column, condition_text
 from deltareplay.spark.scan import hidden_columns
-from deltareplay.spark.schema.alignment import MERGING, is_struct, lacking, widened
-from deltareplay.spark.schema.fields import Json, spark_type
+from deltareplay.spark.schema.alignment import MERGING, lacking, widened
+from deltareplay.spark.schema.fields import spark_type
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import identity_columns, log_expressions
 from deltareplay.spark.writing.table_rows import default
@@ -90,28 +91,28 @@ class Sides:
     """
 
     target: str
-    fields: list[Json]
-    known: list[tuple[Json, str]]
+    fields: list[Field]
+    known: list[tuple[Field, str]]
     origin: str | None
-    source: list[tuple[Json, str]]
+    source: list[tuple[Field, str]]
 
     def with_copies(self, joined: DataFrame) -> DataFrame:
         """Add copies of the table's columns to joined rows; the source already has copies."""
         from pyspark.sql import functions as sf
 
         columns = {
-            copy: sf.col(change_data.of(self.target, field["name"])) for field, copy in self.known
+            copy: sf.col(change_data.of(self.target, field.name)) for field, copy in self.known
         }
         return joined.withColumns(columns)
 
-    def old(self, field: Json) -> Column:
+    def old(self, field: Field) -> Column:
         """Return a column before the merge, with the fields and the type that it has afterwards."""
         from pyspark.sql import functions as sf
 
         for known, copy in self.known:
-            if known["name"] == field["name"]:
+            if known.name == field.name:
                 return widened(sf.col(copy), known, field)
-        return sf.lit(None).cast(spark_type(field["type"]))
+        return sf.lit(None).cast(spark_type(field.type))
 
     def seen(self, rows: DataFrame, when: When) -> DataFrame:
         """Return joined rows with the columns that clauses of a kind may refer to, and hidden ones.
@@ -124,7 +125,7 @@ class Sides:
         if when == "matched" or alias is None:
             return rows
         pairs = self.source if when == "not_matched" else self.known
-        columns = [sf.col(copy).alias(field["name"]) for field, copy in pairs]
+        columns = [sf.col(copy).alias(field.name) for field, copy in pairs]
         kept = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
         return rows.select(*columns, *kept).alias(alias)
 
@@ -132,7 +133,7 @@ class Sides:
         pairs = [] if when == "not_matched" else list(self.known)
         if when != "not_matched_by_source":
             pairs += self.source
-        return [field["name"] for field, _ in pairs]
+        return [field.name for field, _ in pairs]
 
     def assignments(self, spark: SparkSession, clause: Clause, *, evolves: bool) -> Assignments:
         """Return the assignments of a clause.
@@ -146,41 +147,40 @@ class Sides:
         if clause.values is not None:
             seen = self._seen_names(clause.when)
             return Assignments.of(spark, clause.values, self.fields, seen)
-        sources = {other["name"].lower(): (other, copy) for other, copy in self.source}
+        sources = {other.key: (other, copy) for other, copy in self.source}
         values: dict[tuple[str, ...], Column] = {}
         for field in self.fields:
-            other, copy = sources.get(field["name"].lower(), (None, ""))
+            other, copy = sources.get(field.key, (None, ""))
             if other is not None:
                 identity_columns.refuse(field)
                 value = sf.col(copy)
                 if evolves and clause.then == change_data.UPDATE:
-                    value = _over(value, other["type"], self.old(field), field["type"])
-                values[(field["name"],)] = value
+                    value = _over(value, other.type, self.old(field), field.type)
+                values[(field.name,)] = value
             elif not evolves and not _computed(field):
                 raise InvalidArgumentError(
-                    f"the source has no column {field['name']}, which a clause for all columns "
+                    f"the source has no column {field.name}, which a clause for all columns "
                     f"sets: name the columns, or evolve the schema by {MERGING}",
                     code="statement.column",
                 )
         return Assignments(values)
 
 
-def _over(value: Column, source: Any, old: Column, target: Any) -> Column:
+def _over(value: Column, source: Type, old: Column, target: Type) -> Column:
     """Fill the fields that a struct value lacks from the old value; return other values unchanged.
 
     The result is null if the value is, unless the old struct has fields that the value lacks.
     """
     from pyspark.sql import functions as sf
 
-    if not (is_struct(source) and is_struct(target)):
+    if not (isinstance(source, Struct) and isinstance(target, Struct)):
         return value
-    by_name = {field["name"].lower(): field for field in source["fields"]}
     fields = []
-    for inner in target["fields"]:
-        other, part = by_name.get(inner["name"].lower()), old.getField(inner["name"])
+    for inner in target.fields:
+        other, part = source.by_name.get(inner.key), old.getField(inner.name)
         if other is not None:
-            part = _over(value.getField(other["name"]), other["type"], part, inner["type"])
-        fields.append(part.alias(inner["name"]))
+            part = _over(value.getField(other.name), other.type, part, inner.type)
+        fields.append(part.alias(inner.name))
     is_left = old.isNotNull() if any(lacking(source, target, "")) else sf.lit(False)
     return sf.when(value.isNotNull() | is_left, sf.struct(*fields))
 
@@ -270,10 +270,10 @@ def changed(
             assignments = assignments.typed(rows, sides.fields, partial=evolves, evolve=MERGING)
             set_by[at] = assignments
             for which, field in enumerate(sides.fields):
-                if assignments.sets(field["name"]):
+                if assignments.sets(field.name):
                     new_part = (
                         clause.then == change_data.INSERT
-                        and (field["name"],) not in assignments.values
+                        and (field.name,) not in assignments.values
                     )
                     old = default(joined.sparkSession, field) if new_part else sides.old(field)
                     value = assignments.value(field, old)
@@ -297,8 +297,8 @@ def _set(
     number = sf.col(hidden_columns.CLAUSE)
     columns, partly = [], []
     for which, field in enumerate(sides.fields):
-        setting = [at for at, each in set_by.items() if each.sets(field["name"])]
-        if _is_generated(field):
+        setting = [at for at, each in set_by.items() if each.sets(field.name)]
+        if field.generation_expression is not None:
             if not setting:
                 continue
             partly.append((field, setting))
@@ -313,25 +313,19 @@ def _set(
         ):  # a single expression, so that an identity column counts the rows of all clauses
             filled = default(rows.sparkSession, field)
             value = sf.when(number.isin(lacking), filled).otherwise(value)
-        columns.append(value.alias(field["name"]))
+        columns.append(value.alias(field.name))
     own = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
     result = rows.select(*columns, *own)
-    known = [field["name"] for field in sides.fields]
+    known = [field.name for field in sides.fields]
     for field, setting in partly:
         computed = log_expressions.generated(rows.sparkSession, field, known)
-        own_value = sf.col(names.quoted(field["name"]))
+        own_value = sf.col(names.quoted(field.name))
         is_deleted = [at for at, clause in enumerate(clauses) if clause.then == change_data.DELETE]
         keeps = number.isin([*setting, *is_deleted])
-        result = result.withColumn(field["name"], sf.when(keeps, own_value).otherwise(computed))
+        result = result.withColumn(field.name, sf.when(keeps, own_value).otherwise(computed))
     return result
 
 
-def _is_generated(field: Json) -> bool:
-    return "delta.generationExpression" in (field.get("metadata") or {})
-
-
-def _computed(field: Json) -> bool:
-    metadata = field.get("metadata") or {}
-    return (
-        _is_generated(field) or identity_columns.is_identity(field) or "CURRENT_DEFAULT" in metadata
-    )
+def _computed(field: Field) -> bool:
+    has_expression = field.generation_expression is not None or field.default is not None
+    return has_expression or field.is_identity

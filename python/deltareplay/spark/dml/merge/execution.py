@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay._names import parts_of
+from deltareplay._protocol.schema import Field, Struct
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
@@ -33,8 +34,8 @@ from deltareplay.spark.dml.statement import (
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.skipping import target_filter
-from deltareplay.spark.schema.alignment import MERGING, is_struct, untyped
-from deltareplay.spark.schema.fields import Json, spark_type
+from deltareplay.spark.schema.alignment import MERGING, untyped
+from deltareplay.spark.schema.fields import spark_type
 from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing.table_rows import table_rows
@@ -148,43 +149,39 @@ def _parameters(on: str | Column, clauses: Sequence[Clause]) -> dict[str, Any]:
     }
 
 
-def _joining(fields: Sequence[Json], clauses: Sequence[Clause]) -> list[Json]:
+def _joining(fields: Sequence[Field], clauses: Sequence[Clause]) -> list[Field]:
     """Return the columns of the source that the merge may add to the table."""
     setting = [
         clause for clause in clauses if clause.then != change_data.DELETE and clause.when != _ALONE
     ]
     if any(clause.values is None for clause in setting):
         return list(fields)
-    whole = {field["name"].lower() for field in fields}
+    whole = {field.key for field in fields}
     named = {name.lower() for clause in setting for name in clause.values or ()}
     return _chosen(fields, [[name] if name in whole else parts_of(name) for name in named])
 
 
 def _refuse_untyped(
-    fields: Sequence[Json], clauses: Sequence[Clause], void_columns: Sequence[str]
+    fields: Sequence[Field], clauses: Sequence[Clause], void_columns: Sequence[str]
 ) -> None:
     """Check that no clause sets a void column to values, which could not be stored."""
     void = set(map(str.lower, void_columns))
-    void_fields = [field for field in _joining(fields, clauses) if field["name"].lower() in void]
+    void_fields = [field for field in _joining(fields, clauses) if field.key in void]
     for field in void_fields:
-        if field["type"] != "void":
-            type_ = spark_type(field["type"]).simpleString()
-            raise untyped(field["name"], type_, MERGING, "statement.column")
+        if field.type != "void":
+            type_ = spark_type(field.type).simpleString()
+            raise untyped(field.name, type_, MERGING, "statement.column")
 
 
-def _chosen(fields: Sequence[Json], paths: Sequence[Sequence[str]]) -> list[Json]:
+def _chosen(fields: Sequence[Field], paths: Sequence[Sequence[str]]) -> list[Field]:
     """Select the fields that paths name; from structs, only the nested fields that paths name."""
     chosen = []
     for field in fields:
-        inner, type_ = (
-            [path[1:] for path in paths if path[0] == field["name"].lower()],
-            field["type"],
-        )
+        inner, type_ = [path[1:] for path in paths if path[0] == field.key], field.type
         if not all(inner):
             chosen.append(field)
-        elif inner and is_struct(type_):
-            kept = {**type_, "fields": _chosen(type_["fields"], inner)}
-            chosen.append({**field, "type": kept})
+        elif inner and isinstance(type_, Struct):
+            chosen.append(replace(field, type=Struct(tuple(_chosen(type_.fields, inner)))))
     return chosen
 
 
@@ -287,7 +284,7 @@ class _Run:
 
         keys = [hidden_columns.FILE, hidden_columns.ROW_NUMBER]
         row = sf.struct(
-            *[self.sides.old(field).alias(field["name"]) for field in self.statement.known_fields]
+            *[self.sides.old(field).alias(field.name) for field in self.statement.known_fields]
         )
         pairs = joined.where(sf.col(hidden_columns.FROM_SOURCE)).groupBy(*keys)
         several = pairs.agg(
@@ -391,7 +388,7 @@ class _Run:
             beside.append(sf.col(hidden_columns.OLD_ROW_ID))
             beside.append(sf.lit(None).cast("bigint").alias(hidden_columns.OLD_VERSION))
         if feed_too:
-            before = [self.sides.old(field).alias(field["name"]) for field in self.sides.fields]
+            before = [self.sides.old(field).alias(field.name) for field in self.sides.fields]
             beside.append(sf.struct(*before).alias(hidden_columns.BEFORE))
         own = [column for column in changed.columns if not column.startswith(hidden_columns.OWN)]
         return changed.select(*[sf.col(names.quoted(column)) for column in own], *beside)

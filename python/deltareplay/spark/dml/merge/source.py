@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._names import parts_of
+from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.scan import hidden_columns
-from deltareplay.spark.schema.fields import Json, fields_of
+from deltareplay.spark.schema.fields import fields_of
 from deltareplay.spark.session import capabilities, internals
 from deltareplay.spark.storage.hadoop_path import exactly
 from deltareplay.spark.storage.staging_directory import Directory
@@ -58,7 +59,7 @@ class MergeSource:
 
     frame: DataFrame
     alias: str | None
-    fields: list[Json]
+    fields: list[Field]
 
     @classmethod
     def of(cls, frame: DataFrame, alias: str | None) -> MergeSource:
@@ -70,12 +71,12 @@ class MergeSource:
         fields = fields_of(frame.schema)
         seen: set[str] = set()
         for field in fields:
-            if field["name"].lower() in seen:
+            if field.key in seen:
                 raise InvalidArgumentError(
-                    f"the source has two columns {field['name']}: rename one of them",
+                    f"the source has two columns {field.name}: rename one of them",
                     code="write.columns",
                 )
-            seen.add(field["name"].lower())
+            seen.add(field.key)
         if alias is None:
             own = _aliases(frame)
             alias = next(iter(own)) if len(own) == 1 else None
@@ -85,7 +86,7 @@ class MergeSource:
         return cls(frame.alias(alias), alias, fields)
 
     @property
-    def columns(self) -> list[tuple[Json, str]]:
+    def columns(self) -> list[tuple[Field, str]]:
         """The columns, each with the name of its copy in joined rows."""
         return [(field, f"{_COLUMN}{at}") for at, field in enumerate(self.fields)]
 
@@ -97,7 +98,7 @@ class MergeSource:
     def _marked(self, frame: DataFrame) -> DataFrame:
         from pyspark.sql import functions as sf
 
-        copies = {copy: sf.col(names.quoted(field["name"])) for field, copy in self.columns}
+        copies = {copy: sf.col(names.quoted(field.name)) for field, copy in self.columns}
         return frame.withColumns({**copies, hidden_columns.FROM_SOURCE: sf.lit(True)})
 
     @contextmanager
