@@ -6,7 +6,6 @@ The site has some of those files under other names; a link to a file that it lac
 
 from __future__ import annotations
 
-import ast
 import posixpath
 import re
 from pathlib import Path
@@ -82,14 +81,8 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
 
 def undocumented() -> list[str]:
     """Public names that no page of the reference has by itself."""
-    exported = ast.parse((ROOT / "python/deltareplay/__init__.py").read_text(encoding="utf-8"))
-    names = {
-        element.value
-        for statement in exported.body
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.List)
-        for element in statement.value.elts
-        if isinstance(element, ast.Constant)
-    }
+    exported = (ROOT / "python/deltareplay/__init__.pyi").read_text(encoding="utf-8")
+    names = {*re.findall(r" as (\w+)$", exported, re.MULTILINE)}
     pages = "".join(page.read_text("utf-8") for page in (ROOT / "docs/reference/python").glob("*"))
     shown = {*re.findall(r"^::: deltareplay\.(\w+)$", pages, re.MULTILINE)}
     exceptions = {name for name in names if name.endswith(("Error", "Warning"))} - {"LogWarning"}

@@ -88,15 +88,18 @@ def test_all_is_sorted_and_complete() -> None:
         for name, value in vars(dr).items()
         if not name.startswith("_") and not isinstance(value, ModuleType)
     }
-    assert names - {"TYPE_CHECKING"} <= set(dr.__all__)
-    imported = {
-        alias.name: node.module
-        for node in ast.walk(ast.parse(Path(dr.__file__).read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and node.module != "typing"
+    assert names - {"import_module"} <= set(dr.__all__)
+    stub = ast.parse(Path(dr.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imported = [
+        (alias.name, alias.asname, node.module)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
         for alias in node.names
-    }
-    assert sorted(imported) == dr.__all__, "what type checkers see"
-    assert imported == {name: f"deltareplay.{home}" for name, home in dr._MODULES.items()}
+    ]
+    homes = [(name, home) for home, names in dr._EXPORTS.items() for name in names]
+    assert imported == [(name, name, f"deltareplay.{home}") for name, home in homes], (
+        "what type checkers see"
+    )
     assert all(hasattr(dr, name) for name in dr.__all__)
     assert {"Table", "Snapshot", "Table.snapshot", "Snapshot.files"} <= set(PUBLIC)
 
