@@ -17,11 +17,9 @@ from typing import Any
 import engines
 
 from deltareplay._support import units
-from deltareplay.viz import page
-from deltareplay.viz.charts import WIDTH, legend
-from deltareplay.viz.html import Html, join, tag
+from deltareplay.viz import report
+from deltareplay.viz.markup import WIDTH, Cell, Html, join, legend, table, tag
 from deltareplay.viz.sections import figure, section
-from deltareplay.viz.tables import Cell, table
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "benches" / "results"
@@ -213,7 +211,7 @@ def html(results: dict[str, Any]) -> str:
         "footer",
         tag("p", "Drawn from sizes.json beside this page, which loads nothing and sends nothing."),
     )
-    return page.document(
+    return report.document(
         "deltareplay: benchmarks by the size of the log",
         "deltareplay benchmarks",
         header(results),
@@ -349,7 +347,7 @@ def svg(results: dict[str, Any], task: str = "files", metric: str = "cpu") -> st
     wide, left, top, tall = 760, 70, 62, 300
     rows = -(-len(drawn) // 2)
     height = top + tall + 22 * rows + 44
-    style = page.resource("report.css")
+    style = report.resource("report.css")
     [light] = re.findall(r"\A:root(\{.*?\})", style, re.DOTALL)
     dark = re.search(
         r"@media screen and \(prefers-color-scheme:dark\)\{:root\S*?(\{.*?\})\}", style, re.DOTALL

@@ -21,9 +21,8 @@ from support.html import Page
 
 import deltareplay as dr
 from deltareplay.viz.advice import advice, command, shell_command
-from deltareplay.viz.buckets import Sizes, Times
-from deltareplay.viz.commits import _metadata
-from deltareplay.viz.facts import measure
+from deltareplay.viz.facts import _metadata_facts, measure
+from deltareplay.viz.live_files import Sizes, Times
 
 DAY = 86_400_000
 JANUARY = 1_767_225_600_000  # 2026-01-01
@@ -473,7 +472,7 @@ def test_a_change_inside_of_a_type_is_one_of_the_schema() -> None:
         field = {"name": "a", "type": kind, "nullable": nullable, "metadata": {}}
         schema = json.dumps({"type": "struct", "fields": [field]})
         body = {"schemaString": schema, "configuration": [], "partitionColumns": []}
-        return _metadata(body | {"name": None, "description": None})
+        return _metadata_facts(body | {"name": None, "description": None})
 
     assert facts("integer", True) == {("column", "a"): "array<integer>"}
     assert facts("long", False) == {("column", "a"): "array<long> not null"}

@@ -61,7 +61,7 @@ class Reporting(TableLocation):
         """
         path = Path(os.fspath(output))
         _check(path)
-        content = drawn("page", "report", self, version, orphans)
+        content = drawn("report", "report", self, version, orphans)
         _replace(path, content.encode("utf-8", "replace"))
         return path
 

@@ -54,10 +54,15 @@ def shell_command(facts: Facts, verb: str) -> str:
 
 def advice(facts: Facts) -> list[Advice]:
     """Return all recommended actions, the most urgent first."""
-    return [*_protocol(facts), *_log(facts), *_files(facts), *_garbage(facts)]
+    return [
+        *_protocol_advice(facts),
+        *_log_advice(facts),
+        *_files_advice(facts),
+        *_garbage_advice(facts),
+    ]
 
 
-def _protocol(facts: Facts) -> Iterator[Advice]:
+def _protocol_advice(facts: Facts) -> Iterator[Advice]:
     protocol = facts.snapshot.protocol
     for what, obstacles in (
         ("read", protocol.why_not_readable()),
@@ -74,7 +79,7 @@ def _protocol(facts: Facts) -> Iterator[Advice]:
             )
 
 
-def _log(facts: Facts) -> Iterator[Advice]:
+def _log_advice(facts: Facts) -> Iterator[Advice]:
     log = facts.log
     if isinstance(log, DeltaReplayError):
         return
@@ -127,7 +132,7 @@ def _felt(now: float, then: float) -> bool:
     return now - then >= LEAST_SECONDS and now - then >= LEAST_SHARE * now
 
 
-def _files(facts: Facts) -> Iterator[Advice]:
+def _files_advice(facts: Facts) -> Iterator[Advice]:
     files = facts.files
     after, before = files.packed
     small, small_bytes = files.small
@@ -155,7 +160,7 @@ def _files(facts: Facts) -> Iterator[Advice]:
         )
 
 
-def _garbage(facts: Facts) -> Iterator[Advice]:
+def _garbage_advice(facts: Facts) -> Iterator[Advice]:
     if facts.orphans is not None:
         if not isinstance(facts.orphans, DeltaReplayError) and facts.orphans.files:
             yield Advice(

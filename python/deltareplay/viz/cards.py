@@ -16,8 +16,8 @@ from deltareplay._protocol.schema import Struct
 from deltareplay._support import units
 from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import DeltaReplayError, DeltaReplayWarning
-from deltareplay.viz.html import Content, Html, clip, join, tag
 from deltareplay.viz.live_files import columns_of
+from deltareplay.viz.markup import Content, Html, clip, join, tag
 
 if TYPE_CHECKING:
     from deltareplay._changes.changes import Changes

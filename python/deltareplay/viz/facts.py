@@ -1,19 +1,21 @@
-"""All facts that a report shows, measured once."""
+"""All facts that a report shows, measured once: live files, commits, the cost of the log."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._protocol.schema import Struct, leaves, type_text
+from deltareplay._support.units import moment
 from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import CorruptTableError, DeltaReplayError, UnsupportedFeatureError
-from deltareplay.viz.commits import Life, life
-from deltareplay.viz.kernels import pc
-from deltareplay.viz.live_files import LiveFiles, live_files
+from deltareplay.viz.live_files import LiveFiles, live_files, pc, total_of
 
 if TYPE_CHECKING:
     from deltareplay._snapshot.snapshot import Snapshot
@@ -22,6 +24,304 @@ if TYPE_CHECKING:
     from deltareplay._table.table import Table
     from deltareplay._table.vacuum import Vacuumed
     from deltareplay._table.verify import Verification
+
+#: Older commits are not looked at.
+MOST_COMMITS = 10_000
+#: Older actions are not read: about a second for each million.
+MOST_ACTIONS = 1_000_000
+#: Commits whose actions are read at once.
+CHUNK = 200
+#: Changes of the definition that are listed.
+MOST_CHANGES = 200
+#: The sums of a commit; `in` and `out` are added and removed files.
+FLOWS = ("files_in", "bytes_in", "rows_in", "files_out", "bytes_out", "rows_out")
+
+
+@dataclass
+class Commit:
+    """A commit in the history."""
+
+    version: int
+    moment: datetime
+    operation: str
+    engine: str
+    writer: str
+    flows: dict[str, int] | None = None  # None: its actions were not read
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of the table's definition."""
+
+    version: int
+    what: str
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass
+class Life:
+    """The commits, oldest first.
+
+    Attributes:
+        commits: The commits in the log, at most 10,000.
+        read: The number of newest commits whose actions were read.
+        error: The error that ended the reading; None if all required actions were read.
+        more: Whether there are older commits.
+        removed_unknown: The number of removed files without a row count.
+        removed_files: The number of removed files whose rows changed.
+        tombstones: The number of files that were removed before a time, and their bytes.
+        changes: Changes of the definition, oldest first.
+        more_changes: The number of older changes that are not listed.
+    """
+
+    commits: list[Commit] = field(default_factory=list)
+    read: int = 0
+    error: DeltaReplayError | None = None
+    more: bool = False
+    removed_unknown: int = 0
+    removed_files: int = 0
+    tombstones: tuple[int, int] = (0, 0)
+    changes: list[Change] = field(default_factory=list)
+    more_changes: int = 0
+
+
+def life(table: Table, snapshot: Snapshot, latest: int, cutoff: int) -> Life:
+    """Read the history up to a snapshot.
+
+    Args:
+        table: The table.
+        snapshot: The last version to include.
+        latest: The latest version.
+        cutoff: Files that were removed before this time, in milliseconds, count as expired.
+    """
+    life = Life()
+    try:
+        history = table.history(latest - snapshot.version + MOST_COMMITS)
+    except DeltaReplayError as error:  # a checkpoint may make up for a damaged commit
+        life.error = error
+        return life
+    history = history.filter(pc.less_equal(history["version"], pa.scalar(snapshot.version)))
+    # as numbers: a damaged log may have times that no calendar has
+    times = pc.cast(history["timestamp"], pa.int64()).to_pylist()
+    names = ["version", "operation", "engineInfo", "userName", "userId"]
+    for row, microseconds in zip(history.select(names).to_pylist(), times, strict=True):
+        writer = row["userName"] or row["userId"] or ""
+        life.commits.append(
+            Commit(
+                row["version"],
+                moment(microseconds // 1000),
+                row["operation"] or "unknown",
+                row["engineInfo"] or "unknown",
+                writer,
+            )
+        )
+    life.commits.sort(key=lambda commit: commit.version)
+    life.more = bool(life.commits) and life.commits[0].version > 0
+    _read_actions(table, life, cutoff)
+    return life
+
+
+def _read_actions(table: Table, life: Life, cutoff: int) -> None:
+    commits = {commit.version: commit for commit in life.commits}
+    definitions: list[tuple[int, str, dict[str, Any]]] = []
+    actions = 0
+    end = len(life.commits)
+    while end and actions < MOST_ACTIONS:
+        begin = end - 1
+        while begin and end - begin < CHUNK and _follows(life.commits, begin):
+            begin -= 1
+        chunk = life.commits[begin:end]
+        here: list[tuple[int, str, dict[str, Any]]] = []
+        try:
+            for version in _whole_commits(table, chunk[0].version, chunk[-1].version, here):
+                actions += version.num_rows
+                _add_flows(commits, life, version, cutoff)
+        except DeltaReplayError as error:
+            life.error = error
+            break
+        definitions = [*here, *definitions]
+        end -= len(chunk)
+    life.read = len(life.commits) - end
+    changes = list(_changes(definitions))
+    life.changes = changes[-MOST_CHANGES:]
+    life.more_changes = len(changes) - len(life.changes)
+
+
+def _follows(commits: list[Commit], index: int) -> bool:
+    """Return whether a commit directly follows the one before it in the list."""
+    return commits[index].version == commits[index - 1].version + 1
+
+
+def _whole_commits(
+    table: Table, first: int, last: int, definitions: list[tuple[int, str, dict[str, Any]]]
+) -> Iterator[pa.Table]:
+    """Yield the files that commits added and removed, with whole commits in each table."""
+    waiting: list[pa.Table] = []
+    newest = first
+    for batch in table.actions(first, last):
+        for kind in ("metaData", "protocol"):
+            column = batch.column(kind)
+            if column.null_count < len(column):
+                rows = batch.select(["version", kind]).filter(pc.is_valid(column)).to_pylist()
+                definitions += [(row["version"], kind, row[kind]) for row in rows]
+        slim = _files_of(batch)
+        if not slim.num_rows:
+            continue
+        oldest, latest = slim["version"][0].as_py(), slim["version"][-1].as_py()
+        if waiting and oldest > newest:
+            yield pa.concat_tables(waiting)
+            waiting = []
+        if latest > oldest:
+            whole = pc.less(slim["version"], pa.scalar(latest))
+            waiting.append(slim.filter(whole))
+            yield pa.concat_tables(waiting)
+            waiting, slim = [], slim.filter(pc.invert(whole))
+        waiting.append(slim)
+        newest = latest
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+def _files_of(batch: pa.RecordBatch) -> pa.Table:
+    """Return the added and removed files of a batch of actions."""
+    parts = []
+    for kind, sign in (("add", 1), ("remove", -1)):
+        column = batch.column(kind)
+        if column.null_count == len(column):
+            continue
+        actions = batch.filter(pc.is_valid(column))
+        body = actions.column(kind)
+        part = {name: pc.struct_field(body, name) for name in ("path", "dataChange")}
+        rows = _records(pc.struct_field(body, "stats"))
+        deleted = pc.struct_field(body, ["deletionVector", "cardinality"])
+        when = (
+            pc.struct_field(body, "deletionTimestamp")
+            if kind == "remove"
+            else pa.nulls(actions.num_rows, pa.int64())
+        )
+        parts.append(
+            pa.table(
+                {
+                    "version": actions.column("version"),
+                    "sign": pa.repeat(pa.scalar(sign), actions.num_rows),
+                    **part,
+                    "size": _floats(pc.struct_field(body, "size")),
+                    "rows": rows,
+                    "deleted": _floats(deleted),
+                    "when": when,
+                }
+            )
+        )
+    if not parts:
+        return pa.table({"version": pa.array([], pa.int64())})
+    combined = pa.concat_tables(parts)
+    return combined.take(pc.sort_indices(combined["version"]))
+
+
+def _records(statistics: pa.Array[Any]) -> pa.Array[Any]:
+    """Return ``numRecords`` of JSON statistics, without parsing them; null if ambiguous."""
+    first = pc.extract_regex(statistics, r'^\s*\{\s*"numRecords"\s*:\s*(?P<n>[0-9]{1,15})')
+    anywhere = pc.extract_regex(statistics, r'"numRecords"\s*:\s*(?P<n>[0-9]{1,15})')
+    once = pc.equal(pc.count_substring(statistics, '"numRecords"'), pa.scalar(1, pa.int32()))
+    only = pc.if_else(once, pc.struct_field(anywhere, "n"), pa.scalar(None, pa.string()))
+    records: pa.Array[Any] = pc.cast(pc.coalesce(pc.struct_field(first, "n"), only), pa.float64())
+    return records
+
+
+def _floats(values: pa.Array[Any]) -> pa.Array[Any]:
+    numbers: pa.Array[Any] = pc.fill_null(pc.cast(values, pa.float64(), safe=False), 0.0)
+    return numbers
+
+
+def _add_flows(commits: dict[int, Commit], life: Life, files: pa.Table, cutoff: int) -> None:
+    """Add the sums of each commit.
+
+    A file that a commit removes and adds got another deletion vector: only the vector was written,
+    and the rows are the difference of the vectors.
+    """
+    key = pc.binary_join_element_wise(pc.cast(files["version"], pa.string()), files["path"], "/")
+    added = pc.greater(files["sign"], pa.scalar(0))
+    both = pc.if_else(
+        added,
+        pc.is_in(key, value_set=key.filter(pc.invert(added))),
+        pc.is_in(key, value_set=key.filter(added)),
+    )
+    changes = pc.fill_null(files["dataChange"], True)
+    none = pa.scalar(0.0)
+    stay = pc.invert(both)
+    live = pc.subtract(pc.fill_null(files["rows"], 0.0), files["deleted"])
+    marked = pc.multiply(files["deleted"], pc.cast(files["sign"], pa.float64()))
+    columns: dict[str, Any] = {"version": files["version"]}
+    for direction, here in (("in", added), ("out", pc.invert(added))):
+        whole = pc.and_(here, stay)
+        columns[f"files_{direction}"] = pc.if_else(whole, pa.scalar(1.0), none)
+        columns[f"bytes_{direction}"] = pc.if_else(whole, files["size"], none)
+        columns[f"rows_{direction}"] = pc.if_else(pc.and_(whole, changes), live, none)
+    columns["marked"] = pc.if_else(pc.and_(both, changes), marked, none)
+    names = [*FLOWS, "marked"]
+    sums = pa.table(columns).group_by("version").aggregate([(name, "sum") for name in names])
+    for row in sums.to_pylist():
+        flows = {name: int(row[f"{name}_sum"]) for name in FLOWS}
+        rows = int(row["marked_sum"])
+        flows["rows_out" if rows > 0 else "rows_in"] += abs(rows)
+        commits[row["version"]].flows = flows
+    removed = pc.and_(pc.and_(pc.invert(added), stay), changes)
+    life.removed_files += total_of(removed)
+    life.removed_unknown += total_of(pc.and_(removed, pc.is_null(files["rows"])))
+    expired = pc.and_(
+        pc.and_(pc.invert(added), stay),
+        pc.fill_null(pc.less(files["when"], pa.scalar(cutoff)), False),
+    )
+    life.tombstones = (
+        life.tombstones[0] + total_of(expired),
+        life.tombstones[1] + total_of(pc.if_else(expired, files["size"], none)),
+    )
+
+
+def _changes(definitions: list[tuple[int, str, dict[str, Any]]]) -> Iterator[Change]:
+    """Yield the differences between each definition and the one before it."""
+    before: dict[str, dict[tuple[str, str], str]] = {}
+    for version, kind, body in definitions:
+        after = _metadata_facts(body) if kind == "metaData" else _protocol_facts(body)
+        if kind in before:
+            yield from _differences(version, before[kind], after)
+        elif version > 0:
+            yield Change(version, kind, "", None, "as it is from here on; older is not in the log")
+        before[kind] = after
+
+
+def _differences(
+    version: int, before: dict[tuple[str, str], str], after: dict[tuple[str, str], str]
+) -> Iterator[Change]:
+    for key in [*before, *(key for key in after if key not in before)]:
+        if before.get(key) != after.get(key):
+            yield Change(version, *key, before.get(key), after.get(key))
+
+
+def _metadata_facts(body: dict[str, Any]) -> dict[tuple[str, str], str]:
+    facts: dict[tuple[str, str], str] = {}
+    try:
+        for path, field in leaves(Struct.parse(body["schemaString"]).fields):
+            kind = type_text(field.type)
+            facts["column", path] = kind if field.nullable else f"{kind} not null"
+    except (ValueError, TypeError, KeyError):
+        facts["schema", ""] = "not readable"
+    facts |= {("property", key): str(value) for key, value in body["configuration"] or ()}
+    if body["partitionColumns"]:
+        facts["partition columns", ""] = ", ".join(body["partitionColumns"])
+    return facts | {(what, ""): body[what] for what in ("name", "description") if body[what]}
+
+
+def _protocol_facts(body: dict[str, Any]) -> dict[tuple[str, str], str]:
+    facts = {
+        ("protocol", name): str(body[name]) for name in ("minReaderVersion", "minWriterVersion")
+    }
+    for kind in ("reader", "writer"):
+        facts |= {(f"{kind} feature", name): "on" for name in body[f"{kind}Features"] or ()}
+    return facts
+
 
 T = TypeVar("T")
 

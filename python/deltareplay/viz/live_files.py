@@ -1,20 +1,166 @@
-"""Aggregates of the live files of a snapshot, never a list of files."""
+"""Aggregates of the live files of a snapshot, in bounded memory: never a list of files."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute
 
 from deltareplay import _native
 from deltareplay._protocol.schema import Field, Struct, leaves, type_text
-from deltareplay.viz.buckets import Sizes, Times
-from deltareplay.viz.kernels import pc
+from deltareplay._support.units import FIRST_MOMENT, LAST_MOMENT
 
 if TYPE_CHECKING:
     from deltareplay._snapshot.snapshot import Snapshot
+
+#: pyarrow's compute functions, with types that its stubs lack.
+pc: Any = pyarrow.compute
+
+_SECOND = 1000
+_MINUTE = 60_000
+_DAY = 86_400_000
+#: Widths of the buckets of time; each divides the next.
+WIDTHS = (
+    _SECOND,
+    10 * _SECOND,
+    _MINUTE,
+    5 * _MINUTE,
+    15 * _MINUTE,
+    60 * _MINUTE,
+    180 * _MINUTE,
+    360 * _MINUTE,
+    720 * _MINUTE,
+    _DAY,
+    7 * _DAY,
+    28 * _DAY,
+    364 * _DAY,
+)
+MOST_BUCKETS = 4096
+#: Buckets of sizes per doubling.
+STEPS = 16
+
+
+class Totals:
+    """Sums of several columns by an integer key."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.sums: dict[int, list[float]] = {}
+
+    def add(self, keys: pa.Array[Any], columns: dict[str, pa.Array[Any]]) -> None:
+        """Add rows; ``columns`` has the names, as float64, so that no sum overflows."""
+        grouped = (
+            pa.table({"key": keys, **columns})
+            .group_by("key", use_threads=False)
+            .aggregate([(name, "sum") for name in self.names])
+        )
+        values = [grouped[f"{name}_sum"].to_pylist() for name in self.names]
+        for key, *row in zip(grouped["key"].to_pylist(), *values, strict=True):
+            totals = self.sums.setdefault(key, [0.0] * len(self.names))
+            for index, value in enumerate(row):
+                totals[index] += value or 0.0
+
+
+class Times(Totals):
+    """Sums by time. Buckets become wider when there are too many."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__(names)
+        self._level = 0
+
+    @property
+    def width(self) -> int:
+        """The width of a bucket in milliseconds."""
+        return WIDTHS[self._level]
+
+    def add(self, keys: pa.Array[Any], columns: dict[str, pa.Array[Any]]) -> None:
+        """Add rows by their times in milliseconds."""
+        inside = pc.min_element_wise(
+            pc.max_element_wise(keys, pa.scalar(FIRST_MOMENT)), pa.scalar(LAST_MOMENT)
+        )
+        super().add(pc.divide(inside, pa.scalar(self.width)), columns)
+        while len(self.sums) > MOST_BUCKETS and self._level + 1 < len(WIDTHS):
+            self.widen()
+
+    def widen(self) -> None:
+        """Widen the buckets to the next width."""
+        narrow, before = self.sums, self.width
+        self._level += 1
+        self.sums = {}
+        for key, row in narrow.items():
+            totals = self.sums.setdefault(key * before // self.width, [0.0] * len(self.names))
+            for index, value in enumerate(row):
+                totals[index] += value
+
+    def bars(self, most: int) -> list[tuple[int, list[float]]]:
+        """Return the start of each bucket and its sums, in order, gaps included; at most ``most``.
+
+        The buckets of this object are widened as needed.
+        """
+        while self.sums and self._level + 1 < len(WIDTHS) and self._span() > most:
+            self.widen()
+        if not self.sums:
+            return []
+        empty = [0.0] * len(self.names)
+        return [
+            (key * self.width, self.sums.get(key, empty))
+            for key in range(min(self.sums), max(self.sums) + 1)
+        ]
+
+    def _span(self) -> int:
+        return max(self.sums) - min(self.sums) + 1
+
+
+class Sizes(Totals):
+    """Counts and bytes of files by size, with 16 steps per doubling."""
+
+    def __init__(self) -> None:
+        super().__init__(("files", "bytes"))
+
+    def add_sizes(self, sizes: pa.Array[Any]) -> None:
+        """Add files."""
+        logs = pc.log2(pc.max_element_wise(sizes, pa.scalar(1.0)))
+        keys = pc.cast(pc.floor(pc.multiply(logs, pa.scalar(float(STEPS)))), pa.int64())
+        ones = pc.if_else(pc.is_valid(sizes), pa.scalar(1.0), pa.scalar(0.0))
+        self.add(keys, {"files": ones, "bytes": sizes})
+
+    def bars(self, most: int = 28) -> tuple[int, list[tuple[int, float, float]]]:
+        """Return the finest histogram with at most this many bars.
+
+        Returns:
+            The number of bars per doubling, and for each bar its number, files and bytes: it begins
+            at ``2 ** (number / bars per doubling)``.
+        """
+        steps = STEPS
+        while steps > 1 and self.sums and self._span(steps) > most:
+            steps //= 2
+        joined: dict[int, list[float]] = {}
+        for key, (files, total) in self.sums.items():
+            totals = joined.setdefault(key * steps // STEPS, [0.0, 0.0])
+            totals[0] += files
+            totals[1] += total
+        if not joined:
+            return steps, []
+        return steps, [
+            (key, *joined.get(key, (0.0, 0.0))) for key in range(min(joined), max(joined) + 1)
+        ]
+
+    def _span(self, steps: int) -> int:
+        return max(self.sums) * steps // STEPS - min(self.sums) * steps // STEPS + 1
+
+    def quantile(self, share: float) -> float:
+        """Return the size that this share of the files does not exceed, to 3 %."""
+        rest = share * sum(row[0] for row in self.sums.values())
+        for key in sorted(self.sums):
+            rest -= self.sums[key][0]
+            if rest <= 0:
+                return math.pow(2, (key + 0.5) / STEPS)
+        return 0.0
+
 
 MIB = 1 << 20
 #: A file below this costs about as much to open as to read.
@@ -148,18 +294,18 @@ def _add(live: LiveFiles, batch: pa.RecordBatch) -> None:
     deleted = pc.struct_field(batch.column("deletionVector"), "cardinality")
     removed = _numbers(deleted)
     live.num_files += batch.num_rows
-    live.size_in_bytes += _sum(sizes)
+    live.size_in_bytes += total_of(sizes)
     live.without_rows += records.null_count
     known = pc.subtract(_numbers(records), removed)
-    live.num_rows += _sum(pc.if_else(pc.is_valid(records), known, pa.scalar(0.0)))
+    live.num_rows += total_of(pc.if_else(pc.is_valid(records), known, pa.scalar(0.0)))
     live.sizes.add_sizes(sizes)
     ones = pa.repeat(pa.scalar(1.0), batch.num_rows)
     times = pc.fill_null(batch.column("modificationTime"), 0)
     live.ages.add(times, {"files": ones, "bytes": sizes})
     small = pc.less(sizes, pa.scalar(float(live.small_limit)))
     live.small = (
-        live.small[0] + _sum(small),
-        live.small[1] + _sum(pc.if_else(small, sizes, pa.scalar(0.0))),
+        live.small[0] + total_of(small),
+        live.small[1] + total_of(pc.if_else(small, sizes, pa.scalar(0.0))),
     )
 
 
@@ -172,15 +318,15 @@ def _add_deleted(live: LiveFiles, batch: pa.RecordBatch) -> None:
     records = batch.column("numRecords")
     sizes = _numbers(batch.column("size"))
     live.with_vector += batch.num_rows
-    live.deleted_rows += _sum(deleted)
+    live.deleted_rows += total_of(deleted)
     share = pc.divide(deleted, pc.max_element_wise(_numbers(records), pa.scalar(1.0)))
     share = pc.if_else(pc.is_valid(records), share, pa.scalar(0.0))
     much = pc.greater(share, pa.scalar(PURGED))
     none = pa.scalar(0.0)
     live.to_purge = (
-        live.to_purge[0] + _sum(much),
-        live.to_purge[1] + _sum(pc.if_else(much, sizes, none)),
-        live.to_purge[2] + _sum(pc.if_else(much, deleted, none)),
+        live.to_purge[0] + total_of(much),
+        live.to_purge[1] + total_of(pc.if_else(much, sizes, none)),
+        live.to_purge[2] + total_of(pc.if_else(much, deleted, none)),
     )
     tenths = pc.min_element_wise(pc.floor(pc.multiply(share, pa.scalar(10.0))), pa.scalar(9.0))
     for count in pc.value_counts(tenths.filter(pc.is_valid(records))).to_pylist():
@@ -210,7 +356,7 @@ def _add_statistics(columns: list[Column], batch: pa.RecordBatch) -> None:
             both = pc.and_(pc.is_valid(lows), pc.is_valid(highs))
             if nulls is not None:  # a file that has nothing but nulls has no values to state
                 both = pc.or_(both, pc.fill_null(pc.equal(nulls, records), False))
-            column.min_max += _sum(both)
+            column.min_max += total_of(both)
 
 
 def _leaf(statistics: pa.Array[Any], kind: Any, part: str, path: list[str]) -> pa.Array[Any] | None:
@@ -293,8 +439,8 @@ class _Partitions:
         several = pc.greater(files, pa.scalar(1.0))
         none = pa.scalar(0.0)
         live.packed = (
-            _sum(pc.if_else(several, pc.max_element_wise(needed, pa.scalar(1.0)), none)),
-            _sum(pc.if_else(several, files, none)),
+            total_of(pc.if_else(several, pc.max_element_wise(needed, pa.scalar(1.0)), none)),
+            total_of(pc.if_else(several, files, none)),
         )
 
 
@@ -304,5 +450,6 @@ def _numbers(values: pa.Array[Any]) -> pa.Array[Any]:
     return numbers
 
 
-def _sum(values: pa.Array[Any]) -> int:
+def total_of(values: pa.Array[Any]) -> int:
+    """Return the sum of values; 0 without any."""
     return int(pc.sum(values).as_py() or 0)

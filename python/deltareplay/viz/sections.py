@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from deltareplay._protocol.schema import Struct
 from deltareplay._support import units
 from deltareplay.exceptions import DeltaReplayError
-from deltareplay.viz import axes
 from deltareplay.viz.advice import advice, command, commit_range, shell_command
-from deltareplay.viz.buckets import WIDTHS
-from deltareplay.viz.charts import Axes, Bar, columns, legend, sparkline
-from deltareplay.viz.commits import MOST_COMMITS, Commit
-from deltareplay.viz.facts import MOST_VERIFIED, Facts
-from deltareplay.viz.html import Content, Html, clip, join, tag
-from deltareplay.viz.tables import Cell, Row, numbers_of, table
+from deltareplay.viz.facts import MOST_COMMITS, MOST_VERIFIED, Commit, Facts
+from deltareplay.viz.live_files import WIDTHS
+from deltareplay.viz.markup import (
+    Axes,
+    Bar,
+    Cell,
+    Content,
+    Html,
+    Row,
+    clip,
+    columns,
+    join,
+    legend,
+    numbers_of,
+    round_numbers,
+    round_sizes,
+    round_times,
+    sparkline,
+    table,
+    tag,
+)
 
 #: Columns of a chart over time.
 MOST_BARS = 60
@@ -34,6 +48,12 @@ def figure(title: str, summary: str, chart: Html, *more: Content) -> Html:
     """Return a chart with its title and summary."""
     caption = tag("figcaption", tag("strong", title), tag("p", summary) if summary else None)
     return tag("figure", caption, chart, *more)
+
+
+def pairs(facts: Iterable[tuple[str, Content]]) -> Html:
+    """Return a list of names with their values."""
+    items = (join([tag("dt", name), tag("dd", value)]) for name, value in facts)
+    return tag("dl", *items, class_="pairs")
 
 
 def source(*places: str) -> Html:
@@ -114,7 +134,7 @@ def _health(facts: Facts) -> tuple[str, str, str]:
     return "Sound", "the log replays without a finding", "good"
 
 
-def about(facts: Facts) -> Html:
+def about(facts: Facts) -> list[Content]:
     """Return the section on the definition of the table."""
     snapshot = facts.snapshot
     metadata, protocol = snapshot.metadata, snapshot.protocol
@@ -141,9 +161,7 @@ def about(facts: Facts) -> Html:
         (tag("code", clip(name, 100)), Cell(units.count(version), version))
         for name, version in sorted(transactions.items())
     ]
-    return section(
-        "about",
-        "What it is",
+    return [
         tag(
             "dl",
             *(join([tag("dt", name), tag("dd", value)]) for name, value in pairs),
@@ -160,10 +178,10 @@ def about(facts: Facts) -> Html:
         )
         if rows
         else None,
-    )
+    ]
 
 
-def to_do(facts: Facts) -> Html:
+def to_do(facts: Facts) -> list[Content]:
     """Return the section with advice, and commands to paste."""
     items = [
         tag(
@@ -181,20 +199,16 @@ def to_do(facts: Facts) -> Html:
         if items
         else tag("p", "Nothing: files, log and garbage are in good shape.", class_="good")
     )
-    return section("advice", "What to do", content)
+    return [content]
 
 
-def findings(facts: Facts) -> Html:
+def findings(facts: Facts) -> list[Content]:
     """Return the section with the findings of ``verify``."""
     verification = facts.verification
     if isinstance(verification, DeltaReplayError):
-        return section(
-            "findings", "Findings", failed("The log could not be verified", verification)
-        )
+        return [failed("The log could not be verified", verification)]
     if verification is None:
-        return section(
-            "findings",
-            "Findings",
+        return [
             tag(
                 "p",
                 f"Checked: version {facts.latest} was replayed as a whole and compared with its "
@@ -206,7 +220,7 @@ def findings(facts: Facts) -> Html:
             tag("p", "Nothing is wrong.", class_="good"),
             paste(facts, "verify(data_files=False)", "verify --log-only"),
             source("Table.snapshot(verify=True)"),
-        )
+        ]
     looked = (
         f"{units.plural(verification.num_commits, 'commit')}, "
         f"{units.plural(verification.num_checkpoints, 'checkpoint')} and "
@@ -241,16 +255,14 @@ def findings(facts: Facts) -> Html:
         if rows
         else tag("p", "Nothing is wrong.", class_="good")
     )
-    return section(
-        "findings",
-        "Findings",
+    return [
         tag("p", f"Checked: {looked}{files}.", class_="soft"),
         content,
         source("Table.verify()"),
-    )
+    ]
 
 
-def lived(facts: Facts) -> Html:
+def lived(facts: Facts) -> list[Content]:
     """Return the section on the commits over time."""
     commits = facts.life.commits
     if not commits:
@@ -259,7 +271,7 @@ def lived(facts: Facts) -> Html:
             if facts.life.error
             else tag("p", "The log has no commit any more.")
         )
-        return section("life", "Its life", nothing)
+        return [nothing]
     first, last = commits[0], commits[-1]
     older = f"; older ones are not in the log or not among the last {MOST_COMMITS:,}"
     summary = (
@@ -267,15 +279,13 @@ def lived(facts: Facts) -> Html:
         f"{units.stamp(first.moment)} to version {last.version} of {units.stamp(last.moment)}"
         f"{older if facts.life.more else ''}."
     )
-    return section(
-        "life",
-        "Its life",
+    return [
         tag("p", summary, class_="soft"),
         failed("Not all commits could be read", facts.life.error) if facts.life.error else None,
         _operations(commits),
         *_flows(facts),
         _writers(commits),
-    )
+    ]
 
 
 def date_text(begin: datetime, width: int) -> str:
@@ -317,7 +327,7 @@ class _Timeline:
 
 def marks(first: int, end: int) -> list[tuple[float, str]]:
     """Return the marks of a time axis, from 0 to 1."""
-    return [((at - first) / (end - first), label) for at, label in axes.of_times(first, end)]
+    return [((at - first) / (end - first), label) for at, label in round_times(first, end)]
 
 
 def width_name(width: int) -> str:
@@ -349,7 +359,7 @@ def _operations(commits: Sequence[Commit]) -> Html:
             rows.append([timeline.label(number), *(Cell(units.count(v), v) for v in values)])
     chart = columns(
         bars,
-        Axes(axes.of_numbers, units.short, timeline.marks()),
+        Axes(round_numbers, units.short, timeline.marks()),
         f"Commits by operation over time: {', '.join(f'{n} {kinds[n]}' for n in named)}",
     )
     counts = ", ".join(f"{units.count(kinds[name])} {clip(name, 40)}" for name in named[:3])
@@ -386,8 +396,8 @@ def _flows(facts: Facts) -> list[Html]:
     timeline = _Timeline(commits)
     flows = []
     for what, mark, said_as, kind in (
-        ("Rows", axes.of_numbers, units.short, "rows"),
-        ("Bytes", axes.of_sizes, units.size, "bytes"),
+        ("Rows", round_numbers, units.short, "rows"),
+        ("Bytes", round_sizes, units.size, "bytes"),
     ):
         bars: list[Bar] = []
         rows: list[Row] = []

@@ -11,24 +11,38 @@ import pyarrow as pa
 from deltareplay._protocol.schema import Struct
 from deltareplay._support import units
 from deltareplay.exceptions import DeltaReplayError
-from deltareplay.viz import axes
 from deltareplay.viz.advice import commit_range
-from deltareplay.viz.charts import Axes, Bar, Tile, columns, legend, share, treemap
 from deltareplay.viz.facts import Facts
-from deltareplay.viz.html import Content, Html, clip, join, tag
-from deltareplay.viz.kernels import pc
-from deltareplay.viz.live_files import MOST_COLUMNS, LiveFiles, columns_of
+from deltareplay.viz.live_files import MOST_COLUMNS, LiveFiles, columns_of, pc
+from deltareplay.viz.markup import (
+    Axes,
+    Bar,
+    Cell,
+    Content,
+    Html,
+    Row,
+    Tile,
+    clip,
+    columns,
+    join,
+    legend,
+    numbers_of,
+    round_numbers,
+    round_sizes,
+    share,
+    table,
+    tag,
+    treemap,
+)
 from deltareplay.viz.sections import (
     MOST_BARS,
     date_text,
     failed,
     figure,
     marks,
-    section,
     source,
     width_name,
 )
-from deltareplay.viz.tables import Cell, Row, numbers_of, table
 
 if TYPE_CHECKING:
     from deltareplay._table.cleanup_log import LogCleanup
@@ -42,11 +56,11 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d$")
 _SHADES = tuple(size << 20 for size in (1, 8, 32, 128, 512))
 
 
-def stored(facts: Facts) -> Html:
+def stored(facts: Facts) -> list[Content]:
     """Return the section on live files."""
     files = facts.files
     if not files.num_files:
-        return section("files", "Files", tag("p", "The table has no files."))
+        return [tag("p", "The table has no files.")]
     small, small_bytes = files.small
     caption = (
         f"{units.plural(files.num_files, 'live file')} of {units.size(files.size_in_bytes)}; half "
@@ -55,14 +69,12 @@ def stored(facts: Facts) -> Html:
         f"({units.percent(small, files.num_files)}) are smaller than "
         f"{units.size(files.small_limit)} and hold {units.size(small_bytes)} together."
     )
-    return section(
-        "files",
-        "Files",
+    return [
         tag("p", caption, class_="soft"),
         _sizes(files),
         _ages(files),
         _partitions(facts),
-    )
+    ]
 
 
 def _sizes(files: LiveFiles) -> Html:
@@ -97,7 +109,7 @@ def _sizes(files: LiveFiles) -> Html:
         "The number of files by size; sizes grow from left to right.",
         columns(
             bars,
-            Axes(axes.of_numbers, units.short, places[::every]),
+            Axes(round_numbers, units.short, places[::every]),
             f"Histogram of the sizes of {units.count(files.num_files)} files",
         ),
         legend([("s2", f"smaller than {units.size(files.small_limit)}"), ("s1", "larger")]),
@@ -127,7 +139,7 @@ def _ages(files: LiveFiles) -> Html:
         f"{width_name(width)}.",
         columns(
             bars,
-            Axes(axes.of_sizes, units.size, marks(first, end)),
+            Axes(round_sizes, units.size, marks(first, end)),
             f"Bytes of live files by age, from {date_text(units.moment(first), width)} on",
             height=150,
         ),
@@ -256,30 +268,26 @@ def _grouping(
     return clip(" and ".join(titles[key] for key in candidate), 200), shares
 
 
-def deleted(facts: Facts) -> Html:
+def deleted(facts: Facts) -> list[Content]:
     """Return the section on rows that deletion vectors delete."""
     files = facts.files
     if not files.with_vector:
-        return section(
-            "deleted",
-            "Deleted rows",
+        return [
             tag("p", "No file has a deletion vector.", class_="soft"),
             source("add.deletionVector"),
-        )
+        ]
     total = files.num_rows + files.deleted_rows
     caption = (
         f"{units.plural(files.with_vector, 'file')} "
         f"({units.percent(files.with_vector, files.num_files)}) have a deletion vector; they "
         f"delete {units.count(files.deleted_rows)} rows"
     ) + (f", {units.percent(files.deleted_rows, total)} of all." if total else ".")
-    return section(
-        "deleted",
-        "Deleted rows",
+    return [
         tag("p", caption, class_="soft"),
         _deleted_shares(files),
         _most_deleted(files),
         source("add.deletionVector.cardinality, add.stats"),
-    )
+    ]
 
 
 def _deleted_shares(files: LiveFiles) -> Html:
@@ -296,7 +304,7 @@ def _deleted_shares(files: LiveFiles) -> Html:
         "",
         columns(
             bars,
-            Axes(axes.of_numbers, units.short, places),
+            Axes(round_numbers, units.short, places),
             "Histogram of files with a deletion vector by the share of deleted rows",
             height=140,
         ),
@@ -328,7 +336,7 @@ def _most_deleted(files: LiveFiles) -> Html:
     )
 
 
-def statistics(facts: Facts) -> Html:
+def statistics(facts: Facts) -> list[Content]:
     """Return the section on columns with statistics, which data skipping needs."""
     files = facts.files
     known = files.num_files - files.without_rows
@@ -338,13 +346,11 @@ def statistics(facts: Facts) -> Html:
         "column skip only files that have its smallest and largest value."
     )
     if files.columns is None:
-        return section(
-            "statistics",
-            "Statistics",
+        return [
             tag("p", caption, class_="soft"),
             tag("p", f"With more than {MOST_COLUMNS} columns, they are not looked at one by one."),
             source("add.stats"),
-        )
+        ]
     rows: list[Row] = [
         (
             clip(column.name, 100),
@@ -355,9 +361,7 @@ def statistics(facts: Facts) -> Html:
         )
         for column in files.columns
     ]
-    return section(
-        "statistics",
-        "Statistics",
+    return [
         tag("p", caption, class_="soft"),
         table(
             "Files that have statistics of a column",
@@ -368,10 +372,10 @@ def statistics(facts: Facts) -> Html:
             budget=24_000,
         ),
         source("add.stats"),
-    )
+    ]
 
 
-def log(facts: Facts) -> Html:
+def log(facts: Facts) -> list[Content]:
     """Return the section on the cost of the log, and its expired files."""
     pairs: list[tuple[str, str]] = []
     errors: list[Content] = []
@@ -395,9 +399,7 @@ def log(facts: Facts) -> Html:
     else:
         pairs.append(("Orphans and expired files", _orphaned(facts.orphans)))
         orphans = _orphaned_files(facts.orphans)
-    return section(
-        "log",
-        "The log",
+    return [
         tag(
             "dl",
             *(join([tag("dt", name), tag("dd", clip(value, 500))]) for name, value in pairs),
@@ -408,7 +410,7 @@ def log(facts: Facts) -> Html:
         source(
             "optimize_log()", "tombstones()", f"remove in {commit_range(facts)}", "cleanup_log()"
         ),
-    )
+    ]
 
 
 def _cost(advice: LogAdvice) -> Iterator[tuple[str, str]]:
@@ -480,7 +482,7 @@ def _orphaned_files(vacuum: Vacuumed) -> Html | None:
     )
 
 
-def definition(facts: Facts) -> Html:
+def definition(facts: Facts) -> list[Content]:
     """Return the section on schema and properties, and their changes."""
     snapshot, life = facts.snapshot, facts.life
     fields = Struct.parse(snapshot.schema_json).fields
@@ -511,9 +513,7 @@ def definition(facts: Facts) -> Html:
         )
         for change in reversed(life.changes)
     ]
-    return section(
-        "definition",
-        "Schema and properties",
+    return [
         table(
             f"{units.plural(len(schema), 'column')}",
             ("Column", "Type", "", "Comment"),
@@ -538,4 +538,4 @@ def definition(facts: Facts) -> Html:
         if changes
         else tag("p", "None in the commits that were read.", class_="soft"),
         source("metaData", "protocol", commit_range(facts)),
-    )
+    ]

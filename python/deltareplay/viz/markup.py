@@ -1,15 +1,191 @@
-"""Charts as inline SVG, without a library.
+"""HTML that is escaped by construction, with its tables and charts, which need no library.
 
-Shapes are stretched with the page, text is not: an outer SVG in percent has the text, an inner one
-with its own coordinates has one path for each series.
+Only markup of this module is not escaped. Tables can be sorted and searched; their size is bounded.
+In charts, shapes are stretched with the page, text is not: an outer SVG in percent has the text, an
+inner one with its own coordinates has one path for each series.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import html
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 
-from deltareplay.viz.html import Html, clip, join, tag
+from deltareplay._names import INVISIBLE
+from deltareplay._support import units
+
+#: Tags without content.
+_VOID = frozenset({"br", "col", "input", "link", "meta"})
+#: Characters that a page must not contain, or that reorder what a reader sees.
+_INVISIBLE = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f{INVISIBLE}]")
+
+
+class Html(str):
+    """Markup that is already escaped."""
+
+    __slots__ = ()
+
+
+#: The content of a tag: markup, text that is escaped, or nothing.
+Content = Html | str | int | None
+
+
+def text(value: object) -> Html:
+    r"""Escape a text for HTML, also for attributes.
+
+    Invisible characters, and those that reorder text, are replaced by their code points.
+
+    >>> text('<b title="x">')
+    '&lt;b title=&quot;x&quot;&gt;'
+    >>> text("gpj.exe" + chr(0x202E))
+    'gpj.exe\\u202e'
+    """
+    if isinstance(value, Html):
+        return value
+    escaped = _INVISIBLE.sub(lambda match: f"\\u{ord(match.group()):04x}", str(value))
+    return Html(html.escape(escaped, quote=True))
+
+
+def join(parts: Iterable[Content], between: str = "") -> Html:
+    """Join markup; strings among the parts are escaped."""
+    return Html(text(between).join(text(part) for part in parts if part is not None))
+
+
+def tag(kind: str, /, *content: Content, **attributes: str | int | float | bool | None) -> Html:
+    """Return a tag.
+
+    ``class_`` is ``class``, ``_`` in other names is ``-``; None and False are left out.
+
+    >>> tag("td", "a < b", class_="number", data_sort=3)
+    '<td class="number" data-sort="3">a &lt; b</td>'
+    """
+    written = "".join(
+        f" {_attribute(key)}" if value is True else f' {_attribute(key)}="{text(value)}"'
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if kind in _VOID:
+        return Html(f"<{kind}{written}>")
+    return Html(f"<{kind}{written}>{join(content)}</{kind}>")
+
+
+def _attribute(key: str) -> str:
+    # the only names with capitals, of SVG
+    if key in ("viewBox", "preserveAspectRatio"):
+        return key
+    return key.rstrip("_").replace("_", "-")
+
+
+def clip(value: str, most: int = 120) -> str:
+    """Shorten a text to at most this many characters.
+
+    >>> clip("abcdef", 4)
+    'abc…'
+    """
+    return value if len(value) <= most else value[: most - 1] + "…"
+
+
+#: Characters of a table: rows that do not fit are counted, so that no table makes a page large.
+BUDGET = 12_000
+#: Fewer rows need no search.
+SEARCHED = 9
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell with a value to sort by.
+
+    Attributes:
+        content: The content.
+        value: The sort key; None sorts by the text.
+    """
+
+    content: Content
+    value: float | None = None
+
+
+Row = Sequence[Content | Cell]
+
+
+def table(
+    caption: str,
+    heads: Sequence[str],
+    rows: Iterable[Row],
+    *,
+    numbers: Sequence[int] = (),
+    name: str | None = None,
+    budget: int = BUDGET,
+    total: int | None = None,
+) -> Html:
+    """Return a table as HTML.
+
+    Args:
+        caption: The caption.
+        heads: The column headings.
+        rows: The rows; those beyond the budget are left out and counted.
+        numbers: Columns that are right-aligned.
+        name: The id; with an id, the table can be searched if it has several rows.
+        budget: The maximum number of characters in rows.
+        total: The number of all rows, if ``rows`` are not complete.
+    """
+    drawn: list[Html] = []
+    used = left_out = 0
+    for row in rows:
+        rendered = _row(row, numbers)
+        used += len(rendered)
+        if used > budget:
+            left_out += 1
+        else:
+            drawn.append(rendered)
+    left_out = max(left_out, (total or 0) - len(drawn))
+    head = tag(
+        "tr",
+        *(
+            tag("th", title, scope="col", class_="n" if index in numbers else None)
+            for index, title in enumerate(heads)
+        ),
+    )
+    more = tag("p", f"{left_out:,} more rows are not shown.", class_="more") if left_out else None
+    search = (
+        tag(
+            "input",
+            type="search",
+            placeholder="Search",
+            aria_label=f"Search: {caption}",
+            data_for=name,
+            class_="search",
+        )
+        if name and len(drawn) >= SEARCHED
+        else None
+    )
+    body = tag(
+        "table",
+        tag("caption", caption),
+        tag("thead", head),
+        tag("tbody", join(drawn)),
+        id=name,
+        class_="sortable" if len(drawn) > 2 else None,
+    )
+    frame = tag("div", body, class_="scroll", tabindex=0, role="region", aria_label=caption)
+    return join([search, frame, more])
+
+
+def _row(row: Row, numbers: Sequence[int]) -> Html:
+    cells = []
+    for index, cell in enumerate(row):
+        content, value = (cell.content, cell.value) if isinstance(cell, Cell) else (cell, None)
+        sort = None if value is None else f"{value:.12g}"
+        cells.append(tag("td", content, class_="n" if index in numbers else None, data_v=sort))
+    return tag("tr", *cells)
+
+
+def numbers_of(chart: str, content: Html) -> Html:
+    """Return the numbers behind a chart, as an alternative to the picture."""
+    return tag("details", tag("summary", f"Numbers of this chart: {chart}"), content)
+
 
 #: Units of the inner drawing, from left to right.
 WIDTH = 1000
@@ -290,3 +466,94 @@ def legend(names: Sequence[tuple[str, str]]) -> Html:
         for kind, name in names
     ]
     return tag("ul", join(items), class_="legend")
+
+
+#: Steps of a time axis: months, or milliseconds.
+_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240)
+_HOUR = 3_600_000
+_STEPS = (
+    *(1000 * seconds for seconds in (1, 5, 15, 30)),
+    *(_HOUR // 60 * minutes for minutes in (1, 5, 15, 30)),
+    *(_HOUR * hours for hours in (1, 3, 6, 12, 24, 48, 24 * 7, 24 * 14)),
+)
+
+
+def round_numbers(most: float, ticks: int = 3) -> list[float]:
+    """Return round numbers from the first step to the last below ``most``.
+
+    >>> round_numbers(100), round_numbers(7)
+    ([50.0, 100.0], [2.0, 4.0, 6.0])
+    """
+    return _steps(most, ticks, 10.0)
+
+
+def round_sizes(most: float, ticks: int = 3) -> list[float]:
+    r"""Return round sizes.
+
+    >>> [units.size(mark) for mark in round_sizes(3 << 30)]
+    ['1\xa0GiB', '2\xa0GiB', '3\xa0GiB']
+    """
+    if most < 1024:
+        return _steps(most, ticks, 10.0)
+    unit = 1024.0 ** int(math.log2(most) // 10)
+    return [mark * unit for mark in _steps(most / unit, ticks, 10.0)]
+
+
+def _steps(most: float, ticks: int, base: float) -> list[float]:
+    if most <= 0:
+        return []
+    rough = most / ticks
+    power = base ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.8)
+    return [step * multiple for multiple in range(1, int(most / step * 1.0001) + 1)]
+
+
+def round_times(first: int, last: int, ticks: int = 7) -> list[tuple[int, str]]:
+    """Return moments and their labels, at most ``ticks``.
+
+    >>> day = 86_400_000
+    >>> [label for _, label in round_times(0, 4 * day)]
+    ['1 Jan 1970', '2 Jan', '3 Jan', '4 Jan', '5 Jan']
+    >>> [label for _, label in round_times(31 * day, 2 * 365 * day)]
+    ['Jul 1970', 'Jan 1971', 'Jul', 'Jan 1972']
+    """
+    for step in _STEPS:
+        if (last - first) // step < ticks:
+            marks = [mark * step for mark in range(-(-first // step), last // step + 1)]
+            return _labelled(marks, step)
+    for months in _MONTHS:
+        marks = _months(first, last, months)
+        if len(marks) <= ticks:
+            return _labelled(marks, months * 30 * 24 * _HOUR)
+    return _labelled(marks[:: -(-len(marks) // ticks)], months * 30 * 24 * _HOUR)
+
+
+def _months(first: int, last: int, step: int) -> list[int]:
+    begin, end = units.moment(first), units.moment(last)
+    marks = []
+    for number in range(begin.year * 12, end.year * 12 + 13, step):
+        mark = units.milliseconds(datetime(number // 12, number % 12 + 1, 1, tzinfo=timezone.utc))
+        if first <= mark <= last:
+            marks.append(mark)
+    return marks
+
+
+def _labelled(marks: list[int], step: int) -> list[tuple[int, str]]:
+    labels = []
+    before: datetime | None = None
+    for mark in marks:
+        now = units.moment(mark)
+        new_year = before is None or before.year != now.year
+        new_day = before is None or before.day != now.day
+        if step < 24 * _HOUR:
+            clock = f"{now:%H:%M:%S}" if step < _HOUR // 60 else f"{now:%H:%M}"
+            label = f"{now.day} {now:%b} {clock}" if new_day else clock
+        elif step < 28 * 24 * _HOUR:
+            label = f"{now.day} {now:%b}"
+        else:
+            label = f"{now:%b}" if step < 12 * 30 * 24 * _HOUR else f"{now:%Y}"
+        if new_year and step >= 24 * _HOUR and step < 12 * 30 * 24 * _HOUR:
+            label += f" {now:%Y}"
+        labels.append((mark, label))
+        before = now
+    return labels

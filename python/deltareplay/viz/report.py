@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING
 from deltareplay import _native
 from deltareplay._support import units
 from deltareplay._table.report import GENERATOR
-from deltareplay.viz import sections, storage_sections
 from deltareplay.viz.facts import Facts, measure
-from deltareplay.viz.html import Html, clip, tag
+from deltareplay.viz.markup import Html, clip, tag
+from deltareplay.viz.sections import about, findings, header, lived, section, to_do
+from deltareplay.viz.storage_sections import definition, deleted, log, statistics, stored
 
 if TYPE_CHECKING:
     from deltareplay._table.table import Table
 
+#: The sections: id, title in the navigation, title, content.
 _SECTIONS = (
-    ("advice", "Advice", sections.to_do),
-    ("findings", "Findings", sections.findings),
-    ("about", "Table", sections.about),
-    ("life", "Life", sections.lived),
-    ("files", "Files", storage_sections.stored),
-    ("deleted", "Deleted rows", storage_sections.deleted),
-    ("statistics", "Statistics", storage_sections.statistics),
-    ("log", "Log", storage_sections.log),
-    ("definition", "Schema", storage_sections.definition),
+    ("advice", "Advice", "What to do", to_do),
+    ("findings", "Findings", "Findings", findings),
+    ("about", "Table", "What it is", about),
+    ("life", "Life", "Its life", lived),
+    ("files", "Files", "Files", stored),
+    ("deleted", "Deleted rows", "Deleted rows", deleted),
+    ("statistics", "Statistics", "Statistics", statistics),
+    ("log", "Log", "The log", log),
+    ("definition", "Schema", "Schema and properties", definition),
 )
 
 
@@ -42,8 +44,11 @@ def page(facts: Facts) -> str:
     return document(
         f"{clip(name, 100)}, version {facts.snapshot.version}",
         f"{GENERATOR} {_native.__version__}",
-        sections.header(facts),
-        [(key, title, render(facts)) for key, title, render in _SECTIONS],
+        header(facts),
+        [
+            (key, name, section(key, title, *content(facts)))
+            for key, name, title, content in _SECTIONS
+        ],
         _footer(facts),
     )
 
@@ -63,7 +68,7 @@ def document(
         generator: The program that generated it.
         header: The part above the navigation.
         parts: Sections with their ids and their titles in the navigation.
-        footer: The part below the sections.
+        footer: The part below the
         more_style: Additional style rules.
     """
     style = Html(resource("report.css") + more_style)
