@@ -32,11 +32,14 @@ demo: $(VENV)/.spark build ## build, install, read the sample table into Arrow a
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python demo/demo.py
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python examples/orders.py
 
+test: export DELTAREPLAY_EXAMPLES ?= 50
 test: test-rust test-python test-spark ## build, install and run the tests, those of Spark in short
 
 test-full: test-rust test-python test-stores test-spark-full ## the same, and object stores, and Spark in full: what CI runs
 
 test-nightly: ## all PySparks, everything without delta-spark's jar, long fault tests: for hours
+	cp Cargo.lock fuzz # so that it finds what is compiled already
+	cargo check --profile quick --manifest-path fuzz/Cargo.toml --target-dir "$${CARGO_TARGET_DIR:-target}"
 	$(MAKE) test-full test-faults DELTAREPLAY_NIGHTLY=1 DELTAREPLAY_EXAMPLES=1000 SPARKS="$(ALL_SPARKS)"
 
 test-rust:
@@ -70,8 +73,6 @@ lint: lint-rust lint-python docs ## formatting, lints, types, spelling, the site
 lint-rust:
 	cargo fmt --all --check
 	cargo clippy --profile quick --workspace --all-targets -- -D warnings
-	cp Cargo.lock fuzz # so that it finds what is compiled already
-	cargo check --profile quick --manifest-path fuzz/Cargo.toml --target-dir "$${CARGO_TARGET_DIR:-target}"
 
 advisories: ## known vulnerabilities of the dependencies, by cargo-deny; needs their database, which is on GitHub
 	cargo deny --all-features check
