@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.support.here import run_here
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark.statements import create_forms, create_table
 
 pytestmark = pytest.mark.spark
 
@@ -46,7 +46,7 @@ def described(spark: Any) -> Any:
 
 def without_jar(spark: Any, text: str) -> None:
     """A statement that ``sql`` leaves to the jar, where there is one."""
-    create_table.run(spark, create_forms.parse(text))
+    run_here(spark, text)
 
 
 def new(spark: Any, rows: Any, path: Path) -> None:

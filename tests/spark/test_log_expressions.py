@@ -12,10 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from spark.support.here import run_here
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark.statements import describe
 from deltareplay.spark.writing import log_expressions
 
 pytestmark = pytest.mark.spark
@@ -250,7 +250,7 @@ def test_classes_of_user_defined_types_are_not_loaded(spark: Any, tmp_path: Path
     dr_spark.write(spark.range(1).selectExpr("id + 1 AS id", "'a' AS s"), path)
     dr_spark.sql(spark, f"INSERT INTO delta.`{path}` VALUES (3, 'b')")
     dr_spark.sql(spark, f"UPDATE delta.`{path}` SET s = 'c' WHERE id = 3")
-    describe.run(spark, ("delta", path), f"DESCRIBE TABLE EXTENDED delta.`{path}`").collect()
+    run_here(spark, f"DESCRIBE TABLE EXTENDED delta.`{path}`").collect()
     found = sorted(map(tuple, dr_spark.read(spark, path).collect()))
     assert found == [(0, None), (1, "a"), (3, "c")]
     assert not ran.exists()

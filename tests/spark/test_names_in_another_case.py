@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from spark.support.beside import both, made
+from spark.support.here import run_here
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 from deltareplay.spark import DeltaTable
-from deltareplay.spark.statements import create_forms, create_table
 
 pytestmark = pytest.mark.spark
 
@@ -26,7 +26,7 @@ def _sql(spark: Any, text: str, path: Path) -> None:
 
 
 def _own_sql(spark: Any, text: str, path: Path) -> None:
-    create_table.run(spark, create_forms.parse(text.format(t=f"delta.`{path}`")))
+    run_here(spark, text.format(t=f"delta.`{path}`"))
 
 
 def _built(tables: Any, spark: Any, path: Path, clause: str) -> None:

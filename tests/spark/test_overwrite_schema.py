@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from spark.support.here import run_here
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark.statements import create_forms, create_table
 
 pytestmark = pytest.mark.spark
 
@@ -113,7 +113,7 @@ def test_changes_show_the_old_rows(spark: Any, tmp_path: Path, way: str) -> None
             f"CREATE OR REPLACE TABLE delta.`{path}` USING delta TBLPROPERTIES ({text}) "
             "AS SELECT * FROM replacing"
         )
-        create_table.run(spark, create_forms.parse(statement))  # ``sql`` leaves it to the jar
+        run_here(spark, statement)  # ``sql`` leaves it to the jar
     found = pa.table(table.changes(1)).to_pylist()
     gone = sorted((row["id"], row["name"]) for row in found if row["_change_type"] == "delete")
     assert gone == [(1, "a"), (2, "b")]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from spark.support.beside import both, made
+from spark.support.here import run_here
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 from deltareplay.spark import DeltaTable
-from deltareplay.spark.statements import create_forms, create_table
 
 pytestmark = pytest.mark.spark
 
@@ -98,9 +98,7 @@ def test_default_properties_in_sql(spark: Any, tmp_path: Path, text: str, exists
             tmp_path,
             base if exists else None,
             lambda path: spark.sql(text.format(t=f"delta.`{path}`")),
-            lambda path: create_table.run(
-                spark, create_forms.parse(text.format(t=f"delta.`{path}`"))
-            ),
+            lambda path: run_here(spark, text.format(t=f"delta.`{path}`")),
         )
     assert exists or properties["delta.enableChangeDataFeed"] == "true"
 
@@ -183,7 +181,7 @@ def test_the_text_of_commits(spark: Any, tmp_path: Path) -> None:
         merge.whenNotMatchedInsertAll().execute()
         dr_spark.sql(spark, f"OPTIMIZE {target}")
         create = f"CREATE OR REPLACE TABLE {target} USING delta AS SELECT 1 AS id"
-        create_table.run(spark, create_forms.parse(create))
+        run_here(spark, create)
         dr_spark.write(spark.range(5, 9).selectExpr("CAST(id AS INT)"), path, user_metadata="own")
     texts = [one["userMetadata"] for one in dr.Table(path).history().to_pylist()]
     assert texts == ["own", *["tonight"] * 7, None]
@@ -366,7 +364,7 @@ def test_writes_of_the_session_are_done_once(spark: Any, tmp_path: Path) -> None
             writer.save(str(tmp_path / "format"))
             writer.option("txnAppId", "own").option("txnVersion", "1").save(str(tmp_path / "own"))
             create = f"CREATE OR REPLACE TABLE delta.`{tmp_path}/as` USING delta AS SELECT 1 AS id"
-            create_table.run(spark, create_forms.parse(create))
+            run_here(spark, create)
     for name in ("written", "format", "own", "as"):
         snapshot = dr.Table(tmp_path / name).snapshot()
         application = {"own": 1} if name == "own" else {"nightly": 4}

@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.support.here import run_here
 
 import deltareplay as dr
-from deltareplay.spark.statements import describe
-from deltareplay.spark.syntax import names
 
 pytestmark = pytest.mark.spark
 
@@ -59,7 +57,7 @@ def test_rows_are_those_of_delta_spark(
     spark: Any, tables: dict[str, str], text: str, table: str
 ) -> None:
     text = text.format(tables[table])
-    ours = describe.run(spark, names.parts_of(tables[table]), text)
+    ours = run_here(spark, text)
     theirs = spark.sql(text)
     assert ours.dtypes == theirs.dtypes
     differs = () if table == "name" else ("Type", "Location")  # of a path
@@ -79,9 +77,8 @@ def test_rows_are_those_of_delta_spark(
     ],
 )
 def test_bad_input(spark: Any, tables: dict[str, str], text: str, code: str) -> None:
-    name = names.parts_of(tables["path"])
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        describe.run(spark, name, text.format(tables["path"]))
+        run_here(spark, text.format(tables["path"]))
     assert caught.value.code == code
     with pytest.raises(dr.TableNotFoundError):
-        describe.run(spark, (*name[:1], str(Path(name[1]) / "nowhere")), "DESCRIBE x")
+        run_here(spark, f"DESCRIBE {tables['path'][:-1]}/nowhere`")

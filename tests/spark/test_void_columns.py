@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from spark.support.beside import both
+from spark.support.here import run_here
 from spark.support.tiers import pairs
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 from deltareplay.spark import DeltaTable
-from deltareplay.spark.statements import create_forms, create_table
 
 pytestmark = pytest.mark.spark
 
@@ -117,7 +117,7 @@ def created(spark: Any, how: str, query: str) -> Any:
             spark.sql(f"CREATE TABLE delta.`{path}` USING delta AS {query}")
         elif how == "sql":
             text = f"CREATE TABLE delta.`{path}` USING delta AS {query}"
-            create_table.run(spark, create_forms.parse(text))
+            run_here(spark, text)
         else:
             dr_spark.register(spark)
             rows.write.format("deltareplay").mode("append").save(str(path))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from deltareplay._table.table import Table
@@ -35,26 +37,58 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """A table or view in the session's catalog.
+    """A path, or a name that was looked up in the session's catalog.
 
     Attributes:
-        name: The name, with catalog and namespace, as SQL writes it.
+        parts: The name as it was looked up.
+        name: The name, with catalog and namespace, as SQL writes it; None for a path, and for a
+            name that the catalog does not have.
         provider: The format, such as ``delta``; None for views.
         location: The Hadoop path.
         allowed_roots: Other roots of data files, for shallow clones.
         owns_files: Whether the table was created with this name, at the catalog's default location.
     """
 
-    name: str
-    provider: str | None
-    location: str | None
+    parts: tuple[str, ...]
+    name: str | None = None
+    provider: str | None = None
+    location: str | None = None
     allowed_roots: tuple[str, ...] = ()
     owns_files: bool = False
 
     @property
+    def exists(self) -> bool:
+        """True if the catalog has the name."""
+        return self.name is not None
+
+    @property
+    def is_path(self) -> bool:
+        """True for a path, of which the catalog knows nothing."""
+        return self.location is not None and not self.exists
+
+    @property
+    def is_view(self) -> bool:
+        """True for a view."""
+        return self.exists and self.provider is None
+
+    @property
     def is_delta(self) -> bool:
-        """Whether the entry is a Delta table."""
+        """True for a Delta table, or a path of one."""
         return self.provider is not None and self.provider.lower() == "delta"
+
+    def table(self) -> Table:
+        """Return the table.
+
+        Raises:
+            TableNotFoundError: ``name.not_delta``: it is not a Delta table.
+        """
+        if self.is_delta and self.location is not None:
+            return at_path(self.location, allowed_roots=self.allowed_roots)
+        what = "does not exist in the catalog"
+        if self.exists:
+            kind = "a view" if self.is_view else f"a table of the format {self.provider}"
+            what = f"is {kind}, and not a Delta table"
+        raise TableNotFoundError(f"{names.dotted(self.parts)} {what}", code="name.not_delta")
 
 
 #: A path with the version to read, or its time in the zone of the session.
@@ -104,72 +138,57 @@ def at_path(
     return Table(uri, options, allowed_roots or None)
 
 
-def in_catalog(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry | None:
-    """Look a name up in the session's catalog; return None if the catalog has no such name.
+#: The entries that a statement has looked up.
+_entries: ContextVar[dict[tuple[str, ...], CatalogEntry] | None] = ContextVar(
+    "_entries", default=None
+)
+
+
+@contextmanager
+def once() -> Iterator[None]:
+    """Look up each name once, within the context: in all parts of a statement."""
+    token = _entries.set({})
+    try:
+        yield
+    finally:
+        _entries.reset(token)
+
+
+def find(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry:
+    """Look a name up in the session's catalog: one query of Spark, or none for a path.
 
     Works without Delta's jar, because Spark lists tables without loading them.
     """
+    path, key = names.path_of(parts), tuple(parts)
+    if path is not None:
+        return CatalogEntry(key, provider="delta", location=path)
+    entries = {} if (known := _entries.get()) is None else known
+    if key not in entries:
+        entries[key] = _found(spark, key)
+    return entries[key]
+
+
+def _found(spark: SparkSession, parts: tuple[str, ...]) -> CatalogEntry:
     from pyspark.errors import AnalysisException
 
+    entry = CatalogEntry(parts)
     *space, last = parts
     within = f"IN {names.dotted(space)} " if space else ""
     pattern = re.sub(r"[^\w ]+", "*", last)  # any text, so that no character has to be escaped
     try:
         rows = spark.sql(f"SHOW TABLE EXTENDED {within}LIKE '{pattern}'").collect()
     except AnalysisException:  # no such namespace
-        return None
+        return entry
     for row in sorted(rows, key=lambda row: not row["isTemporary"]):
         if row["tableName"].lower() == last.lower():
             if row["isTemporary"]:
-                return CatalogEntry(names.quoted(last), None, None)
-            return _entry(row["information"])
-    return None
+                return replace(entry, name=names.quoted(last))
+            return _entry(entry, row["information"])
+    return entry
 
 
-def is_delta(spark: SparkSession, parts: Sequence[str]) -> bool:
-    """Return whether a name is a path or a Delta table in the catalog."""
-    if names.path_of(parts) is not None:
-        return True
-    entry = in_catalog(spark, parts)
-    return entry is not None and entry.is_delta
-
-
-def delta_table(
-    spark: SparkSession, parts: Sequence[str]
-) -> tuple[Table, CatalogEntry | None] | None:
-    """Return the table of a path or name, with its entry in the catalog.
-
-    The result is None if the name is not that of a Delta table; the entry is None for a path.
-    """
-    path = names.path_of(parts)
-    if path is not None:
-        return at_path(path), None
-    entry = in_catalog(spark, parts)
-    if entry is None or not entry.is_delta or entry.location is None:
-        return None
-    return at_path(entry.location, allowed_roots=entry.allowed_roots), entry
-
-
-def table_named(spark: SparkSession, parts: Sequence[str]) -> tuple[Table, CatalogEntry | None]:
-    """Return the table of a path or name, with its entry in the catalog; None for a path.
-
-    Raises:
-        TableNotFoundError: ``name.not_delta``: the catalog has no Delta table of that name.
-    """
-    delta = delta_table(spark, parts)
-    if delta is not None:
-        return delta
-    entry = in_catalog(spark, parts)
-    what = "does not exist in the catalog"
-    if entry is not None:
-        kind = "a view" if entry.provider is None else f"a table of the format {entry.provider}"
-        what = f"is {kind}, and not a Delta table"
-    name = names.dotted(parts)
-    raise TableNotFoundError(f"{name} {what}", code="name.not_delta")
-
-
-def _entry(information: str) -> CatalogEntry:
-    """Parse the output of ``SHOW TABLE EXTENDED``, line by line.
+def _entry(entry: CatalogEntry, information: str) -> CatalogEntry:
+    """Complete an entry by the output of ``SHOW TABLE EXTENDED``, line by line.
 
     A comment may contain lines of any form; it follows the provider and precedes the location.
     """
@@ -177,11 +196,18 @@ def _entry(information: str) -> CatalogEntry:
     def values(key: str) -> list[str]:
         return re.findall(rf"^{key}: (.*)$", information, re.MULTILINE)
 
-    name = [value for key in ("Catalog", "Database", "Table") for value in values(key)[:1]]
-    provider = values("Provider")[0] if values("Type")[:1] != ["VIEW"] else None
-    location = values("Location")[-1] if values("Location") else None
-    owns = _OWNS.search(information.rpartition("\nLocation: ")[2]) is not None
-    return CatalogEntry(".".join(name), provider, location, _allowed_roots(information), owns)
+    last = information.rpartition("\nLocation: ")[2]
+    roots = _ROOTS.search(last)
+    return replace(
+        entry,
+        name=".".join(
+            value for key in ("Catalog", "Database", "Table") for value in values(key)[:1]
+        ),
+        provider=values("Provider")[0] if values("Type")[:1] != ["VIEW"] else None,
+        location=values("Location")[-1] if values("Location") else None,
+        allowed_roots=tuple(roots[1].split(",")) if roots else (),
+        owns_files=_OWNS.search(last) is not None,
+    )
 
 
 #: The option ``ownsFiles`` among others.
@@ -192,11 +218,6 @@ _OWNS = re.compile(r"^Storage Properties: \[(?:.*, )?ownsFiles=true(?:, .*)?\]$"
 _ROOTS = re.compile(
     r"^Storage Properties: \[(?:.*, )?allowedRoots=(.*?)(?:, [\w.]+=.*)?\]$", re.MULTILINE
 )
-
-
-def _allowed_roots(information: str) -> tuple[str, ...]:
-    match = _ROOTS.search(information.rpartition("\nLocation: ")[2])
-    return tuple(match[1].split(",")) if match else ()
 
 
 def _storage_options(path: str, settings: Mapping[str, str]) -> dict[str, str]:

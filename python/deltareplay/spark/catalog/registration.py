@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from deltareplay._table.table import Table
+    from deltareplay.spark.catalog.lookup import CatalogEntry
 
 
 def check_takes_delta(spark: SparkSession) -> None:
@@ -89,7 +90,7 @@ def new_table(spark: SparkSession, parts: Sequence[str]) -> Table:
 
 def add(
     spark: SparkSession, parts: Sequence[str], table: Table, *, owns_files: bool = False
-) -> str:
+) -> None:
     """Register a table under a name.
 
     Without Delta's jar, the entry also records the roots of a shallow clone's files, and whether
@@ -101,9 +102,6 @@ def add(
         parts: The name.
         table: The table.
         owns_files: Whether the table was created with this name, at the catalog's default location.
-
-    Returns:
-        The name with catalog and schema.
     """
     name = names.dotted(parts)
     options = {}
@@ -117,6 +115,9 @@ def add(
     clause = f"OPTIONS ({pairs}) " if pairs else ""
     literal = strings.literal(spark, root_in_spark(table.uri, None))
     spark.sql(f"CREATE TABLE {name} USING delta {clause}LOCATION {literal}")
-    entry = lookup.in_catalog(spark, parts)
-    assert entry is not None  # it was just added
-    return entry.name
+
+
+def name_of(spark: SparkSession, entry: CatalogEntry) -> str | None:
+    """Return the name with catalog and schema, also if it was added since; None for a path."""
+    known = entry.exists or entry.is_path
+    return entry.name if known else lookup.find(spark, entry.parts).name

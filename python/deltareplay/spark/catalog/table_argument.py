@@ -34,12 +34,8 @@ def resolved(spark: SparkSession, table: TableLike) -> TableLike:
     parts = name_parts(table)
     if parts is None:
         return table
-    path = names.path_of(parts)
-    if path is not None:
-        return lookup.at_path(path)
-    if lookup.in_catalog(spark, parts) is None:
-        return table
-    return lookup.table_named(spark, parts)[0]
+    entry = lookup.find(spark, parts)
+    return entry.table() if entry.exists or entry.is_path else table
 
 
 def name_parts(table: TableLike) -> tuple[str, ...] | None:

@@ -7,32 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark.catalog import lookup, registration
-from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from deltareplay._table.table import Table
+    from deltareplay.spark.catalog.lookup import CatalogEntry
     from deltareplay.spark.definition.definition import Mode
 
 
 def run(
     spark: SparkSession,
     source: Table,
-    target: tuple[str, ...],
+    target: CatalogEntry,
     *,
     mode: Mode,
     shallow: bool,
     location: str | None = None,
     properties: Mapping[str, str] | None = None,
     **at: Any,
-) -> tuple[Table, str | None, Mapping[str, int]]:
+) -> tuple[Table, Mapping[str, int]]:
     """Clone a table.
 
     Args:
         spark: The session.
         source: The table.
-        target: The name of the clone, or ``("delta", path)``.
+        target: The name or path of the clone.
         mode: What to do if the target exists or does not.
         shallow: Whether the clone only refers to the data files.
         location: The path of a clone with a name.
@@ -40,8 +40,7 @@ def run(
         at: ``version`` or ``timestamp`` of the source.
 
     Returns:
-        The clone, its name in the catalog, and the metrics of the commit; no metrics if the target
-        existed and was kept.
+        The clone, and the metrics of the commit; none if the target existed and was kept.
 
     Raises:
         InvalidArgumentError: There is a table already.
@@ -49,19 +48,15 @@ def run(
     """
     from deltareplay.spark import clone
 
-    path, entry = names.path_of(target), None
-    if path is None:
-        entry = lookup.in_catalog(spark, target)
-        if entry is not None:
-            table, _ = lookup.table_named(spark, target)
-        else:
-            registration.check_takes_delta(spark)
-            table = lookup.at_path(registration.new_location(spark, target, location))
+    is_new_name = not (target.exists or target.is_path)
+    if is_new_name:
+        registration.check_takes_delta(spark)
+        table = lookup.at_path(registration.new_location(spark, target.parts, location))
     else:
-        table = lookup.at_path(path)
-    exists = entry is not None or table.native.exists()
+        table = target.table()
+    exists = target.exists or table.native.exists()
     if exists and mode == "create_if_not_exists":
-        return table, None if entry is None else entry.name, {}
+        return table, {}
     if exists and mode == "create":
         raise InvalidArgumentError(
             f"there is a table already at {table.uri}: replace it, or choose another location",
@@ -79,10 +74,7 @@ def run(
         **at,
     )
     recorded = done.history(limit=1)["operationMetrics"][0].as_py()
-    metrics = {key: int(value) for key, value in recorded}
-    if path is not None:
-        return done, None, metrics
-    if entry is not None:
-        return done, entry.name, metrics
-    name = registration.add(spark, target, done, owns_files=location is None and not exists)
-    return done, name, metrics
+    if is_new_name:
+        owns_files = location is None and not exists
+        registration.add(spark, target.parts, done, owns_files=owns_files)
+    return done, {key: int(value) for key, value in recorded}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField
 
     from deltareplay._table.table import Table
+    from deltareplay.spark.catalog.lookup import CatalogEntry
 
 #: What to do if the table exists or does not.
 Mode = Literal["create", "create_if_not_exists", "replace", "create_or_replace"]
@@ -137,34 +138,35 @@ def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | N
             (``table.exists``); or as by ``create_table``.
         TableNotFoundError: There is nothing to replace.
     """
+    name = definition.name
+    if name is None:
+        return _at_location(spark, definition, definition.location), None
+    entry = lookup.find(spark, names.parts_of(name))
+    table = create(spark, definition, entry)
+    return table, registration.name_of(spark, entry)
+
+
+def create(spark: SparkSession, definition: Definition, entry: CatalogEntry) -> Table:
+    """Create or replace the table of a name or path that was looked up.
+
+    Raises:
+        InvalidArgumentError: As by ``execute``.
+        TableNotFoundError: There is nothing to replace.
+    """
     name, location = definition.name, definition.location
-    parts = None if name is None else names.parts_of(name)
-    if parts is not None:
-        path = names.path_of(parts)
-        if path is not None:
-            parts, location = None, _same(location, path)
-    if parts is None:
-        if location is None:
-            raise InvalidArgumentError(
-                "a table needs a name or a path: call tableName or location",
-                code="definition.place",
-            )
-        if is_name(location, None):
-            return _created(spark, Place.of(location), definition), None
-        return _created(spark, Place(lookup.at_path(location)), definition), None
-    entry = lookup.in_catalog(spark, parts)
-    if entry is not None:
+    if entry.is_path:
+        return _at_location(spark, definition, _same(location, str(entry.location)))
+    if entry.exists:
         if definition.mode == "create":
             raise InvalidArgumentError(f"the table {name} already exists", code="table.exists")
-        table, entry = lookup.table_named(spark, parts)
-        assert entry is not None
+        table = entry.table()
         if location is not None:
             _same(lookup.at_path(location).uri, table.uri)
-        return _created(spark, Place(table), definition), entry.name
+        return _created(spark, Place(table), definition)
     if definition.mode == "replace":
         raise TableNotFoundError(f"the table {name} cannot be found", code="name.not_delta")
     registration.check_takes_delta(spark)
-    table = lookup.at_path(registration.new_location(spark, parts, location))
+    table = lookup.at_path(registration.new_location(spark, entry.parts, location))
     is_new = location is None and not table.native.exists()
     if location is None and not is_new and definition.mode == "create":
         raise InvalidArgumentError(
@@ -173,7 +175,19 @@ def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | N
             code="table.exists",
         )
     created = _created(spark, Place(table), definition)
-    return created, registration.add(spark, parts, table, owns_files=is_new)
+    registration.add(spark, entry.parts, table, owns_files=is_new)
+    return created
+
+
+def _at_location(spark: SparkSession, definition: Definition, location: str | None) -> Table:
+    """Create or replace the table at a location, or with the name of a catalog's table."""
+    if location is None:
+        raise InvalidArgumentError(
+            "a table needs a name or a path: call tableName or location", code="definition.place"
+        )
+    if is_name(location, None):
+        return _created(spark, Place.of(location), definition)
+    return _created(spark, Place(lookup.at_path(location)), definition)
 
 
 def _created(spark: SparkSession, location: Place, definition: Definition) -> Table:

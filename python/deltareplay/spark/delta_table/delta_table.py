@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay._support.uris import without_secrets
 from deltareplay._table.table import Table
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
-from deltareplay.spark.catalog import lookup
+from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.catalog.timestamps import moment
 from deltareplay.spark.definition import clones
 from deltareplay.spark.delta_table import results
@@ -278,10 +278,10 @@ class DeltaTable:
         >>> DeltaTable.forName(spark, "orders").toDF().show()  # doctest: +SKIP
         """
         capabilities.check(sparkSession)
-        parts = names.parts_of(tableOrViewName)
-        table, entry = lookup.table_named(sparkSession, parts)
+        entry = lookup.find(sparkSession, names.parts_of(tableOrViewName))
+        table = entry.table()
         _check_exists(table)
-        return cls(sparkSession, table, None, None if entry is None else entry.name)
+        return cls(sparkSession, table, None, entry.name)
 
     @classmethod
     def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:
@@ -536,16 +536,17 @@ class DeltaTable:
                 _check_type(key, str, f"the property {key!r}", "a string")
                 _check_type(value, str, f"the value of the property {key!r}", "a string")
         is_path = names.is_absolute(target)
-        table, name, _ = clones.run(
+        entry = lookup.find(self._spark, ("delta", target) if is_path else names.parts_of(target))
+        table, _ = clones.run(
             self._spark,
             self._table,
-            ("delta", target) if is_path else names.parts_of(target),
+            entry,
             mode="create_or_replace" if replace else "create",
             shallow=is_shallow,
             properties=properties,
             **at,
         )
-        return DeltaTable(self._spark, table, None, name)
+        return DeltaTable(self._spark, table, None, registration.name_of(self._spark, entry))
 
 
 def _check_exists(table: Table) -> None:

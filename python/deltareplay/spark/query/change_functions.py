@@ -46,10 +46,10 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
     [row] = spark.sql(f"SELECT {values}").collect()
     table = str(row[1])
     if function.lower() == BY_NAME:
-        delta_table = lookup.delta_table(spark, names.parts_of(table))
-        if delta_table is None:
+        entry = lookup.find(spark, names.parts_of(table))
+        if not entry.is_delta:
             return None
-        opened = delta_table[0]
+        opened = entry.table()
     else:
         opened = lookup.at_path(table)
     bounds = [_bound(spark, function, *row[at : at + 3]) for at in range(3, len(row), 3)]

@@ -18,7 +18,7 @@ from deltareplay.spark.schema.fields import columns_of
 from deltareplay.spark.schema.frames import nothing
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax import names
-from deltareplay.spark.syntax.parser import QUERY, Expression, Name, Reader
+from deltareplay.spark.syntax.parser import QUERY, Expression, Name, Parser
 from deltareplay.spark.syntax.tokens import Token
 
 if TYPE_CHECKING:
@@ -115,12 +115,12 @@ def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFra
     pieces: list[str] = []
     frames: dict[str, DataFrame] = {}
     snapshots: dict[tuple[Any, ...], Snapshot | None] = {}  # shared by all uses of a table
-    reader = Reader(text)
-    parsed = reader.tokens
+    parser = Parser(text)
+    parsed = parser.tokens
     names_metadata = metadata_column.is_named(parsed)
     with_metadata: dict[int, str] = {}
     edits: list[tuple[int, int, str]] = []
-    for reference in _references(reader):
+    for reference in _references(parser):
         name, alias = f"deltareplay_{len(frames)}", reference.alias
         if reference.changes is not None:
             changed = change_functions.rows(spark, reference.name[0], reference.changes)
@@ -171,10 +171,10 @@ def _snapshot(spark: SparkSession, reference: Reference) -> Snapshot | None:
     version, timestamp = reference.version, reference.timestamp
     travelled = lookup.travelled(reference.name[-1]) if is_path else None
     if travelled is None or lookup.at_path(reference.name[-1]).native.exists():
-        delta_table = lookup.delta_table(spark, reference.name)
-        if delta_table is None:
+        entry = lookup.find(spark, reference.name)
+        if not entry.is_delta:
             return None
-        table = delta_table[0]
+        table = entry.table()
     else:
         if version is not None or timestamp is not None:
             raise InvalidArgumentError(
@@ -224,19 +224,18 @@ class _View:
 
 
 def _view(text: str) -> _View | None:
-    reader = Reader(text)
-    if not reader.takes("CREATE"):
+    parser = Parser(text)
+    if not parser.takes("CREATE"):
         return None
-    replaces = reader.takes("OR", "REPLACE")
-    is_global = reader.takes("GLOBAL")
-    is_temporary = reader.takes("TEMPORARY") or reader.takes("TEMP")
-    if not reader.takes("VIEW"):
+    replaces = parser.takes("OR", "REPLACE")
+    is_global = parser.takes("GLOBAL")
+    is_temporary = parser.takes("TEMPORARY") or parser.takes("TEMP")
+    if not parser.takes("VIEW"):
         return None
     does = "createOrReplace" if replaces else "create"
     method = f"{does}{'Global' if is_global else ''}TempView" if is_temporary else None
-    name, _ = names.name_at(reader.tokens, reader.at)
-    reader.at += 2 * len(name) - 1
-    return _View(method, name, reader.query() if reader.takes("AS") else None)
+    name = parser.optional_name()
+    return _View(method, name, parser.query() if parser.takes("AS") else None)
 
 
 def references(text: str) -> list[Reference]:
@@ -247,21 +246,21 @@ def references(text: str) -> list[Reference]:
     >>> [table.name for table in references("SELECT * FROM a JOIN b.c USING (id), range(3)")]
     [('a',), ('b', 'c')]
     """
-    return _references(Reader(text))
+    return _references(Parser(text))
 
 
-def _references(reader: Reader) -> list[Reference]:
-    if not any(reader.sees(*words) for words in _BEGINNINGS):
+def _references(parser: Parser) -> list[Reference]:
+    if not any(parser.sees(*words) for words in _BEGINNINGS):
         return []
-    return tables_in(reader)
+    return tables_in(parser)
 
 
-def tables_in(reader: Reader) -> list[Reference]:
+def tables_in(parser: Parser) -> list[Reference]:
     """Return the tables in the queries of a text, such as an expression with subqueries."""
-    defined = _defined(reader.tokens)
+    defined = _defined(parser.tokens)
     return [
         table
-        for table in _tables(reader)
+        for table in _tables(parser)
         if len(table.name) > 1 or table.name[0].lower() not in defined
     ]
 
@@ -274,23 +273,23 @@ def rows_of_table(spark: SparkSession, reference: Reference) -> DataFrame | None
     return None if snapshot is None else _frame(spark, snapshot, replace(reference, where=None))
 
 
-def _tables(reader: Reader) -> list[Reference]:
+def _tables(parser: Parser) -> list[Reference]:
     references: list[Reference] = []
     levels = [_Level()]  # of parentheses
     may_follow = False  # whether a table may follow
     before = Token("end", "", 0, 0)
-    while reader.token.kind != "end":
-        token, level = reader.token, levels[-1]
+    while parser.token.kind != "end":
+        token, level = parser.token, levels[-1]
         level.sees(token, may_follow=may_follow)
         if may_follow and token.kind in ("word", "quoted") and not token.is_word(*_NO_TABLE):
-            table = _table(reader, is_alone=before.is_word("TABLE"))
+            table = _table(parser, is_alone=before.is_word("TABLE"))
             if table is not None:
-                if _renames(reader):
+                if _renames(parser):
                     table = replace(table, may_add=False)
                 else:
                     level.tables.append(len(references))
                 references.append(table)
-            before, may_follow = reader.tokens[reader.at - 1], False
+            before, may_follow = parser.tokens[parser.at - 1], False
             continue
         if token.text == "(":
             levels.append(_Level(may_follow, before.is_word(*_WITH_FROM)))
@@ -308,16 +307,16 @@ def _tables(reader: Reader) -> list[Reference]:
                 level.begins()
         elif token.is_word("TABLE"):
             may_follow = (
-                not before.is_word(*_NAMES_TABLE) and reader.tokens[reader.at + 1].text != "("
+                not before.is_word(*_NAMES_TABLE) and parser.tokens[parser.at + 1].text != "("
             )
         elif token.is_word(*_AFTER_TABLES):
             if token.is_word("WHERE") and level.is_inner:
-                _add_condition(reader, references, level)
+                _add_condition(parser, references, level)
             may_follow = level.has_tables = False
         else:
             may_follow = token.is_word("JOIN") or (may_follow and token.is_word("LATERAL"))
         before = token
-        reader.at += 1
+        parser.at += 1
     return references
 
 
@@ -364,16 +363,16 @@ _AFTER_WHERE = (
 )
 
 
-def _add_condition(reader: Reader, references: list[Reference], level: _Level) -> None:
+def _add_condition(parser: Parser, references: list[Reference], level: _Level) -> None:
     """Record the WHERE condition of a FROM clause for its tables."""
-    start = reader.at
-    reader.at += 1
+    start = parser.at
+    parser.at += 1
     try:
-        where = reader.until(*((word,) for word in _AFTER_WHERE))
+        where = parser.until(*((word,) for word in _AFTER_WHERE))
     except InvalidArgumentError:  # Spark will say what is wrong
         return
     finally:
-        reader.at = start
+        parser.at = start
     for at in level.tables:
         references[at] = replace(references[at], where=where, is_joined=level.relations > 1)
 
@@ -386,35 +385,35 @@ _NO_TABLE = ("SELECT", "VALUES", "LATERAL", "FROM", "TABLE")
 _NAMES_TABLE = ("CREATE", "EXTERNAL", "REPLACE", "INTO", "OVERWRITE")
 
 
-def _table(reader: Reader, *, is_alone: bool) -> Reference | None:
+def _table(parser: Parser, *, is_alone: bool) -> Reference | None:
     """Parse a table, up to its alias.
 
     Args:
-        reader: The query.
+        parser: The query.
         is_alone: Whether an alias is not allowed here.
     """
-    start = reader.token.start
-    name = reader.name()
+    start = parser.token.start
+    name = parser.name()
     changes = None
     try:
-        if reader.sees("("):
+        if parser.sees("("):
             if len(name) > 1 or name[0].lower() not in change_functions.NAMES:
                 return None
-            changes = tuple(reader.in_parentheses())
-        version, timestamp = (None, None) if changes else reader.moment()
+            changes = tuple(parser.in_parentheses())
+        version, timestamp = (None, None) if changes else parser.moment()
     except InvalidArgumentError:  # an expression, which other formats may have there
         return None
-    after = reader.at
-    while reader.takes("TABLESAMPLE") or reader.takes("REPEATABLE"):
-        reader.past_parentheses()
-    alias_at = None if is_alone else reader.tokens[reader.at - 1].end
+    after = parser.at
+    while parser.takes("TABLESAMPLE") or parser.takes("REPEATABLE"):
+        parser.past_parentheses()
+    alias_at = None if is_alone else parser.tokens[parser.at - 1].end
     alias = None if names.path_of(name) is not None else name[-1]
-    reader.takes("AS")
-    token = reader.token
+    parser.takes("AS")
+    token = parser.token
     if token.kind == "quoted" or (token.kind == "word" and not token.is_word(*_AFTER_TABLE)):
         alias, alias_at = token.name, None
-    reader.at = after
-    end = reader.tokens[after - 1].end
+    parser.at = after
+    end = parser.tokens[after - 1].end
     return Reference(
         name,
         version,
@@ -428,12 +427,12 @@ def _table(reader: Reader, *, is_alone: bool) -> Reference | None:
     )
 
 
-def _renames(reader: Reader) -> bool:
+def _renames(parser: Parser) -> bool:
     """Return whether an alias with column names follows."""
-    at = reader.at + reader.sees("AS")
-    alias = reader.tokens[at]
+    at = parser.at + parser.sees("AS")
+    alias = parser.tokens[at]
     is_alias = alias.kind in ("word", "quoted") and not alias.is_word(*_AFTER_TABLE)
-    return is_alias and reader.tokens[at + 1].text == "("
+    return is_alias and parser.tokens[at + 1].text == "("
 
 
 def _defined(parsed: Sequence[Token]) -> set[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from deltareplay.spark.query import queries
 from deltareplay.spark.syntax import names
-from deltareplay.spark.syntax.parser import Reader
+from deltareplay.spark.syntax.parser import Parser
 from deltareplay.spark.syntax.tokens import tokens
 
 if TYPE_CHECKING:
@@ -41,19 +41,17 @@ class Subqueries:
         """
         if not isinstance(expression, str) or not _has_query(expression):
             return expression
-        pieces, after = "", 0
-        for reference in queries.tables_in(Reader(expression)):
+        edits: list[tuple[int, int, str]] = []
+        parser = Parser(expression)
+        for reference in queries.tables_in(parser):
             view = self._view(reference)
             if view is None:
                 continue
-            pieces += expression[after : reference.start] + view
-            after = reference.end
+            edits.append((reference.start, reference.end, view))
             if reference.alias_at is not None and reference.alias is not None:
-                pieces += (
-                    f"{expression[after : reference.alias_at]} AS {names.quoted(reference.alias)}"
-                )
-                after = reference.alias_at
-        return cast("_T", pieces + expression[after:])
+                alias = f" AS {names.quoted(reference.alias)}"
+                edits.append((reference.alias_at, reference.alias_at, alias))
+        return cast("_T", parser.text.edited(edits))
 
     def values(self, values: Mapping[str, _T]) -> dict[str, _T]:
         """Replace the Delta tables in the values of columns, as ``opened`` does."""

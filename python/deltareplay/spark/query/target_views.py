@@ -13,10 +13,12 @@ from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog import lookup
 from deltareplay.spark.storage import hadoop_path
 from deltareplay.spark.syntax import names
-from deltareplay.spark.syntax.parser import Name, Reader
+from deltareplay.spark.syntax.parser import Name, Parser
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay.spark.catalog.lookup import CatalogEntry
 
 #: The path and the rows of each view, by the session and the name in lower case.
 _views: WeakKeyDictionary[Any, dict[str, tuple[str, DataFrame]]] = WeakKeyDictionary()
@@ -33,37 +35,35 @@ def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> Non
     """
     known = _views.setdefault(spark, {})
     known.pop(view.lower(), None)
-    reader = Reader(query)
+    parser = Parser(query)
     try:
-        if not reader.takes("SELECT", "*", "FROM"):
+        if not parser.takes("SELECT", "*", "FROM"):
             return
-        name = reader.name()
-        reader.ends()
+        name = parser.name()
+        parser.ends()
     except InvalidArgumentError:  # something else than a name
         return
-    opened = lookup.delta_table(spark, name)
-    if opened is not None and not opened[0].allowed_roots:
-        known[view.lower()] = (hadoop_path.hadoop_root(opened[0].uri), rows)
+    entry = lookup.find(spark, name)
+    if entry.is_delta and not entry.allowed_roots:
+        known[view.lower()] = (hadoop_path.hadoop_root(entry.table().uri), rows)
 
 
-def table_behind(spark: SparkSession, name: Name) -> Name | None:
-    """Return the table of a temporary view; None if the name is not that of one.
+def behind(spark: SparkSession, view: CatalogEntry) -> CatalogEntry:
+    """Return the path of the table of a temporary view.
 
     Raises:
         UnsupportedFeatureError: ``sql.target``: the view does not read all of one Delta table, or
             was not created by ``sql``.
     """
-    entry = lookup.in_catalog(spark, name)
-    if entry is None or entry.provider is not None:
-        return None
-    path, rows = _views.get(spark, {}).get(name[-1].lower(), (None, None))
-    if path is None or rows is None or not spark.table(names.quoted(name[-1])).sameSemantics(rows):
+    name = view.parts[-1]
+    path, rows = _views.get(spark, {}).get(name.lower(), (None, None))
+    if path is None or rows is None or not spark.table(names.quoted(name)).sameSemantics(rows):
         raise UnsupportedFeatureError(
-            f"{names.dotted(name)} is a view: name the table that is to change, or "
+            f"{names.dotted(view.parts)} is a view: name the table that is to change, or "
             "a temporary view that sql has created AS SELECT * FROM that table",
             code="sql.target",
         )
-    return ("delta", path)
+    return lookup.find(spark, ("delta", path))
 
 
 def show_newest(spark: SparkSession, name: Name, rows: DataFrame) -> None:

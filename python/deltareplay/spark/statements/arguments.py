@@ -6,22 +6,26 @@ import datetime
 import decimal
 import enum
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._arrow.plain_values import plain
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.session import strings
 from deltareplay.spark.syntax import names
-from deltareplay.spark.syntax.tokens import Token, position, tokens
+from deltareplay.spark.syntax.parser import Parser
+from deltareplay.spark.syntax.tokens import Sql, Token, position
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Arguments = Mapping[str, Any] | Sequence[Any]
 
+#: A replaced part of a statement: its start, its end, and the new text.
+Edit = tuple[int, int, str]
 
-def filled(spark: SparkSession, text: str, arguments: Arguments | None) -> str:
+
+def filled(spark: SparkSession, text: str, arguments: Arguments | None) -> Sql:
     """Substitute the parameters of a statement, and names for ``IDENTIFIER(...)``.
 
     Args:
@@ -34,34 +38,34 @@ def filled(spark: SparkSession, text: str, arguments: Arguments | None) -> str:
             than parameters. ``name.syntax``: the value of ``IDENTIFIER`` is not a name.
         UnsupportedFeatureError: ``sql.arguments``: there is no literal for the type of a value.
     """
+    sql = Sql.of(text)
     if arguments:
-        text = _with_values(spark, text, arguments)
-    return _with_names(spark, text) if "identifier" in text.lower() else text
+        sql = sql.edited(_values(spark, sql, arguments))
+    return sql.edited(_names(spark, sql)) if "identifier" in sql.lower() else sql
 
 
-def _with_values(spark: SparkSession, text: str, arguments: Arguments) -> str:
-    parsed = tokens(text)
+def _values(spark: SparkSession, sql: Sql, arguments: Arguments) -> Iterator[Edit]:
+    """Yield the literals of the parameters."""
     by_name = dict(arguments) if isinstance(arguments, Mapping) else None
-    in_order = [] if by_name is not None else list(arguments)
-    pieces, after, used = "", 0, 0
-    for index, token in enumerate(parsed):
+    in_order, used = [] if by_name is not None else list(arguments), 0
+    for index, token in enumerate(sql.tokens):
         if by_name is None and token.text == "?":
             if used == len(in_order):
-                raise _without_value(text, token, "?")
-            pieces += text[after : token.start] + literal(in_order[used], spark)
-            after, used = token.end, used + 1
-        elif by_name is not None and _is_parameter(parsed, index):
-            name = parsed[index + 1].text
-            if name not in by_name:
-                continue  # the field of a struct type; or Spark reports that it has no value
-            pieces += text[after : token.start] + literal(by_name[name], spark)
-            after = parsed[index + 1].end
+                raise InvalidArgumentError(
+                    f"args has no value for ? at {position(sql, token.start)}",
+                    code="sql.arguments",
+                )
+            yield token.start, token.end, literal(in_order[used], spark)
+            used += 1
+        elif by_name is not None and _is_parameter(sql.tokens, index):
+            name = sql.tokens[index + 1]
+            if name.text in by_name:  # else the field of a struct type; or Spark reports it
+                yield token.start, name.end, literal(by_name[name.text], spark)
     if used < len(in_order):
         raise InvalidArgumentError(
             f"the statement has {used} parameters, and args has {len(in_order)} values",
             code="sql.arguments",
         )
-    return pieces + text[after:]
 
 
 def _is_parameter(parsed: Sequence[Token], index: int) -> bool:
@@ -72,12 +76,6 @@ def _is_parameter(parsed: Sequence[Token], index: int) -> bool:
         and bool(following)
         and following[0].kind == "word"
         and (index == 0 or parsed[index - 1].text != ":" or parsed[index - 1].end != token.start)
-    )
-
-
-def _without_value(text: str, token: Token, name: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"args has no value for {name} at {position(text, token.start)}", code="sql.arguments"
     )
 
 
@@ -145,31 +143,23 @@ def _no_literal(value: Any) -> UnsupportedFeatureError:
     )
 
 
-def _with_names(spark: SparkSession, text: str) -> str:
-    """Substitute names for ``IDENTIFIER`` of constants."""
-    parsed = tokens(text)
-    pieces, after = "", 0
-    for index, token in enumerate(parsed):
-        if not token.is_word("IDENTIFIER") or token.start < after or parsed[index + 1].text != "(":
+def _names(spark: SparkSession, sql: Sql) -> Iterator[Edit]:
+    """Yield the names that ``IDENTIFIER`` of constants stands for."""
+    parser = Parser(sql)
+    while parser.token.kind != "end":
+        token, start = parser.token, parser.at
+        parser.at += 1
+        if not token.is_word("IDENTIFIER") or not parser.sees("("):
             continue
-        if index and parsed[index - 1].text == ".":
+        if start and parser.tokens[start - 1].text == ".":
             continue
-        end, depth = index + 1, 0
-        while parsed[end].kind != "end":
-            depth += (parsed[end].text == "(") - (parsed[end].text == ")")
-            if depth == 0:
-                break
-            end += 1
-        if parsed[end].kind == "end":
+        if not parser.past_parentheses():
             continue  # Spark reports that it is not complete
-        value = text[parsed[index + 1].end : parsed[end].start]
-        [row] = spark.sql(f"SELECT CAST(({value}) AS STRING)").collect()
+        [row] = spark.sql(f"SELECT CAST({parser.since(start + 1)} AS STRING)").collect()
         if row[0] is None:
             raise InvalidArgumentError(
-                f"IDENTIFIER at {position(text, token.start)} is NULL, not a name",
+                f"IDENTIFIER at {position(sql, token.start)} is NULL, not a name",
                 code="name.syntax",
             )
         name = names.dotted(names.parts_of(row[0]))
-        pieces += text[after : token.start] + name
-        after = parsed[end].end
-    return pieces + text[after:]
+        yield token.start, parser.tokens[parser.at - 1].end, name

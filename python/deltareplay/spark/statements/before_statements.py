@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from deltareplay.spark.syntax.names import quoted
-from deltareplay.spark.syntax.parser import Reader
+from deltareplay.spark.syntax.parser import Parser
+from deltareplay.spark.syntax.tokens import Sql
 
 #: Statements that ``WITH`` may precede, other than queries.
 _CHANGES = ("INSERT", "MERGE", "UPDATE", "DELETE")
@@ -24,77 +25,80 @@ class Before:
     text: str = ""
     queries: Mapping[str, str] = field(default_factory=dict)
 
-    def query(self, text: str) -> str:
-        """Add the text before the statement to a query of the statement."""
+    def query(self, *texts: str) -> str:
+        """Join texts to a query of the statement, and add the text before the statement."""
+        query = Sql.joined(*texts)
         if not self.text:
-            return text
-        reader = Reader(text)
-        return f"{self.text} ({text})" if reader.sees("WITH") else f"{self.text} {text}"
+            return query
+        if Parser(query).sees("WITH"):
+            return Sql.joined(self.text, " (", query, ")")
+        return Sql.joined(self.text, " ", query)
 
 
-def split(reader: Reader) -> list[tuple[Before, str]] | None:
+def split(parser: Parser) -> list[tuple[Before, Parser]] | None:
     """Split a text into statements, each with the text before it.
 
     The result is None if there is no such text, or if only a query follows it.
 
-    >>> [(before, insert)] = split(Reader("FROM a INSERT INTO t SELECT b"))
-    >>> before.text, insert
+    >>> [(before, insert)] = split(Parser("FROM a INSERT INTO t SELECT b"))
+    >>> before.text, insert.text
     ('FROM a', 'INSERT INTO t SELECT b')
     """
-    text = reader.text
-    before = _with(reader)
-    start = reader.token.start
-    if reader.token.is_word(*_CHANGES):
-        return [(before, text[start:])] if before.text else None
-    if not reader.sees("FROM"):
+    text = parser.text
+    before = _with(parser)
+    start = parser.token.start
+    if parser.token.is_word(*_CHANGES):
+        return [(before, Parser(text.part(start)))] if before.text else None
+    if not parser.sees("FROM"):
         return None
-    begins = _inserts(reader)
+    begins = _inserts(parser)
     if not begins:
         return None
-    shared = Before(text[: begins[0]].rstrip(), before.queries)
+    shared = Before(text.part(0, len(text[: begins[0]].rstrip())), before.queries)
     ends = [*begins[1:], len(text)]
-    return [(shared, text[at:end]) for at, end in zip(begins, ends, strict=True)]
+    return [(shared, Parser(text.part(at, end))) for at, end in zip(begins, ends, strict=True)]
 
 
-def _with(reader: Reader) -> Before:
+def _with(parser: Parser) -> Before:
     """Parse ``WITH``, if the statement begins with it and all of its queries are complete."""
-    if not reader.takes("WITH"):
+    if not parser.takes("WITH"):
         return Before()
-    reader.takes("RECURSIVE")
+    parser.takes("RECURSIVE")
     defined = []
     while True:
-        if reader.token.kind not in ("word", "quoted"):
+        if parser.token.kind not in ("word", "quoted"):
             return Before()
-        defined.append(reader.identifier())
-        while not reader.takes("AS"):  # names of columns, and the limit of a recursion
-            if reader.sees("("):
-                reader.past_parentheses()
-            elif reader.token.kind == "end":
+        defined.append(parser.identifier())
+        while not parser.takes("AS"):  # names of columns, and the limit of a recursion
+            if parser.sees("("):
+                parser.past_parentheses()
+            elif parser.token.kind == "end":
                 return Before()
             else:
-                reader.at += 1
-        if not reader.sees("("):
+                parser.at += 1
+        if not parser.sees("("):
             return Before()
-        reader.past_parentheses()
-        if not reader.takes(","):
+        parser.past_parentheses()
+        if not parser.takes(","):
             break
-    text = reader.text[: reader.tokens[reader.at - 1].end]
-    return Before(text, {name.lower(): f"{text} SELECT * FROM {quoted(name)}" for name in defined})
+    text = parser.since(0)
+    selects = {name.lower(): f" SELECT * FROM {quoted(name)}" for name in defined}
+    return Before(text, {name: Sql.joined(text, select) for name, select in selects.items()})
 
 
-def _inserts(reader: Reader) -> list[int]:
+def _inserts(parser: Parser) -> list[int]:
     """Return the positions of the ``INSERT`` clauses after a ``FROM``."""
     inserts = []
-    while reader.token.kind != "end":
-        if reader.sees("("):
-            reader.past_parentheses()
+    while parser.token.kind != "end":
+        if parser.sees("("):
+            parser.past_parentheses()
             continue
-        following = reader.tokens[reader.at + 1 : reader.at + 2]
+        following = parser.tokens[parser.at + 1 : parser.at + 2]
         if (
-            reader.sees("INSERT")
+            parser.sees("INSERT")
             and following
             and following[0].is_word("INTO", "OVERWRITE", "WITH")
         ):
-            inserts.append(reader.token.start)
-        reader.at += 1
+            inserts.append(parser.token.start)
+        parser.at += 1
     return inserts

@@ -1,9 +1,10 @@
-"""Parsing and execution of ``INSERT`` into Delta tables."""
+"""``INSERT`` into Delta tables."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
@@ -12,10 +13,12 @@ from deltareplay.spark.dml.replace_where import Matching
 from deltareplay.spark.dml.write import write, written
 from deltareplay.spark.query import queries
 from deltareplay.spark.schema.fields import fields_of, spark_type
+from deltareplay.spark.schema.frames import nothing
 from deltareplay.spark.session import capabilities, settings
-from deltareplay.spark.statements.before_statements import Before
+from deltareplay.spark.statements.statement import SharedStatement, Statement
 from deltareplay.spark.syntax.names import path_of, quoted
-from deltareplay.spark.syntax.parser import QUERY, Name, Reader
+from deltareplay.spark.syntax.parser import QUERY, Parser
+from deltareplay.spark.syntax.tokens import tokens
 from deltareplay.spark.writing import log_expressions
 from deltareplay.spark.writing.by_place import is_compatible, placed
 from deltareplay.spark.writing.conversion import converted
@@ -25,12 +28,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from deltareplay._snapshot.snapshot import Snapshot
-    from deltareplay._table.table import Table
+    from deltareplay.spark.catalog.lookup import CatalogEntry
 
 
-@dataclass(frozen=True)
-class Insert:
-    """The parts of an ``INSERT``.
+@dataclass
+class Insert(SharedStatement):
+    """A statement ``INSERT INTO`` or ``INSERT OVERWRITE``.
 
     Attributes:
         query: The query of the new rows.
@@ -38,117 +41,171 @@ class Insert:
         by_name: Whether the query's columns are matched by name instead of position.
         overwrites: Whether the rows replace others.
         where: The condition of the rows to replace; None for all, or all of the same partitions.
+        evolves: Whether columns that the table lacks are added.
+        partition: Partition columns and their values as SQL; None for those that the query has.
         using: Columns whose values are equal in replaced rows and in new rows.
         on: A condition on replaced rows and new rows.
         alias: The name of the table in ``on``.
         query_alias: The name of the new rows in ``on``; None if the query is not in parentheses.
-        evolves: Whether columns that the table lacks are added.
-        partition: Partition columns and their values as SQL; None for those that the query has.
     """
 
-    query: str
-    columns: tuple[str, ...] | None
-    by_name: bool
-    overwrites: bool
-    where: str | None
-    evolves: bool
-    partition: dict[str, str | None]
+    WORDS = (("INSERT",),)
+
+    query: str = ""
+    columns: tuple[str, ...] | None = None
+    by_name: bool = False
+    overwrites: bool = False
+    where: str | None = None
+    evolves: bool = False
+    partition: dict[str, str | None] = dataclasses.field(default_factory=dict)
     using: tuple[str, ...] = ()
     on: str | None = None
     alias: str = "target"
     query_alias: str | None = None
+
+    @classmethod
+    def read(cls, parser: Parser) -> Statement | None:
+        evolves = parser.takes("WITH", "SCHEMA", "EVOLUTION")
+        overwrites = parser.takes("OVERWRITE")
+        if not (overwrites or parser.takes("INTO")) or parser.sees("LOCAL", "DIRECTORY"):
+            return None
+        parser.takes("TABLE")
+        table = parser.optional_name()
+        if not table or parser.token.kind == "string":
+            return None
+        return cls(table, evolves=evolves, overwrites=overwrites)
+
+    def read_clauses(self, parser: Parser) -> None:
+        self.partition = _partition(parser) if parser.takes("PARTITION") else {}
+        if self.overwrites or self.partition or not self._read_replace(parser):
+            self.by_name = parser.takes("BY", "NAME")
+            self.columns = None if self.by_name else _columns(parser)
+            self.query = parser.query()
+
+    def _read_replace(self, parser: Parser) -> bool:
+        """Parse ``REPLACE`` and what follows it; return whether the statement has it."""
+        start = parser.at
+        alias = None
+        if not parser.sees("REPLACE") and not parser.sees("BY", "NAME"):
+            alias = parser.alias(*_AFTER_NAME)
+        self.by_name = parser.takes("BY", "NAME")
+        if not parser.takes("REPLACE"):
+            parser.at = start
+            return False
+        self.overwrites = True
+        if parser.takes("USING"):
+            self.using = _names(parser)
+        elif parser.takes("ON"):
+            self.on = parser.condition_of_query()
+            alias = alias or ("target" if path_of(self.table) is not None else self.table[-1])
+        elif parser.takes("WHERE"):
+            self.where = parser.condition_of_query()
+        else:
+            raise parser.wrong("WHERE, USING or ON")
+        self.alias = alias or "target"
+        self.by_name = parser.takes("BY", "NAME") or self.by_name
+        self.columns = None if self.by_name or self.where is None else _columns(parser)
+        self.query = parser.query()
+        if self.where is None:
+            self.query, self.query_alias = _aliased(self.query)
+        return True
 
     @property
     def constants(self) -> dict[str, str]:
         """The partition columns that have a constant value in the statement."""
         return {name: value for name, value in self.partition.items() if value is not None}
 
+    def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        """Write the rows of the query, cast to the types of the table.
 
-def parse(text: str) -> Insert:
-    """Parse a statement ``INSERT``.
+        Raises:
+            InvalidArgumentError: ``write.columns``: the query has more or fewer columns; or as by
+                ``write``.
+        """
+        snapshot = entry.table().snapshot()
+        target = TargetTable.of(snapshot)
+        if self.using or self.on is not None:
+            self._replace(spark, snapshot, target)
+            return nothing(spark)
+        constants = _constants(self, target)
+        columns = self.columns or [field.name for field in target.fields]
+        names = [column for column in columns if self.columns or column not in constants]
+        rows = queries.run(spark, self.before.query(_with_defaults(spark, self, names, target)))
+        evolves = self.evolves or settings.merges_schemas(spark)
+        rows = _paired(rows, names, self, target, evolves=evolves)
+        # a column twice is an error of ``write``
+        rows = rows.select("*", *_values(rows, constants, target))
+        where, dynamic = self.where, False
+        if self.overwrites and where is None:
+            by_query = len(target.partition_columns) > len(constants)
+            dynamic = by_query and settings.overwrites_partitions(spark)
+            where = None if dynamic else _within(constants, target)
+        write(
+            rows,
+            snapshot,
+            mode="overwrite" if self.overwrites else "append",
+            where=where,
+            partition_overwrite="dynamic" if dynamic else "static",
+            schema_mode="merge" if evolves else None,
+        )
+        return nothing(spark)
 
-    Raises:
-        InvalidArgumentError: ``sql.syntax``.
+    def _replace(self, spark: SparkSession, snapshot: Snapshot, target: TargetTable) -> None:
+        """Replace the rows of the table that match a row of the query."""
+        columns = [field.name for field in target.fields]
+        evolves = self.evolves or settings.merges_schemas(spark)
+        query = self.before.query(_with_defaults(spark, self, columns, target))
+        source = queries.run(spark, query)
+        alias = self.query_alias
+        if alias is None and self.on is not None and not capabilities.is_classic(spark):
+            alias = _other_alias(self.on, [self.alias, *source.columns])
+        if alias is not None:
+            source = source.alias(alias)
+        if not self.by_name:
+            if len(source.columns) != len(columns):
+                raise _wrong_count(source, columns)
+            _check_places(self.using, source, columns)
+            if self.using:
+                source = source.toDF(*columns)
 
-    >>> parse("INSERT INTO t (id, name) VALUES (1, 'one')").columns
-    ('id', 'name')
-    >>> parse("INSERT INTO t BY NAME REPLACE USING (id) SELECT * FROM n").using
-    ('id',)
-    """
-    reader = Reader(text)
-    reader.needs("INSERT")
-    evolves = reader.takes("WITH", "SCHEMA", "EVOLUTION")
-    overwrites = reader.takes("OVERWRITE")
-    if not overwrites:
-        reader.needs("INTO")
-    reader.takes("TABLE")
-    name = reader.name()
-    partition = _partition(reader) if reader.takes("PARTITION") else {}
-    if not overwrites and not partition:
-        replacing = _replacing(reader, name, evolves)
-        if replacing is not None:
-            return replacing
-    by_name = reader.takes("BY", "NAME")
-    columns = None if by_name else _columns(reader)
-    return Insert(reader.query(), columns, by_name, overwrites, None, evolves, partition)
+        def shaped(rows: DataFrame) -> DataFrame:
+            return _paired(rows, columns, self, target, evolves=evolves)
 
-
-def _replacing(reader: Reader, name: Name, evolves: bool) -> Insert | None:
-    """Parse ``REPLACE`` and the rest of ``INSERT INTO name``; return None without it."""
-    start = reader.at
-    alias = None
-    if not reader.sees("REPLACE") and not reader.sees("BY", "NAME"):
-        alias = reader.alias(*_AFTER_NAME)
-    by_name = reader.takes("BY", "NAME")
-    if not reader.takes("REPLACE"):
-        reader.at = start
-        return None
-    where, on = None, None
-    using: tuple[str, ...] = ()
-    if reader.takes("USING"):
-        using = _names(reader)
-    elif reader.takes("ON"):
-        on = reader.condition_of_query()
-        alias = alias or ("target" if path_of(name) is not None else name[-1])
-    elif reader.takes("WHERE"):
-        where = reader.condition_of_query()
-    else:
-        raise reader.wrong("WHERE, USING or ON")
-    by_name = reader.takes("BY", "NAME") or by_name
-    columns = None if by_name or where is None else _columns(reader)
-    query, query_alias = reader.query(), None
-    if where is None:
-        query, query_alias = _aliased(query)
-    return Insert(
-        query, columns, by_name, True, where, evolves, {}, using, on, alias or "target", query_alias
-    )
+        matching = Matching(self.using, self.on, self.alias, source, shaped)
+        written(
+            shaped(source),
+            snapshot,
+            mode="overwrite",
+            matching=matching,
+            schema_mode="merge" if evolves else None,
+        )
 
 
 #: Keywords that may follow the name of the table; anything else is its alias.
 _AFTER_NAME = ("REPLACE", "BY", "WITH", *(words[0] for words in QUERY))
 
 
-def _names(reader: Reader) -> tuple[str, ...]:
+def _names(parser: Parser) -> tuple[str, ...]:
     """Parse column names in parentheses."""
-    reader.needs("(")
-    names = [reader.identifier()]
-    while reader.takes(","):
-        names.append(reader.identifier())
-    reader.needs(")")
+    parser.needs("(")
+    names = [parser.identifier()]
+    while parser.takes(","):
+        names.append(parser.identifier())
+    parser.needs(")")
     return tuple(names)
 
 
 def _aliased(query: str) -> tuple[str, str | None]:
     """Split the alias from a query in parentheses."""
-    reader = Reader(query)
-    if not reader.sees("("):
+    parser = Parser(query)
+    if not parser.sees("("):
         return query, None
-    reader.past_parentheses()
-    end = reader.tokens[reader.at - 1].end
-    if reader.token.kind == "end" or reader.token.is_word(*_SET_OPERATORS):
+    parser.past_parentheses()
+    end = parser.tokens[parser.at - 1].end
+    if parser.token.kind == "end" or parser.token.is_word(*_SET_OPERATORS):
         return query, None
-    alias = reader.alias()
-    reader.ends()
+    alias = parser.alias()
+    parser.ends()
     return query[:end], alias
 
 
@@ -156,100 +213,26 @@ def _aliased(query: str) -> tuple[str, str | None]:
 _SET_OPERATORS = ("UNION", "EXCEPT", "MINUS", "INTERSECT", "ORDER", "SORT", "LIMIT", "OFFSET")
 
 
-def _partition(reader: Reader) -> dict[str, str | None]:
+def _partition(parser: Parser) -> dict[str, str | None]:
     """Parse the clause ``PARTITION``: columns, some of them with values."""
-    reader.needs("(")
+    parser.needs("(")
     values: dict[str, str | None] = {}
     while True:
-        start, name = reader.at, reader.identifier()
+        start, name = parser.at, parser.identifier()
         if name.lower() in map(str.lower, values):
-            reader.at = start
-            raise reader.invalid(f"duplicate partition column {name}")
-        values[name] = reader.constant() if reader.takes("=") else None
-        if not reader.takes(","):
-            reader.needs(")")
+            parser.at = start
+            raise parser.invalid(f"duplicate partition column {name}")
+        values[name] = parser.constant() if parser.takes("=") else None
+        if not parser.takes(","):
+            parser.needs(")")
             return values
 
 
-def _columns(reader: Reader) -> tuple[str, ...] | None:
+def _columns(parser: Parser) -> tuple[str, ...] | None:
     """Parse a list of columns; return None if the parentheses contain a query."""
-    start = reader.at
-    if not reader.takes("("):
+    if not parser.sees("(") or any(parser.sees("(", *words) for words in QUERY):
         return None
-    if any(reader.sees(*words) for words in QUERY):
-        reader.at = start
-        return None
-    reader.at = start
-    return _names(reader)
-
-
-def run(spark: SparkSession, table: Table, statement: Insert, before: Before) -> None:
-    """Write the rows of the query, cast to the types of the table.
-
-    Raises:
-        InvalidArgumentError: ``write.columns``: the query has more or fewer columns; or as by
-            ``write``.
-    """
-    snapshot = table.snapshot()
-    target = TargetTable.of(snapshot)
-    if statement.using or statement.on is not None:
-        _replace(spark, snapshot, target, statement, before)
-        return
-    constants = _constants(statement, target)
-    columns = statement.columns or [field.name for field in target.fields]
-    names = [column for column in columns if statement.columns or column not in constants]
-    query = before.query(_with_defaults(spark, statement, names, target))
-    rows = queries.run(spark, query)
-    evolves = statement.evolves or settings.merges_schemas(spark)
-    rows = _paired(rows, names, statement, target, evolves=evolves)
-    # a column twice is an error of ``write``
-    rows = rows.select("*", *_values(rows, constants, target))
-    where, dynamic = statement.where, False
-    if statement.overwrites and where is None:
-        by_query = len(target.partition_columns) > len(constants)
-        dynamic = by_query and settings.overwrites_partitions(spark)
-        where = None if dynamic else _within(constants, target)
-    write(
-        rows,
-        snapshot,
-        mode="overwrite" if statement.overwrites else "append",
-        where=where,
-        partition_overwrite="dynamic" if dynamic else "static",
-        schema_mode="merge" if evolves else None,
-    )
-
-
-def _replace(
-    spark: SparkSession, snapshot: Snapshot, target: TargetTable, statement: Insert, before: Before
-) -> None:
-    """Replace the rows of the table that match a row of the query."""
-    columns = [field.name for field in target.fields]
-    evolves = statement.evolves or settings.merges_schemas(spark)
-    query = before.query(_with_defaults(spark, statement, columns, target))
-    source = queries.run(spark, query)
-    alias = statement.query_alias
-    if alias is None and statement.on is not None and not capabilities.is_classic(spark):
-        alias = _other_alias(statement.on, [statement.alias, *source.columns])
-    if alias is not None:
-        source = source.alias(alias)
-    if not statement.by_name:
-        if len(source.columns) != len(columns):
-            raise _wrong_count(source, columns)
-        _check_places(statement.using, source, columns)
-        if statement.using:
-            source = source.toDF(*columns)
-
-    def shaped(rows: DataFrame) -> DataFrame:
-        return _paired(rows, columns, statement, target, evolves=evolves)
-
-    matching = Matching(statement.using, statement.on, statement.alias, source, shaped)
-    written(
-        shaped(source),
-        snapshot,
-        mode="overwrite",
-        matching=matching,
-        schema_mode="merge" if evolves else None,
-    )
+    return _names(parser)
 
 
 def _other_alias(condition: str, known: Sequence[str]) -> str | None:
@@ -260,7 +243,7 @@ def _other_alias(condition: str, known: Sequence[str]) -> str | None:
     >>> _other_alias("t.id = s.id AND s.v.w > 7", ["t"])
     's'
     """
-    every = Reader(condition).tokens
+    every = tokens(condition)
     lowered = {name.lower() for name in known}
     names = {
         token.name.lower(): token.name
@@ -339,21 +322,20 @@ def _with_defaults(
     spark: SparkSession, statement: Insert, names: Sequence[str], target: TargetTable
 ) -> str:
     """Substitute the defaults of columns for ``DEFAULT`` in the ``VALUES`` of the query."""
-    reader = Reader(statement.query)
-    if statement.by_name or not reader.takes("VALUES"):
+    parser, edits = Parser(statement.query), []
+    if statement.by_name or not parser.takes("VALUES"):
         return statement.query
     fields = {field.key: field for field in target.fields}
-    rows = []
     while True:
-        values = reader.in_parentheses() if reader.sees("(") else [reader.until((",",))]
-        for at, (value, name) in enumerate(zip(values, names, strict=False)):
+        values = parser.in_parentheses() if parser.sees("(") else [parser.until((",",))]
+        for value, name in zip(values, names, strict=False):
             field = fields.get(name.lower())
             if field is not None and is_default(value):
                 default_of(spark, field)  # which may be an error
-                values[at] = f"({log_expressions.default(spark, field)})"
-        rows.append(f"({', '.join(values)})")
-        if not reader.takes(","):
-            return f"VALUES {', '.join(rows)}{statement.query[reader.tokens[reader.at - 1].end :]}"
+                default = f"({log_expressions.default(spark, field)})"
+                edits.append((value.start, value.start + len(value), default))
+        if not parser.takes(","):
+            return parser.text.edited(edits)
 
 
 def _paired(
@@ -387,7 +369,10 @@ def _paired(
         for name in (source_names if statement.by_name else names[: len(target_names)])
     ]
     widens = target.widens if evolves else _never
-    renamed = [replace(field, name=name) for field, name in zip(source_fields, names, strict=True)]
+    renamed = [
+        dataclasses.replace(field, name=name)
+        for field, name in zip(source_fields, names, strict=True)
+    ]
     compatible = (
         not by_place or source_names[: len(target_names)] == list(target_names)
     ) and is_compatible([field for field in own if field is not None], renamed[: len(own)], widens)

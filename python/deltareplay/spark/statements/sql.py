@@ -2,50 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deltareplay._support.arguments import checked
-from deltareplay._table.table import Table
-from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.catalog import lookup
-from deltareplay.spark.catalog.timestamps import moment
-from deltareplay.spark.definition import clones
-from deltareplay.spark.delta_table import optimize_result, results
-from deltareplay.spark.delta_table.delta_table import DeltaTable
-from deltareplay.spark.dml import overwrite
-from deltareplay.spark.dml.delete import delete
-from deltareplay.spark.dml.expressions import of_table
-from deltareplay.spark.dml.merge.builder import merge
-from deltareplay.spark.dml.statement import Statement
-from deltareplay.spark.dml.update import update
-from deltareplay.spark.maintenance.detail import location
-from deltareplay.spark.maintenance.vacuum import vacuum
-from deltareplay.spark.query import queries, subqueries, target_views
-from deltareplay.spark.schema.frames import nothing
-from deltareplay.spark.session import capabilities, settings, strings
+from deltareplay.spark.query import queries, subqueries
+from deltareplay.spark.session import capabilities, strings
 from deltareplay.spark.statements import (
-    alter_forms,
-    alter_table,
+    alter,
     arguments,
     before_statements,
-    cached_tables,
-    create_forms,
-    create_table,
+    cache,
+    clone,
+    comment,
+    convert,
+    create,
+    delete,
     describe,
-    drop_table,
-    forms,
-    immediate,
+    drop,
+    generate,
     insert,
+    merge,
+    optimize,
+    restore,
+    show,
     show_partitions,
+    truncate,
+    update,
+    vacuum,
 )
-from deltareplay.spark.syntax import names, tokens
-from deltareplay.spark.syntax.parser import Name, Reader
+from deltareplay.spark.statements.immediate import ExecuteImmediate
+from deltareplay.spark.statements.statement import Statement
+from deltareplay.spark.syntax import tokens
+from deltareplay.spark.syntax.parser import Parser
+from deltareplay.spark.syntax.tokens import Sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+#: The statements; of those with the same first words, the longer ones come first.
+_STATEMENTS: tuple[type[Statement], ...] = (
+    *(merge.Merge, insert.Insert, update.Update, delete.Delete, truncate.Truncate),
+    *(optimize.Optimize, optimize.Reorg, vacuum.Vacuum, restore.Restore, generate.Generate),
+    *(describe.DescribeHistory, describe.DescribeDetail, convert.Convert),
+    *(clone.Clone, create.CreateTable, alter.Alter, drop.DropTable, comment.Comment),
+    *(show.ShowProperties, show.ShowCreate, show.ShowColumns, show.DescribeTable),
+    *(show_partitions.ShowPartitions, cache.Cache, cache.Uncache, cache.Refresh),
+)
 
 
 @checked
@@ -133,285 +137,76 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     return _run(spark, arguments.filled(spark, text, args))
 
 
-def _run(spark: SparkSession, text: str) -> DataFrame:
-    with tokens.strings(raw="\\" in text and strings.are_raw(spark)):
-        return _read(spark, text)
+def _run(spark: SparkSession, text: Sql) -> DataFrame:
+    with tokens.strings(raw="\\" in text and strings.are_raw(spark)), lookup.once():
+        parser = Parser(text)
+        if _is_script(parser) and not capabilities.has_delta(spark):
+            raise UnsupportedFeatureError(
+                "this is a script, BEGIN ... END, and a call runs one statement: pass each of "
+                "them, with conditions and loops of Python; spark.sql runs scripts without Delta "
+                "tables",
+                code="sql.script",
+            )
+        immediate = ExecuteImmediate.read(parser)
+        if immediate is None:
+            return _run_all(spark, parser)
+        statement = immediate.statement(spark)
+    return _run(spark, Sql.of(statement))
 
 
-def _read(spark: SparkSession, text: str) -> DataFrame:
-    reader = Reader(text)
-    if _is_script(reader) and not capabilities.has_delta(spark):
-        raise UnsupportedFeatureError(
-            "this is a script, BEGIN ... END, and a call runs one statement: pass each of them, "
-            "with conditions and loops of Python; spark.sql runs scripts without Delta tables",
-            code="sql.script",
-        )
-    immediately = immediate.read(reader)
-    if immediately is not None:
-        return _run(spark, immediate.statement(spark, immediately))
-    several = before_statements.split(reader.again())
+def _is_script(parser: Parser) -> bool:
+    """Return whether the text is a script, which may have a label."""
+    words = [token.text.upper() for token in parser.tokens[:3]]
+    return words[0] == "BEGIN" or words[1:] == [":", "BEGIN"]
+
+
+def _run_all(spark: SparkSession, parser: Parser) -> DataFrame:
+    """Run the statement, or each of several inserts from one query."""
+    text = parser.text
+    several = before_statements.split(parser)
     if several is None:
-        return _one(spark, reader)
-    parsed = [(before, forms.parse(part)) for before, part in several]
-    are_delta = {
-        statement is not None and lookup.is_delta(spark, statement.table) for _, statement in parsed
-    }
-    if are_delta == {True, False}:
+        parser.at = 0
+        several = [(before_statements.Before(), parser)]
+    runs = []
+    for before, part in several:
+        statement = read(part)
+        entry = None if statement is None else statement.entry(spark)
+        if statement is not None and entry is not None:
+            statement.before = before
+            statement.read_clauses(part)
+            part.ends()
+            runs.append((statement, entry))
+    if not runs:
+        return queries.run(spark, text)  # a query, another format, or Spark raises an error
+    if len(runs) < len(several):
         raise UnsupportedFeatureError(
             "this statement inserts into Delta tables and others: write two statements",
             code="sql.inserts",
         )
-    if are_delta == {False}:
-        return queries.run(spark, text)
-    for before, statement in parsed:
-        if isinstance(statement, (forms.Insert, forms.Merge)):
-            statement = replace(statement, before=before)
-        with subqueries.after(before.queries):
-            done = _RUNS[type(statement)](spark, statement)
+    for statement, entry in runs:
+        with subqueries.after(statement.before.queries):
+            done = statement.run(spark, entry)
     return done
 
 
-def _is_script(reader: Reader) -> bool:
-    """Return whether the text is a script, which may have a label."""
-    words = [token.text.upper() for token in reader.tokens[:3]]
-    return words[0] == "BEGIN" or words[1:] == [":", "BEGIN"]
+def read(parser: Parser) -> Statement | None:
+    """Parse a statement up to the name of its table; return None if Spark runs it.
 
+    Raises:
+        InvalidArgumentError: ``sql.syntax``: the text begins as such a statement and is invalid;
+            the message has the position.
 
-def _one(spark: SparkSession, reader: Reader) -> DataFrame:
-    text = reader.text
-    for unit in _UNITS:
-        own_statement = unit.read(reader.again())
-        if own_statement is not None:
-            return unit.run(spark, own_statement)
-    statement = forms.parse(text)
-    if statement is None:
-        return queries.run(spark, text)
-    if isinstance(statement, _OF_ANY_TABLE) and not lookup.is_delta(spark, statement.table):
-        if isinstance(statement, _OF_VIEWS) and not capabilities.has_delta(spark):
-            table = target_views.table_behind(spark, statement.table)
-            if table is not None:
-                return _through_view(spark, statement, table)
-        return queries.run(spark, text)  # of another format, or Spark raises an error
-    return _RUNS[type(statement)](spark, statement)
-
-
-def _through_view(
-    spark: SparkSession,
-    statement: forms.Merge | forms.Update | forms.Delete,
-    table: Name,
-) -> DataFrame:
-    done = _RUNS[type(statement)](spark, replace(statement, table=table, alias=_called(statement)))
-    rows = queries.read_here(spark, f"SELECT * FROM {names.dotted(table)}")
-    target_views.show_newest(spark, statement.table, rows)
-    return done
-
-
-def _merge(spark: SparkSession, statement: forms.Merge) -> DataFrame:
-    evolves = statement.evolves or settings.merges_schemas(spark)
-    run = merge(
-        spark,
-        _table(spark, statement.table),
-        _source(spark, statement),
-        statement.on,
-        schema_mode="merge" if evolves else None,
-        target_alias=_called(statement),
-    )
-    for clause in statement.clauses:
-        values = () if clause.values is None else (of_table(clause.values, _called(statement)),)
-        getattr(run, clause.method)(*values, clause.condition)
-    return results.merged(spark, run.execute().metrics)
-
-
-def _source(spark: SparkSession, statement: forms.Merge) -> DataFrame:
-    source = statement.source
-    rows = queries.read_here(spark, statement.before.query(f"SELECT * FROM {source.text}"))
-    return rows if source.alias is None else rows.alias(source.alias)
-
-
-def _insert(spark: SparkSession, statement: forms.Insert) -> DataFrame:
-    insert.run(
-        spark, _table(spark, statement.table), insert.parse(statement.text), statement.before
-    )
-    return nothing(spark)
-
-
-def _update(spark: SparkSession, statement: forms.Update) -> DataFrame:
-    table, called = _table(spark, statement.table), _called(statement)
-    values = of_table(statement.values, called)
-    done = update(spark, table, statement.where, values, target_alias=called)
-    return results.affected(spark, done.metrics, "numUpdatedRows")
-
-
-def _delete(spark: SparkSession, statement: forms.Delete) -> DataFrame:
-    done = delete(
-        spark, _table(spark, statement.table), statement.where, target_alias=_called(statement)
-    )
-    return results.affected(spark, done.metrics, "numDeletedRows")
-
-
-def _truncate(spark: SparkSession, statement: forms.Truncate) -> DataFrame:
-    reader = Reader(statement.text)
-    reader.needs("TRUNCATE", "TABLE")
-    reader.name()
-    reader.ends()  # delta-spark takes no partitions, either
-    overwrite.truncate(Statement.of(spark, _table(spark, statement.table), None))
-    return nothing(spark)
-
-
-def _optimize(spark: SparkSession, statement: forms.Optimize) -> DataFrame:
-    table = _table(spark, statement.table)
-    if statement.full and "delta.clustering" not in table.snapshot().domain_metadata:
-        raise InvalidArgumentError("OPTIMIZE FULL requires clustering columns", code="sql.full")
-    return optimize_result.run(
-        spark, table, statement.where, statement.z_order_by or None, purge=statement.purge
-    )
-
-
-def _vacuum(spark: SparkSession, statement: forms.Vacuum) -> DataFrame:
-    table = _table(spark, statement.table)
-    done = vacuum(
-        spark,
-        table,
-        retention=None if statement.hours is None else timedelta(hours=statement.hours),
-        lite=statement.lite,
-        dry_run=statement.dry_run,
-        force=not settings.checks_retention(spark),
-    )
-    root = location(table.uri)
-    paths = [f"{root}/{file}" for file in done.files] if statement.dry_run else [root]
-    return results.paths(spark, paths)
-
-
-def _describe(spark: SparkSession, statement: forms.Describe) -> DataFrame:
-    table = DeltaTable.forName(spark, names.dotted(statement.table))
-    return table.history(statement.limit) if statement.history else table.detail()
-
-
-def _restore(spark: SparkSession, statement: forms.Restore) -> DataFrame:
-    table = _table(spark, statement.table)
-    at = None if statement.timestamp is None else moment(spark, statement.timestamp)
-    return results.restored(spark, table, table.restore(statement.version, timestamp=at))
-
-
-def _convert(spark: SparkSession, statement: forms.Convert) -> DataFrame:
-    DeltaTable.convertToDelta(spark, names.dotted(statement.table), statement.partition_schema)
-    return nothing(spark)
-
-
-def _generate(spark: SparkSession, statement: forms.Generate) -> DataFrame:
-    DeltaTable.forName(spark, names.dotted(statement.table)).generate(statement.mode)
-    return nothing(spark)
-
-
-def _clone(spark: SparkSession, statement: forms.Clone) -> DataFrame:
-    source = _table(spark, statement.source)
-    at = None if statement.timestamp is None else moment(spark, statement.timestamp)
-    clone, _, is_new = clones.run(
-        spark,
-        source,
-        statement.table,
-        mode=statement.mode,
-        shallow=True,
-        location=statement.location,
-        properties=statement.properties,
-        version=statement.version,
-        timestamp=at,
-    )
-    metrics: dict[str, int] = {}
-    if is_new:
-        [commit] = clone.history(1).to_pylist()
-        metrics = {name: int(value) for name, value in commit["operationMetrics"]}
-    return results.cloned(spark, metrics)
-
-
-def _create(spark: SparkSession, statement: forms.Create) -> DataFrame:
-    provider = statement.provider
-    if provider is None and names.path_of(statement.table) is not None:
-        provider = statement.table[0]
-    if provider is None:
-        provider = str(spark.conf.get("spark.sql.sources.default"))
-    if provider.lower() != "delta" or capabilities.has_delta(spark):
-        return queries.run(spark, statement.text)
-    form = create_forms.parse(statement.text)
-    if form.only_names and lookup.at_path(str(form.location)).native.exists():
-        return spark.sql(statement.text)
-    capabilities.check_writing(spark, "CREATE TABLE")
-    create_table.run(spark, form)
-    return nothing(spark)
-
-
-def _alter(spark: SparkSession, statement: forms.Alter) -> DataFrame:
-    form = alter_forms.parse(statement.text)
-    if not isinstance(form, alter_forms.ChangeEntry):
-        capabilities.check_writing(spark, "ALTER TABLE")
-        alter_table.run(_table(spark, statement.table), form)
-        return nothing(spark)
-    if names.path_of(statement.table) is not None:
-        raise alter_forms.unsupported(form.what, "a path has no entry in the catalog")
-    if form.what == "SET LOCATION" and not capabilities.has_delta(spark):
-        raise alter_forms.unsupported(
-            form.what,
-            "Spark would take any path, so DROP TABLE, which leaves the files, and then "
-            "CREATE TABLE ... USING delta LOCATION",
-        )
-    return spark.sql(statement.text)
-
-
-def _comment(spark: SparkSession, statement: forms.Comment) -> DataFrame:
-    _table(spark, statement.table).set_comment(statement.comment)
-    return nothing(spark)
-
-
-def _show(spark: SparkSession, statement: forms.Show) -> DataFrame:
-    if capabilities.has_delta(spark):
-        return spark.sql(statement.text)
-    return describe.run(spark, statement.table, statement.text)
-
-
-def _table(spark: SparkSession, name: Name) -> Table:
-    table, _ = lookup.table_named(spark, name)
-    return table
-
-
-def _called(statement: forms.Merge | forms.Update | forms.Delete) -> str:
-    """Return the qualifier of the table in expressions: its alias, or the last part of its name."""
-    is_path = names.path_of(statement.table) is not None
-    return statement.alias or ("target" if is_path else statement.table[-1])
-
-
-_RUNS: dict[type, Callable[[SparkSession, Any], DataFrame]] = {
-    forms.Merge: _merge,
-    forms.Update: _update,
-    forms.Delete: _delete,
-    forms.Truncate: _truncate,
-    forms.Optimize: _optimize,
-    forms.Vacuum: _vacuum,
-    forms.Describe: _describe,
-    forms.Restore: _restore,
-    forms.Convert: _convert,
-    forms.Generate: _generate,
-    forms.Clone: _clone,
-    forms.Create: _create,
-    forms.Insert: _insert,
-    forms.Alter: _alter,
-    forms.Comment: _comment,
-    forms.Show: _show,
-}
-
-#: Modules that parse and run statements; each returns None for statements of other modules.
-_UNITS: tuple[Any, ...] = (cached_tables, drop_table, show_partitions)
-
-#: Statements that change tables through views.
-_OF_VIEWS = (forms.Merge, forms.Update, forms.Delete)
-
-#: Statements that Spark runs for tables of other formats.
-_OF_ANY_TABLE = (
-    forms.Merge,
-    forms.Update,
-    forms.Delete,
-    forms.Truncate,
-    forms.Insert,
-    forms.Alter,
-    forms.Comment,
-    forms.Show,
-)
+    >>> read(Parser("DELETE FROM a.t WHERE id = 7")).table
+    ('a', 't')
+    >>> read(Parser("SELECT 1")) is None
+    True
+    """
+    start = parser.at
+    for kind in _STATEMENTS:
+        for words in kind.WORDS:
+            if parser.takes(*words):
+                statement = kind.read(parser)
+                if statement is not None:
+                    return statement
+                parser.at = start
+    return None

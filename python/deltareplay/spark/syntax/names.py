@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from deltareplay import _names
 from deltareplay._names import dotted, quoted
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.syntax.tokens import Token
 
-__all__ = ["dotted", "is_absolute", "name_at", "parts_of", "path_of", "quoted"]
+__all__ = ["dotted", "is_absolute", "parts_of", "path_of", "quoted"]
 
 #: Absolute paths and URIs: what a name that follows ``delta.`` must be to be a path.
 _PATH = re.compile(r"^(/|[A-Za-z][A-Za-z0-9+.-]*:)")
@@ -32,23 +31,6 @@ def parts_of(name: str) -> tuple[str, ...]:
             code="name.syntax",
         )
     return parts
-
-
-def name_at(parsed: Sequence[Token], index: int) -> tuple[tuple[str, ...], int]:
-    """Parse the name that begins at a token; return its parts and the index of the token after it.
-
-    >>> from deltareplay.spark.syntax.tokens import tokens
-    >>> name_at(tokens("a.`b` WHERE"), 0)
-    (('a', 'b'), 3)
-    """
-    taken: list[str] = []
-    while parsed[index].kind in ("word", "quoted"):
-        taken.append(parsed[index].name)
-        index += 1
-        if parsed[index].text != "." or parsed[index + 1].kind not in ("word", "quoted"):
-            break
-        index += 1
-    return tuple(taken), index
 
 
 def is_absolute(path: str) -> bool:

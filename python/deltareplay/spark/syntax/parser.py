@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.syntax.names import name_at
 from deltareplay.spark.syntax.strings import escaped
-from deltareplay.spark.syntax.tokens import Token, position, tokens
+from deltareplay.spark.syntax.tokens import Sql, Token, position
 
 #: The parts of the name of a table, or of the path to a column.
 Name = tuple[str, ...]
+
+#: The kinds of tokens that are parts of names.
+_NAMES = ("word", "quoted")
 
 #: The first word of a query.
 QUERY = (("SELECT",), ("VALUES",), ("WITH",), ("TABLE",), ("FROM",), ("(",))
@@ -53,25 +56,20 @@ class Expression:
     text: str
 
 
-class Reader:
+class Parser:
     """The parser of one statement.
 
     Its methods parse what comes next, and move past it.
 
-    >>> reader = Reader("SET TBLPROPERTIES ('a' = 1)")
-    >>> reader.takes("SET", "TBLPROPERTIES"), reader.properties()
+    >>> parser = Parser("SET TBLPROPERTIES ('a' = 1)")
+    >>> parser.takes("SET", "TBLPROPERTIES"), parser.properties()
     (True, {'a': '1'})
     """
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = tokens(text)
+        self.text = Sql.of(text)
+        self.tokens = self.text.tokens
         self.at = 0
-
-    def again(self) -> Reader:
-        """Return to the first token."""
-        self.at = 0
-        return self
 
     @property
     def token(self) -> Token:
@@ -106,10 +104,6 @@ class Reader:
         if self.token.kind != "end":
             raise self.wrong("the end of the statement")
 
-    def rest(self) -> None:
-        """Move to the end of the statement."""
-        self.at = len(self.tokens) - 1
-
     def wrong(self, expected: str) -> InvalidArgumentError:
         """Return the error that something else was expected at the current token."""
         return self.invalid(f"expected {expected}, not {self.token.text or 'the end'!r}")
@@ -120,13 +114,34 @@ class Reader:
             f"{message}, at {position(self.text, self.token.start)}", code="sql.syntax"
         )
 
+    def since(self, start: int) -> Sql:
+        """Return the text from a token to before the current one."""
+        return self.text.part(self.tokens[start].start, self.tokens[self.at - 1].end)
+
     def name(self) -> Name:
         """Parse a name into its parts."""
-        parts, after = name_at(self.tokens, self.at)
-        if not parts:
+        name = self.optional_name()
+        if not name:
             raise self.wrong("a name")
-        self.at = after
+        return name
+
+    def optional_name(self) -> Name:
+        """Parse a name into its parts; there are none if something else comes next."""
+        parts: Name = ()
+        while self.token.kind in _NAMES:
+            parts += (self.token.name,)
+            self.at += 1
+            if self.token.text != "." or self.tokens[self.at + 1].kind not in _NAMES:
+                break
+            self.at += 1
         return parts
+
+    def names(self) -> tuple[Name, ...]:
+        """Parse names with commas between them."""
+        names = [self.name()]
+        while self.takes(","):
+            names.append(self.name())
+        return tuple(names)
 
     def table(self) -> Name:
         """Parse the name of a table, or a path as a string."""
@@ -136,7 +151,7 @@ class Reader:
 
     def identifier(self) -> str:
         """Parse an identifier: a word, or a name in backticks."""
-        if self.token.kind not in ("word", "quoted"):
+        if self.token.kind not in _NAMES:
             raise self.wrong("a name")
         self.at += 1
         return self.tokens[self.at - 1].name
@@ -160,9 +175,9 @@ class Reader:
             self.at -= bool(text)
             raise self.wrong("a number") from None
 
-    def constant(self) -> str:
+    def constant(self) -> Sql:
         """Return the SQL of a constant: a string, number, date, timestamp, boolean or NULL."""
-        start = self.token.start
+        start = self.at
         is_moment = self.takes("DATE") or self.takes("TIMESTAMP") or self.takes("TIMESTAMP_NTZ")
         if is_moment or self.token.kind == "string":
             self.string()
@@ -171,7 +186,7 @@ class Reader:
         elif not (self.takes("NULL") or self.takes("TRUE") or self.takes("FALSE")):
             self.takes("-")
             self.number()
-        return self.text[start : self.tokens[self.at - 1].end]
+        return self.since(start)
 
     def whole(self) -> int:
         """Parse a non-negative integer."""
@@ -192,12 +207,17 @@ class Reader:
             return self.identifier()
         return None
 
-    def until(self, *stops: tuple[str, ...]) -> str:
+    def until(self, *stops: tuple[str, ...]) -> Sql:
         """Return the expression before one of these words, outside of parentheses and ``CASE``."""
+        return self._before(lambda _: any(self.sees(*words) for words in stops), "an expression")
+
+    def _before(self, stops: Callable[[Token], bool], expected: str) -> Sql:
+        """Return the text up to where ``stops``, called with the last token, is true."""
         start, depth, cases = self.at, 0, 0
+        last = Token("end", "", 0, 0)
         while self.token.kind != "end" and not self.sees(";"):
-            after_dot = self.at > start and self.tokens[self.at - 1].text == "."
-            if depth == 0 and cases == 0 and not after_dot and any(self.sees(*s) for s in stops):
+            after_dot = last.text == "."
+            if depth == 0 and cases == 0 and not after_dot and stops(last):
                 break
             depth += (self.token.text in "([") - (self.token.text in ")]")
             if depth < 0:
@@ -205,72 +225,60 @@ class Reader:
             if not after_dot:
                 cases += self.token.is_word("CASE")
                 cases -= cases > 0 and self.token.is_word("END")
+            last = self.token
             self.at += 1
         if self.at == start:
-            raise self.wrong("an expression")
-        return self.text[self.tokens[start].start : self.tokens[self.at - 1].end]
+            raise self.wrong(expected)
+        return self.since(start)
 
-    def logged(self, *stops: tuple[str, ...]) -> str:
+    def logged(self, *stops: tuple[str, ...]) -> Sql:
         """Return the expression as ``until`` does, with escaped strings, for the log."""
         expression = self.until(*stops)
-        pieces, after = "", 0
-        for token in tokens(expression):
-            if token.kind == "string" and token.value != token.unescaped:
-                pieces += expression[after : token.start] + escaped(token.value)
-                after = token.end
-        return pieces + expression[after:]
+        return expression.edited(
+            (token.start, token.end, escaped(token.value))
+            for token in expression.tokens
+            if token.kind == "string" and token.value != token.unescaped
+        )
 
-    def condition_of_query(self) -> str:
+    def condition_of_query(self) -> Sql:
         """Return the condition before a query, which may be in parentheses.
 
-        >>> reader = Reader("a IN (SELECT 1) AND f(b) (SELECT 2)")
-        >>> reader.condition_of_query(), reader.query()
+        >>> parser = Parser("a IN (SELECT 1) AND f(b) (SELECT 2)")
+        >>> parser.condition_of_query(), parser.query()
         ('a IN (SELECT 1) AND f(b)', '(SELECT 2)')
         """
-        start, depth, cases = self.at, 0, 0
-        while self.token.kind != "end" and not self.sees(";"):
-            before = self.tokens[self.at - 1]
-            if depth == 0 and cases == 0 and self.at > start and self._begins_query(before):
-                break
-            depth += (self.token.text in "([") - (self.token.text in ")]")
-            if depth < 0:
-                break
-            cases += self.token.is_word("CASE") and before.text != "."
-            cases -= cases > 0 and self.token.is_word("END")
-            self.at += 1
-        if self.at == start:
-            raise self.wrong("a condition")
-        return self.text[self.tokens[start].start : self.tokens[self.at - 1].end]
+        return self._before(self._begins_query, "a condition")
 
-    def _begins_query(self, before: Token) -> bool:
+    def _begins_query(self, last: Token) -> bool:
         """Return whether a query, ``BY NAME`` or a column list follows a complete condition."""
-        if before.text == "." or before.is_word("DISTINCT"):  # IS DISTINCT FROM
+        if last.kind == "end" or last.is_word("DISTINCT"):  # IS DISTINCT FROM
             return False
         if not self.sees("("):
             return self.sees("BY", "NAME") or any(self.sees(*words) for words in QUERY[:-1])
-        is_whole = before.kind in ("quoted", "string") or before.text == ")"
-        is_whole |= before.kind == "word" and not before.is_word(*_BEFORE_SUBQUERIES)
+        is_whole = last.kind in ("quoted", "string") or last.text == ")"
+        is_whole |= last.kind == "word" and not last.is_word(*_BEFORE_SUBQUERIES)
         return is_whole and any(
             self.tokens[self.at + 1].is_word(words[0]) or self.tokens[self.at + 1].text == "("
             for words in QUERY[:-1]
         )
 
-    def past_parentheses(self) -> None:
-        """Move past the parentheses that begin here, if any."""
+    def past_parentheses(self) -> bool:
+        """Move past the parentheses that begin here, if any; return whether they are closed."""
         depth = 0
         while self.token.kind != "end":
             depth += self.sees("(") - self.sees(")")
             self.at += 1
             if depth <= 0:
-                break
+                return True
+        return False
 
-    def assignments(self, *stops: tuple[str, ...]) -> dict[str, str]:
+    def assignments(self, *stops: tuple[str, ...]) -> dict[str, Sql]:
         """Parse the assignments of ``SET``: columns and the SQL of their values."""
-        values: dict[str, str] = {}
+        values: dict[str, Sql] = {}
         while True:
             start = self.at
             self.name()
-            column = self.text[self.tokens[start].start : self.tokens[self.at - 1].end]
+            column = self.since(start)
             if column in values:
                 self.at = start
                 raise self.invalid(f"duplicate assignment to {column}")
@@ -287,7 +295,7 @@ class Reader:
             self.at += 1
         if self.at == start:
             raise self.wrong("a type")
-        return self.text[self.tokens[start].start : self.tokens[self.at - 1].end]
+        return self.since(start)
 
     def properties(self) -> dict[str, str]:
         """Parse properties and their values, in parentheses."""
@@ -333,7 +341,7 @@ class Reader:
             value += self.string()
         return value
 
-    def in_parentheses(self) -> list[str]:
+    def in_parentheses(self) -> list[Sql]:
         """Return the expressions of a list in parentheses."""
         self.needs("(")
         parts = [self.until((",",))]
@@ -345,21 +353,18 @@ class Reader:
     def names_in_parentheses(self) -> tuple[str, ...]:
         """Return the column names of a list in parentheses, with dots between parts."""
         self.needs("(")
-        names = [".".join(self.name())]
-        while self.takes(","):
-            names.append(".".join(self.name()))
+        names = tuple(map(".".join, self.names()))
         self.needs(")")
-        return tuple(names)
+        return names
 
-    def query(self) -> str:
+    def query(self) -> Sql:
         """Return the text of a query, which extends to the end of the statement."""
         if not any(self.sees(*words) for words in QUERY):
             raise self.wrong("a query")
-        start = self.token.start
-        self.rest()
+        start, self.at = self.at, len(self.tokens) - 1
         while self.tokens[self.at - 1].text == ";":
             self.at -= 1
-        return self.text[start : self.tokens[self.at - 1].end]
+        return self.since(start)
 
     def moment(self) -> tuple[int | None, str | Expression | None]:
         """Parse ``VERSION AS OF`` or ``TIMESTAMP AS OF``, if it comes next."""
@@ -385,7 +390,7 @@ class Reader:
             while self.token.text in _OPERATORS or self.token.is_word("DIV"):
                 self.at += 1
             self._term()
-        return Expression(self.text[self.tokens[start].start : self.tokens[self.at - 1].end])
+        return Expression(self.since(start))
 
     def _term(self) -> None:
         """Move past one operand of an expression without columns."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltareplay.spark.syntax.tokens import tokens
+from deltareplay.spark.syntax.tokens import Sql
 
 
 def is_plain(text: str) -> bool:
@@ -43,15 +43,13 @@ def without_escapes(sql: str) -> str:
     >>> print(without_escapes(r"`x` = 'a\tb'"))
     `x` = CAST(X'610962' AS STRING)
     """
-    pieces, after = "", 0
-    every = tokens(sql)
-    for number, token in enumerate(every):
+    text, edits = Sql.of(sql), []
+    for number, token in enumerate(text.tokens):
         if token.kind != "string" or is_plain(token.text[1:-1]):
             continue
-        escapes = number > 0 and every[number - 1].is_word("ESCAPE")
-        if escapes and token.unescaped == "\\":  # Spark's default
-            pieces += sql[after : every[number - 1].start].rstrip()
+        escape, value = text.tokens[number - 1], token.unescaped
+        if number and escape.is_word("ESCAPE") and value == "\\":  # Spark's default
+            edits.append((len(text[: escape.start].rstrip()), token.end, ""))
         else:
-            pieces += sql[after : token.start] + as_bytes(token.unescaped)
-        after = token.end
-    return pieces + sql[after:]
+            edits.append((token.start, token.end, as_bytes(value)))
+    return text.edited(edits)

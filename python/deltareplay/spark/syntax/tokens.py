@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 
 from deltareplay._names import unquoted
 from deltareplay.exceptions import InvalidArgumentError
@@ -83,6 +84,70 @@ class Token:
         """Return whether the token is one of these keywords (in upper case)."""
         return self.kind == "word" and self.text.upper() in words
 
+    def moved(self, by: int) -> Token:
+        """Return the token in a text that has it so many characters later."""
+        return Token(self.kind, self.text, self.start + by, self.end + by)
+
+
+class Sql(str):
+    """A text with its tokens: parts of a statement are not tokenized again.
+
+    >>> Sql("a IN (b, c)").part(6, 10).tokens[1]
+    Token(kind='symbol', text=',', start=1, end=2)
+    """
+
+    #: The texts that it consists of.
+    pieces: tuple[Sql, ...] = ()
+    #: The text that it is a part of, and the index in it.
+    source: Sql | None = None
+    start: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> Sql:
+        """Return the text, with its tokens if it has them."""
+        return text if isinstance(text, Sql) else cls(text)
+
+    @classmethod
+    def joined(cls, *texts: str) -> Sql:
+        """Join texts, of which each has whole tokens."""
+        sql = cls("".join(texts))
+        sql.pieces = tuple(map(cls.of, texts))
+        return sql
+
+    def part(self, start: int, end: int | None = None) -> Sql:
+        """Return a part of whole tokens, from a character to before another one."""
+        sql = Sql(self[start:end])
+        sql.source, sql.start = self, start
+        return sql
+
+    def edited(self, edits: Iterable[tuple[int, int, str]]) -> Sql:
+        """Replace parts of whole tokens: each a start, an end, and the new text.
+
+        >>> Sql("a = now()").edited([(4, 9, "'x'")])
+        "a = 'x'"
+        """
+        pieces, after = [], 0
+        for start, end, text in edits:
+            pieces += [self.part(after, start), text]
+            after = end
+        return self.joined(*pieces, self.part(after)) if pieces else self
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        """The tokens, as by ``tokens``."""
+        if self.source is not None:
+            start, end = self.start, self.start + len(self)
+            all_tokens = self.source.tokens
+            inner = [token.moved(-start) for token in all_tokens if start <= token.start < end]
+        elif self.pieces:
+            inner, start = [], 0
+            for piece in self.pieces:
+                inner += [token.moved(start) for token in piece.tokens[:-1]]
+                start += len(piece)
+        else:
+            return _scanned(self)
+        return [*inner, Token("end", "", len(self), len(self))]
+
 
 def tokens(text: str) -> list[Token]:
     """Tokenize a text, without spaces and comments; the last token is of the kind ``end``.
@@ -93,6 +158,10 @@ def tokens(text: str) -> list[Token]:
     >>> [token.text for token in tokens("SET `a b` = 'x' -- why")]
     ['SET', '`a b`', '=', "'x'", '']
     """
+    return Sql.of(text).tokens
+
+
+def _scanned(text: str) -> list[Token]:
     result: list[Token] = []
     index = 0
     while match := _TOKEN.match(text, index):

@@ -7,23 +7,29 @@ from typing import Any
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark.statements import alter_forms
-from deltareplay.spark.statements.alter_forms import (
+from deltareplay.spark.statements.alter import (
     AddColumns,
-    AddConstraint,
+    Alter,
+    Call,
     ChangeColumn,
     ChangeColumns,
     ChangeEntry,
-    ClusterBy,
     DropColumns,
-    DropConstraint,
-    DropFeature,
     NewColumn,
     Position,
     RenameColumn,
-    SetProperties,
-    UnsetProperties,
 )
+from deltareplay.spark.statements.sql import read
+from deltareplay.spark.syntax.parser import Parser
+
+
+def form_of(text: str) -> Any:
+    parser = Parser(text)
+    statement = read(parser)
+    assert isinstance(statement, Alter)
+    statement.read_clauses(parser)
+    parser.ends()
+    return statement.form
 
 
 def changes(*columns: ChangeColumn) -> ChangeColumns:
@@ -32,10 +38,12 @@ def changes(*columns: ChangeColumn) -> ChangeColumns:
 
 #: What follows the name of the table.
 CASES: dict[str, Any] = {
-    "SET TBLPROPERTIES ('a' = 'b', x.y=5, `z z`.q TRUE, 'w' 'it''s' , k = 1.5);": SetProperties(
-        {"a": "b", "x.y": "5", "z z.q": "true", "w": "its", "k": "1.5"}
+    "SET TBLPROPERTIES ('a' = 'b', x.y=5, `z z`.q TRUE, 'w' 'it''s' , k = 1.5);": Call(
+        "set_properties", {"a": "b", "x.y": "5", "z z.q": "true", "w": "its", "k": "1.5"}
     ),
-    "UNSET TBLPROPERTIES IF EXISTS ('a', x.y)": UnsetProperties(("a", "x.y")),
+    "UNSET TBLPROPERTIES IF EXISTS ('a', x.y)": Call(
+        "unset_properties", ["a", "x.y"], if_exists=True
+    ),
     "ADD COLUMN x INT": AddColumns((NewColumn(("x",), "INT"),)),
     "ADD COLUMNS (a.b struct<c: int, d: decimal(5, 2)> NOT NULL COMMENT 'why', a.e string)": (
         AddColumns(
@@ -73,14 +81,16 @@ CASES: dict[str, Any] = {
         ChangeColumn(("b",), comment="c"),
         ChangeColumn(("d",), position=Position("e")),
     ),
-    "ADD CONSTRAINT c CHECK (a > (1 + 2) AND b = ')')": AddConstraint(
-        "c", "a > (1 + 2) AND b = ')'"
+    "ADD CONSTRAINT c CHECK (a > (1 + 2) AND b = ')')": Call(
+        "add_constraint", "c", "a > (1 + 2) AND b = ')'"
     ),
-    "DROP CONSTRAINT IF EXISTS `c d`": DropConstraint("c d", True),
-    "CLUSTER BY (a, b.c)": ClusterBy(("a", "b.c")),
-    "CLUSTER BY NONE": ClusterBy(()),
-    "DROP FEATURE deletionVectors TRUNCATE HISTORY": DropFeature("deletionVectors", True),
-    "DROP FEATURE 'v2Checkpoint'": DropFeature("v2Checkpoint"),
+    "DROP CONSTRAINT IF EXISTS `c d`": Call("drop_constraint", "c d", if_exists=True),
+    "CLUSTER BY (a, b.c)": Call("cluster_by", ("a", "b.c")),
+    "CLUSTER BY NONE": Call("cluster_by", ()),
+    "DROP FEATURE deletionVectors TRUNCATE HISTORY": Call(
+        "drop_feature", "deletionVectors", truncate_history=True
+    ),
+    "DROP FEATURE 'v2Checkpoint'": Call("drop_feature", "v2Checkpoint", truncate_history=False),
     "RENAME TO u": ChangeEntry("RENAME TO"),
     "SET LOCATION '/x'": ChangeEntry("SET LOCATION"),
 }
@@ -126,13 +136,13 @@ UNSUPPORTED = {
 
 @pytest.mark.parametrize("form", CASES)
 def test_splits(form: str) -> None:
-    assert alter_forms.parse(f"ALTER TABLE a.t {form}") == CASES[form]
+    assert form_of(f"ALTER TABLE a.t {form}") == CASES[form]
 
 
 @pytest.mark.parametrize("form", WRONG)
 def test_names_the_position(form: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        alter_forms.parse(f"ALTER TABLE t {form}")
+        form_of(f"ALTER TABLE t {form}")
     assert caught.value.code == "sql.syntax"
     assert WRONG[form] in str(caught.value)
 
@@ -140,6 +150,6 @@ def test_names_the_position(form: str) -> None:
 @pytest.mark.parametrize("form", UNSUPPORTED)
 def test_names_what_to_do_instead(form: str) -> None:
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
-        alter_forms.parse(f"ALTER TABLE t {form}")
+        form_of(f"ALTER TABLE t {form}")
     assert caught.value.code == "sql.alter"
     assert UNSUPPORTED[form] in str(caught.value)

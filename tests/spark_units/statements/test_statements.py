@@ -1,4 +1,4 @@
-"""How ``deltareplay.spark.sql`` splits Delta's statements; Spark is not needed for that."""
+"""How ``deltareplay.spark.sql`` parses Delta's statements; Spark is not needed for that."""
 
 from __future__ import annotations
 
@@ -8,27 +8,30 @@ from typing import Any
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark.statements import forms, insert
-from deltareplay.spark.statements.forms import (
-    Alter,
-    Clause,
-    Clone,
-    Comment,
-    Convert,
-    Create,
-    Delete,
-    Describe,
-    Generate,
-    Insert,
-    Merge,
-    Optimize,
-    Restore,
-    Show,
-    Source,
-    Truncate,
-    Update,
-    Vacuum,
+from deltareplay.spark.statements.alter import Alter
+from deltareplay.spark.statements.clone import Clone
+from deltareplay.spark.statements.comment import Comment
+from deltareplay.spark.statements.convert import Convert
+from deltareplay.spark.statements.create import CreateTable
+from deltareplay.spark.statements.delete import Delete
+from deltareplay.spark.statements.describe import DescribeDetail, DescribeHistory
+from deltareplay.spark.statements.generate import Generate
+from deltareplay.spark.statements.insert import Insert
+from deltareplay.spark.statements.merge import Clause, Merge, Source
+from deltareplay.spark.statements.optimize import Optimize, Reorg
+from deltareplay.spark.statements.restore import Restore
+from deltareplay.spark.statements.show import (
+    DescribeTable,
+    ShowColumns,
+    ShowCreate,
+    ShowProperties,
 )
+from deltareplay.spark.statements.sql import read
+from deltareplay.spark.statements.statement import Statement
+from deltareplay.spark.statements.truncate import Truncate
+from deltareplay.spark.statements.update import Update
+from deltareplay.spark.statements.vacuum import Vacuum
+from deltareplay.spark.syntax.parser import Parser
 
 DELTA = ("delta", "/tmp/a b")
 
@@ -56,13 +59,13 @@ CASES: dict[str, Any] = {
         ("t",), "p = 'ZORDER BY'", ("a", "s.b")
     ),
     "OPTIMIZE t ZORDER BY a": Optimize(("t",), None, ("a",)),
-    "REORG TABLE t WHERE p > 1 APPLY (PURGE)": Optimize(("t",), "p > 1", purge=True),
+    "REORG TABLE t WHERE p > 1 APPLY (PURGE)": Reorg(("t",), "p > 1"),
     "VACUUM '/tmp/a b' RETAIN 0.5 HOURS DRY RUN": Vacuum(DELTA, 0.5, True, False),
     "VACUUM t LITE RETAIN 7 HOURS": Vacuum(("t",), 7.0, False, True),
     "VACUUM t FULL": Vacuum(("t",), None, False, False),
-    "DESC HISTORY delta.`/tmp/a b` LIMIT 3": Describe(DELTA, True, 3),
-    "describe history t": Describe(("t",), True),
-    "DESCRIBE DETAIL '/tmp/a b'": Describe(DELTA, False),
+    "DESC HISTORY delta.`/tmp/a b` LIMIT 3": DescribeHistory(DELTA, limit=3),
+    "describe history t": DescribeHistory(("t",)),
+    "DESCRIBE DETAIL '/tmp/a b'": DescribeDetail(DELTA),
     "RESTORE TABLE t TO VERSION AS OF 3": Restore(("t",), 3, None),
     "RESTORE t TO FOR SYSTEM_VERSION AS OF '3'": Restore(("t",), 3, None),
     "RESTORE t TIMESTAMP AS OF '2026-01-01'": Restore(("t",), None, "2026-01-01"),
@@ -71,15 +74,17 @@ CASES: dict[str, Any] = {
         ("parquet", "/x"), "a INT, b DECIMAL(5, 2)"
     ),
     "GENERATE symlink_format_manifest FOR TABLE t": Generate(("t",), "symlink_format_manifest"),
+    "COMMENT ON TABLE t IS 'x'": Comment(("t",), "x"),
+    "COMMENT ON TABLE t IS NULL": Comment(("t",), ""),
     "CREATE TABLE IF NOT EXISTS a.b SHALLOW CLONE t": Clone(
-        ("a", "b"), ("t",), "create_if_not_exists", None, None, {}, None
+        ("a", "b"), "create_if_not_exists", ("t",), None, None, {}, None
     ),
     "CREATE OR REPLACE TABLE t SHALLOW CLONE delta.`/tmp/a b` VERSION AS OF 2 "
     "TBLPROPERTIES ('a.b' = 'c', delta.d = true) LOCATION '/y'": Clone(
-        ("t",), DELTA, "create_or_replace", 2, None, {"a.b": "c", "delta.d": "true"}, "/y"
+        ("t",), "create_or_replace", DELTA, 2, None, {"a.b": "c", "delta.d": "true"}, "/y"
     ),
     "REPLACE TABLE t SHALLOW CLONE u TIMESTAMP AS OF '2026-01-01'": Clone(
-        ("t",), ("u",), "replace", None, "2026-01-01", {}, None
+        ("t",), "replace", ("u",), None, "2026-01-01", {}, None
     ),
     "MERGE INTO t USING a.u ON t.id = u.id WHEN MATCHED THEN UPDATE SET *": Merge(
         ("t",),
@@ -126,31 +131,31 @@ CASES: dict[str, Any] = {
     ),
 }
 
-#: Statements of tables of any format: their text goes to Spark, unless it is a Delta table.
-OF_ANY_FORMAT: dict[str, Any] = {
-    "ALTER TABLE a.b WRITE ORDERED BY c": lambda text: Alter(("a", "b"), text),
-    "ALTER TABLE delta.`/tmp/a b` ADD COLUMN a INT;": lambda text: Alter(DELTA, text),
-    "CREATE TABLE t (id INT COMMENT 'x') USING DELTA": lambda text: Create(("t",), "DELTA", text),
-    "CREATE OR REPLACE TABLE t USING parquet": lambda text: Create(("t",), "parquet", text),
-    "CREATE TABLE IF NOT EXISTS t USING delta LOCATION '/x' TBLPROPERTIES (a = 1)": (
-        lambda text: Create(("t",), "delta", text)
-    ),
-    "CREATE TABLE t (id INT) STORED AS PARQUET": lambda text: Create(("t",), "hive", text),
-    "CREATE TABLE t (id INT)": lambda text: Create(("t",), None, text),
-    "CREATE TABLE t USING delta COMMENT 'x' AS SELECT 1": lambda text: Create(
-        ("t",), "delta", text
-    ),
-    "TRUNCATE TABLE a.t PARTITION (p = 1)": lambda text: Truncate(("a", "t"), text),
-    "DESC t": lambda text: Show(("t",), text),
-    "DESCRIBE TABLE EXTENDED a.t c": lambda text: Show(("a", "t"), text),
-    "SHOW TBLPROPERTIES t ('a')": lambda text: Show(("t",), text),
-    "SHOW COLUMNS FROM t IN a.b": lambda text: Show(("a", "b", "t"), text),
-    "SHOW CREATE TABLE t": lambda text: Show(("t",), text),
-    "INSERT INTO t VALUES (1)": lambda text: Insert(("t",), text),
-    "INSERT OVERWRITE TABLE delta.`/t` SELECT 1": lambda text: Insert(("delta", "/t"), text),
-    "INSERT WITH SCHEMA EVOLUTION INTO a.t BY NAME SELECT 1": lambda text: Insert(("a", "t"), text),
-    "COMMENT ON TABLE t IS 'x'": lambda _: Comment(("t",), "x"),
-    "COMMENT ON TABLE t IS NULL": lambda _: Comment(("t",), ""),
+#: Statements of tables of any format, which are parsed up to the name if another format has it.
+OF_ANY_FORMAT: dict[str, tuple[type[Statement], tuple[str, ...], str]] = {
+    "ALTER TABLE a.b WRITE ORDERED BY c": (Alter, ("a", "b"), "WRITE"),
+    "ALTER TABLE delta.`/tmp/a b` ADD COLUMN a INT;": (Alter, DELTA, "ADD"),
+    "CREATE TABLE t (id INT COMMENT 'x') USING DELTA": (CreateTable, ("t",), "("),
+    "TRUNCATE TABLE a.t PARTITION (p = 1)": (Truncate, ("a", "t"), "PARTITION"),
+    "DESC t": (DescribeTable, ("t",), ""),
+    "DESCRIBE TABLE EXTENDED a.t c": (DescribeTable, ("a", "t"), "c"),
+    "SHOW TBLPROPERTIES t ('a')": (ShowProperties, ("t",), "("),
+    "SHOW COLUMNS FROM t IN a.b": (ShowColumns, ("a", "b", "t"), ""),
+    "SHOW CREATE TABLE t": (ShowCreate, ("t",), ""),
+    "INSERT INTO t PARTITION (p) IF NOT EXISTS SELECT 1": (Insert, ("t",), "PARTITION"),
+    "INSERT OVERWRITE TABLE delta.`/t` SELECT 1": (Insert, ("delta", "/t"), "SELECT"),
+    "INSERT WITH SCHEMA EVOLUTION INTO a.t BY NAME SELECT 1": (Insert, ("a", "t"), "BY"),
+    "UPDATE a.t AS x SET y = 1": (Update, ("a", "t"), "AS"),
+}
+
+#: Definitions of tables, and the format that they name.
+PROVIDERS = {
+    "CREATE TABLE t (id INT COMMENT 'x') USING DELTA": "DELTA",
+    "CREATE OR REPLACE TABLE t USING parquet": "parquet",
+    "CREATE TABLE IF NOT EXISTS t USING delta LOCATION '/x' TBLPROPERTIES (a = 1)": "delta",
+    "CREATE TABLE t (id INT) STORED AS PARQUET": "hive",
+    "CREATE TABLE t (id INT)": None,
+    "CREATE TABLE t USING delta COMMENT 'x' AS SELECT 1": "delta",
 }
 
 #: What Spark runs.
@@ -191,25 +196,46 @@ WRONG = {
 }
 
 
+def parsed(text: str) -> Statement | None:
+    """The whole statement; None if Spark runs it."""
+    parser = Parser(text)
+    statement = read(parser)
+    if statement is not None:
+        statement.read_clauses(parser)
+        parser.ends()
+    return statement
+
+
 @pytest.mark.parametrize("text", CASES)
 def test_splits(text: str) -> None:
-    assert forms.parse(text) == CASES[text]
+    assert parsed(text) == CASES[text]
 
 
 @pytest.mark.parametrize("text", OF_ANY_FORMAT)
-def test_splits_off_the_name_of_the_table(text: str) -> None:
-    assert forms.parse(text) == OF_ANY_FORMAT[text](text)
+def test_reads_up_to_the_name_of_the_table(text: str) -> None:
+    parser = Parser(text)
+    statement = read(parser)
+    assert (type(statement), statement and statement.table, parser.token.text) == (
+        OF_ANY_FORMAT[text]
+    )
+
+
+@pytest.mark.parametrize("text", PROVIDERS)
+def test_looks_ahead_for_the_format(text: str) -> None:
+    statement = read(Parser(text))
+    assert isinstance(statement, CreateTable)
+    assert statement.provider == PROVIDERS[text]
 
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_leaves_to_spark(text: str) -> None:
-    assert forms.parse(text) is None
+    assert parsed(text) is None
 
 
 @pytest.mark.parametrize("text", WRONG)
 def test_names_the_position(text: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        forms.parse(text)
+        parsed(text)
     assert caught.value.code == "sql.syntax"
     assert WRONG[text] in str(caught.value)
 
@@ -225,9 +251,13 @@ def test_names_the_position(text: str) -> None:
 )
 def test_names_what_does_not_end(text: str, message: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        forms.parse(text)
+        parsed(text)
     assert caught.value.code == "sql.token"
     assert message in str(caught.value)
+
+
+def insert(*parts: Any) -> Insert:
+    return Insert(("t",), *parts)
 
 
 @pytest.mark.parametrize(
@@ -235,27 +265,27 @@ def test_names_what_does_not_end(text: str, message: str) -> None:
     [
         (
             "INSERT INTO t VALUES (1);;",
-            insert.Insert("VALUES (1)", None, False, False, None, False, {}),
+            insert("VALUES (1)", None, False, False, None, False, {}),
         ),
         (
-            "INSERT OVERWRITE TABLE a.t (id, `x y`) (SELECT 1, 2) -- why",
-            insert.Insert("(SELECT 1, 2)", ("id", "x y"), False, True, None, False, {}),
+            "INSERT OVERWRITE TABLE t (id, `x y`) (SELECT 1, 2) -- why",
+            insert("(SELECT 1, 2)", ("id", "x y"), False, True, None, False, {}),
         ),
         (
             "INSERT INTO t (WITH q AS (SELECT 1) TABLE q)",
-            insert.Insert("(WITH q AS (SELECT 1) TABLE q)", None, False, False, None, False, {}),
+            insert("(WITH q AS (SELECT 1) TABLE q)", None, False, False, None, False, {}),
         ),
         (
             "INSERT INTO t REPLACE WHERE f(day) > 'SELECT' SELECT 1",
-            insert.Insert("SELECT 1", None, False, True, "f(day) > 'SELECT'", False, {}),
+            insert("SELECT 1", None, False, True, "f(day) > 'SELECT'", False, {}),
         ),
         (
             "INSERT WITH SCHEMA EVOLUTION INTO t BY NAME FROM u SELECT *",
-            insert.Insert("FROM u SELECT *", None, True, False, None, True, {}),
+            insert("FROM u SELECT *", None, True, False, None, True, {}),
         ),
         (
             "INSERT OVERWRITE t PARTITION (a = 'x', `b c`, d = -1.5, e = NULL) (f) SELECT 1",
-            insert.Insert(
+            insert(
                 "SELECT 1",
                 ("f",),
                 False,
@@ -267,8 +297,8 @@ def test_names_what_does_not_end(text: str, message: str) -> None:
         ),
     ],
 )
-def test_parts_of_an_insert(text: str, parts: insert.Insert) -> None:
-    assert insert.parse(text) == parts
+def test_parts_of_an_insert(text: str, parts: Insert) -> None:
+    assert parsed(text) == parts
 
 
 @pytest.mark.parametrize(
@@ -287,14 +317,14 @@ def test_parts_of_an_insert(text: str, parts: insert.Insert) -> None:
 )
 def test_an_insert_that_is_not_complete(text: str, message: str) -> None:
     with pytest.raises(dr.InvalidArgumentError, match=re.escape(message)) as caught:
-        insert.parse(text)
+        parsed(text)
     assert caught.value.code == "sql.syntax"
 
 
 def test_an_insert_of_a_merge_sets_no_column_twice() -> None:
     # as delta-spark (DELTA_DUPLICATE_COLUMNS_ON_INSERT)
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        forms.parse(
+        parsed(
             "MERGE INTO t USING s ON t.k = s.k "
             "WHEN NOT MATCHED THEN INSERT (k, v, v) VALUES (1, 2, 3)"
         )

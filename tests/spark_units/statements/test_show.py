@@ -8,7 +8,7 @@ import pytest
 from support import logs
 
 import deltareplay as dr
-from deltareplay.spark.statements import describe
+from deltareplay.spark.statements import show
 
 pytest.importorskip("pyspark")
 
@@ -26,7 +26,7 @@ def test_a_comment_that_is_no_text_is_left_out(log: logs.LogBuilder, comment: ob
     log.create(
         json.dumps({"type": "struct", "fields": [field("id", "a key"), field("odd", comment)]})
     )
-    columns = describe._columns(dr.Table(log.uri).snapshot())
+    columns = show._columns(dr.Table(log.uri).snapshot())
     assert [tuple(column) for column in columns] == [
         ("id", "bigint", "a key"),
         ("odd", "bigint", None),

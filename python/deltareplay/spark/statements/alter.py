@@ -1,0 +1,470 @@
+"""``ALTER TABLE`` of Delta tables, by the methods of ``Table``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltareplay._protocol.schema import Field, Struct, Type, inner_fields, nested, schema_json
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.definition import definition
+from deltareplay.spark.schema.fields import nullable
+from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.session import capabilities
+from deltareplay.spark.statements.statement import SharedStatement, Statement
+from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.parser import Name, Parser
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._table.table import Table
+    from deltareplay.spark.catalog.lookup import CatalogEntry
+
+#: The changed property of a column, and its new value.
+Change = tuple[str, str | None]
+
+
+@dataclass
+class Alter(SharedStatement):
+    """A statement ``ALTER TABLE``.
+
+    Attributes:
+        text: The whole statement, for changes of the catalog by Spark.
+        form: What follows the name.
+    """
+
+    WORDS = (("ALTER", "TABLE"),)
+
+    text: str = ""
+    form: Any = None
+
+    @classmethod
+    def read(cls, parser: Parser) -> Statement | None:
+        name = parser.optional_name()
+        return cls(name, parser.text) if name else None
+
+    def read_clauses(self, parser: Parser) -> None:
+        """Parse what follows the name.
+
+        Raises:
+            InvalidArgumentError: ``sql.syntax``.
+            UnsupportedFeatureError: ``sql.alter``: the form is not supported.
+        """
+        for words, form_of in _FORMS:
+            if parser.takes(*words):
+                self.form = form_of(parser)
+                return
+        ahead = parser.tokens[parser.at : parser.at + 2]
+        words = tuple(token.text.upper() for token in ahead if token.kind == "word")
+        if not words:
+            raise parser.wrong("a clause of ALTER TABLE")
+        raise unsupported(" ".join(words), "the docstring of deltareplay.spark.sql lists the forms")
+
+    def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        """Change the table in one commit, or none if nothing changes.
+
+        Only ``DROP FEATURE`` and the property ``delta.enableRowTracking`` may commit more.
+
+        Raises:
+            InvalidArgumentError: As by the method of ``Table``; or ``alter.column``.
+            UnsupportedFeatureError: As by the method; or ``sql.alter``: a type that needs an
+                UPDATE, or a change of the catalog that it does not take.
+        """
+        if isinstance(self.form, ChangeEntry):
+            self.form.check(spark, entry)
+            return spark.sql(self.text)
+        capabilities.check_writing(spark, "ALTER TABLE")
+        self.form.run(entry.table())
+        return nothing(spark)
+
+
+def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
+    """Return the error for a form that is not supported.
+
+    Args:
+        what: The clause after the name of the table.
+        instead: What to do instead.
+    """
+    return UnsupportedFeatureError(
+        f"ALTER TABLE ... {what} is not supported for Delta tables: {instead}", code="sql.alter"
+    )
+
+
+class Call:
+    """A clause that is one call of a method of ``Table``.
+
+    Attributes:
+        method: The name of the method.
+        arguments: Its arguments by position.
+        options: Its arguments by name.
+    """
+
+    def __init__(self, method: str, *arguments: Any, **options: Any) -> None:
+        self.method, self.arguments, self.options = method, arguments, options
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Call) and vars(self) == vars(other)
+
+    def run(self, table: Table) -> None:
+        getattr(table, self.method)(*self.arguments, **self.options)
+
+
+def _set_properties(parser: Parser) -> Call:
+    return Call("set_properties", parser.own_properties())
+
+
+def _unset_properties(parser: Parser) -> Call:
+    parser.takes("IF", "EXISTS")  # which makes no difference, as in delta-spark
+    parser.needs("(")
+    keys = [parser.key()]
+    while parser.takes(","):
+        keys.append(parser.key())
+    parser.needs(")")
+    return Call("unset_properties", keys, if_exists=True)
+
+
+def _add_constraint(parser: Parser) -> Call:
+    name = parser.identifier()
+    if not parser.takes("CHECK"):
+        raise unsupported(
+            "ADD CONSTRAINT without CHECK", "Delta tables have CHECK constraints only"
+        )
+    parser.needs("(")
+    expression = parser.logged()
+    parser.needs(")")
+    return Call("add_constraint", name, expression)
+
+
+def _drop_constraint(parser: Parser) -> Call:
+    if_exists = parser.takes("IF", "EXISTS")
+    return Call("drop_constraint", parser.identifier(), if_exists=if_exists)
+
+
+def _cluster_by(parser: Parser) -> Call:
+    return Call("cluster_by", () if parser.takes("NONE") else parser.names_in_parentheses())
+
+
+def _drop_feature(parser: Parser) -> Call:
+    name = parser.string() if parser.token.kind == "string" else parser.identifier()
+    return Call("drop_feature", name, truncate_history=parser.takes("TRUNCATE", "HISTORY"))
+
+
+@dataclass(frozen=True)
+class Position:
+    """The position ``FIRST``, or ``AFTER`` another column of the same struct."""
+
+    after: str | None = None
+
+    @classmethod
+    def read(cls, parser: Parser) -> Position | None:
+        if parser.takes("FIRST"):
+            return cls()
+        return cls(parser.identifier()) if parser.takes("AFTER") else None
+
+    @property
+    def change(self) -> Change:
+        return ("first" if self.after is None else "after", self.after)
+
+
+@dataclass(frozen=True)
+class NewColumn:
+    """A column to add.
+
+    Attributes:
+        path: The names of the enclosing structs and of the column.
+        data_type: The SQL name of the type.
+        nullable: Whether it may be null.
+        comment: The comment.
+        position: The position; None appends the column.
+    """
+
+    path: Name
+    data_type: str
+    nullable: bool = True
+    comment: str | None = None
+    position: Position | None = None
+
+    @classmethod
+    def read(cls, parser: Parser) -> NewColumn:
+        path, data_type = parser.name(), parser.data_type()
+        nullable, comment, position = True, None, None
+        while True:
+            if parser.takes("NOT", "NULL"):
+                nullable = False
+            elif parser.takes("COMMENT"):
+                comment = parser.string()
+            elif parser.takes("DEFAULT"):
+                instead = "add the column without it, then ALTER COLUMN ... SET DEFAULT"
+                raise unsupported("ADD COLUMN ... DEFAULT", instead)
+            elif position is None and (position := Position.read(parser)) is not None:
+                continue
+            else:
+                return cls(path, data_type, nullable, comment, position)
+
+
+@dataclass(frozen=True)
+class AddColumns:
+    """The clause ``ADD COLUMNS``."""
+
+    columns: tuple[NewColumn, ...]
+
+    @classmethod
+    def read(cls, parser: Parser) -> AddColumns:
+        closes = parser.takes("(")
+        columns = [NewColumn.read(parser)]
+        while parser.takes(","):
+            columns.append(NewColumn.read(parser))
+        if closes:
+            parser.needs(")")
+        return cls(tuple(columns))
+
+    def run(self, table: Table) -> None:
+        schema = _schema(table)
+        added = []
+        for new in self.columns:
+            column = _column(new.path, new.data_type, nullable=new.nullable, comment=new.comment)
+            if not all(part.nullable for part in nested([column])):
+                raise InvalidArgumentError(
+                    f"the column {names.quoted(column.name)} is NOT NULL, and existing rows "
+                    "have no value for it: leave NOT NULL out",
+                    code="alter.column",
+                )
+            position = None if new.position is None else new.position.change
+            added.append((_path(schema, new.path[:-1]), schema_json([column]), position))
+        table.native.add_columns(added)
+
+
+@dataclass(frozen=True)
+class RenameColumn:
+    """The clause ``RENAME COLUMN``."""
+
+    path: Name
+    new_name: str
+
+    @classmethod
+    def read(cls, parser: Parser) -> RenameColumn:
+        path = parser.name()
+        parser.needs("TO")
+        return cls(path, parser.identifier())
+
+    def run(self, table: Table) -> None:
+        table.rename_column(_path(_schema(table), self.path), self.new_name)
+
+
+@dataclass(frozen=True)
+class DropColumns:
+    """The clause ``DROP COLUMNS``."""
+
+    paths: tuple[Name, ...]
+    if_exists: bool = False
+
+    @classmethod
+    def read(cls, parser: Parser) -> DropColumns:
+        if_exists = parser.takes("IF", "EXISTS")
+        closes = parser.takes("(")
+        paths = parser.names()
+        if closes:
+            parser.needs(")")
+        return cls(paths, if_exists)
+
+    def run(self, table: Table) -> None:
+        schema, paths = _schema(table), self.paths
+        if self.if_exists:
+            paths = tuple(path for path in paths if _field(schema, path) is not None)
+        if paths:
+            table.native.drop_columns([_path(schema, path) for path in paths])
+
+
+@dataclass(frozen=True)
+class ChangeColumn:
+    """A changed column of ``ALTER COLUMN``.
+
+    Attributes:
+        path: The names of the enclosing structs and of the column.
+        data_type: The SQL name of the new type.
+        comment: The new comment.
+        default: The SQL expression of the new default.
+        drops: The constraint or default to drop.
+        position: The new position.
+    """
+
+    path: Name
+    data_type: str | None = None
+    comment: str | None = None
+    default: str | None = None
+    drops: Literal["DEFAULT", "NOT NULL"] | None = None
+    position: Position | None = None
+
+    @classmethod
+    def read(cls, parser: Parser) -> ChangeColumn | None:
+        path = parser.name()
+        if parser.takes("TYPE"):
+            return cls(path, data_type=parser.data_type())
+        if parser.takes("COMMENT"):
+            return cls(path, comment=parser.string())
+        if parser.takes("SET", "DEFAULT"):
+            return cls(path, default=parser.logged((",",)))
+        if parser.takes("DROP", "DEFAULT"):
+            return cls(path, drops="DEFAULT")
+        if parser.takes("DROP", "NOT", "NULL"):
+            return cls(path, drops="NOT NULL")
+        if parser.takes("SET", "NOT", "NULL"):
+            instead = f"use ADD CONSTRAINT ... CHECK ({'.'.join(path)} IS NOT NULL)"
+            raise unsupported("ALTER COLUMN ... SET NOT NULL", instead)
+        if parser.sees("SYNC"):
+            raise unsupported(
+                "ALTER COLUMN ... SYNC IDENTITY",
+                "spark.sql does it in a session that has delta-spark's jar",
+            )
+        position = Position.read(parser)
+        return None if position is None else cls(path, position=position)
+
+    def changes(self, schema: Struct) -> list[Change]:
+        """Return the changes of the column, as the core names them."""
+        new: list[Change] = []
+        if self.data_type is not None:
+            new += _type(schema, self.path, self.data_type)
+        if self.comment is not None:
+            new.append(("comment", self.comment))
+        if self.default is not None or self.drops == "DEFAULT":
+            new.append(("default", self.default))
+        if self.drops == "NOT NULL":
+            new.append(("drop not null", None))
+        if self.position is not None:
+            new.append(self.position.change)
+        return new
+
+
+@dataclass(frozen=True)
+class ChangeColumns:
+    """The clause ``ALTER COLUMN`` or ``CHANGE COLUMN``, with each column once."""
+
+    columns: tuple[ChangeColumn, ...]
+
+    @classmethod
+    def read(cls, parser: Parser) -> ChangeColumns:
+        start, is_hive = parser.at, parser.tokens[parser.at - 1].is_word("CHANGE")
+        is_hive |= parser.tokens[parser.at - 2].is_word("CHANGE")
+        columns = []
+        while (change := ChangeColumn.read(parser)) is not None:
+            columns.append(change)
+            if not parser.takes(","):
+                return cls(tuple(columns))
+        if columns or not is_hive:
+            raise parser.wrong("TYPE, COMMENT, SET, DROP, FIRST or AFTER")
+        parser.at = start
+        path = parser.name()
+        at, name = parser.at, parser.identifier()
+        if name.lower() != path[-1].lower():
+            parser.at = at
+            raise parser.invalid(f"CHANGE COLUMN does not rename {path[-1]}: use RENAME COLUMN")
+        data_type = parser.data_type()
+        comment = parser.string() if parser.takes("COMMENT") else None
+        position = Position.read(parser)
+        return cls((ChangeColumn(path, data_type, comment, position=position),))
+
+    def run(self, table: Table) -> None:
+        schema = _schema(table)
+        changes = [(_path(schema, column.path), column.changes(schema)) for column in self.columns]
+        if any(new for _, new in changes):
+            table.native.change_columns(changes)
+
+
+@dataclass(frozen=True)
+class ChangeEntry:
+    """A change of the name or location in the catalog, by Spark."""
+
+    what: Literal["RENAME TO", "SET LOCATION"]
+
+    @classmethod
+    def read(cls, parser: Parser) -> ChangeEntry:
+        if parser.token.kind == "string" or parser.tokens[parser.at - 1].is_word("LOCATION"):
+            parser.string()
+            return cls("SET LOCATION")
+        parser.name()
+        return cls("RENAME TO")
+
+    def check(self, spark: SparkSession, entry: CatalogEntry) -> None:
+        """Check that the catalog takes the change."""
+        if entry.is_path:
+            raise unsupported(self.what, "a path has no entry in the catalog")
+        if self.what == "SET LOCATION" and not capabilities.has_delta(spark):
+            raise unsupported(
+                self.what,
+                "Spark would take any path, so DROP TABLE, which leaves the files, and then "
+                "CREATE TABLE ... USING delta LOCATION",
+            )
+
+
+#: The words after the name of the table, and the parser of the rest.
+_FORMS: tuple[tuple[tuple[str, ...], Callable[[Parser], Any]], ...] = (
+    (("SET", "TBLPROPERTIES"), _set_properties),
+    (("UNSET", "TBLPROPERTIES"), _unset_properties),
+    (("ADD", "COLUMN"), AddColumns.read),
+    (("ADD", "COLUMNS"), AddColumns.read),
+    (("RENAME", "COLUMN"), RenameColumn.read),
+    (("DROP", "COLUMN"), DropColumns.read),
+    (("DROP", "COLUMNS"), DropColumns.read),
+    (("ALTER", "COLUMN"), ChangeColumns.read),
+    (("ALTER",), ChangeColumns.read),
+    (("CHANGE", "COLUMN"), ChangeColumns.read),
+    (("CHANGE",), ChangeColumns.read),
+    (("ADD", "CONSTRAINT"), _add_constraint),
+    (("DROP", "CONSTRAINT"), _drop_constraint),
+    (("CLUSTER", "BY"), _cluster_by),
+    (("DROP", "FEATURE"), _drop_feature),
+    (("RENAME", "TO"), ChangeEntry.read),
+    (("SET", "LOCATION"), ChangeEntry.read),
+)
+
+
+def _column(path: Name, data_type: str, *, nullable: bool, comment: str | None) -> Field:
+    return definition.column(
+        path[-1], data_type, nullable=nullable, computed=None, identity=None, comment=comment
+    )
+
+
+def _type(schema: Struct, path: Name, data_type: str) -> list[Change]:
+    """Return the change to another type; nothing if the type is the same."""
+    declared = _column(path, data_type, nullable=True, comment=None)
+    field = _field(schema, path)
+    # a part is NOT NULL, or has a comment or the length of its strings
+    says_more = any(part.metadata or not part.nullable for part in nested([declared]))
+    if says_more or (field is not None and field.limit):
+        raise unsupported(
+            f"ALTER COLUMN ... TYPE {data_type}", "add a column of that type, then UPDATE"
+        )
+    is_same = field is not None and nullable(field.type) == nullable(declared.type)
+    return [] if is_same else [("type", schema_json([declared]))]
+
+
+def _schema(table: Table) -> Struct:
+    return Struct.parse(table.snapshot().schema_json)
+
+
+def _path(schema: Struct, path: Name) -> Name:
+    """Check that a single name with dots is a column, since ``Table`` would take it for a path.
+
+    The method of ``Table`` checks that other columns exist.
+    """
+    if len(path) == 1 and "." in path[0] and _field(schema, path) is None:
+        raise InvalidArgumentError(
+            f"there is no column {names.quoted(path[0])}: to name a part of a column, write each "
+            "name in backticks of its own",
+            code="alter.column",
+        )
+    return path
+
+
+def _field(schema: Struct, path: Name) -> Field | None:
+    """Return the column or nested field of a path; None if there is none."""
+    field: Field | None = None
+    type_: Type = schema
+    for step in path:
+        field = next((field for field in inner_fields(type_) if field.key == step.lower()), None)
+        if field is None:
+            return None
+        type_ = field.type
+    return field

@@ -1,0 +1,112 @@
+"""``CACHE TABLE``, ``UNCACHE TABLE`` and ``REFRESH TABLE`` of Delta tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakKeyDictionary
+
+from deltareplay.spark.catalog.lookup import CatalogEntry
+from deltareplay.spark.query import queries
+from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.statements.statement import SharedStatement, Statement
+from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.parser import QUERY, Parser
+from deltareplay.spark.syntax.tokens import Sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: The cached rows of each table, by the session and the URI of the table.
+_cached: WeakKeyDictionary[Any, dict[str, DataFrame]] = WeakKeyDictionary()
+
+
+@dataclass
+class Refresh(SharedStatement):
+    """A statement ``REFRESH TABLE``: each query reads the newest version."""
+
+    WORDS = (("REFRESH", "TABLE"),)
+
+    def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        entry.table().snapshot()
+        return nothing(spark)
+
+
+@dataclass
+class Uncache(SharedStatement):
+    """A statement ``UNCACHE TABLE``."""
+
+    WORDS: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("UNCACHE", "TABLE", "IF", "EXISTS"),
+        ("UNCACHE", "TABLE"),
+    )
+
+    def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        rows = _cached.setdefault(spark, {}).pop(entry.table().uri, None)
+        if rows is not None:
+            rows.unpersist()
+        return nothing(spark)
+
+
+@dataclass
+class Cache(Uncache):
+    """A statement ``CACHE TABLE``.
+
+    Attributes:
+        is_lazy: Whether rows are cached only when they are read.
+        options: The clause ``OPTIONS``, or an empty string.
+        level: The storage level in the options.
+        query: The query whose rows are cached under a new name.
+    """
+
+    WORDS = (("CACHE",),)
+
+    is_lazy: bool = False
+    options: str = ""
+    level: str | None = None
+    query: str | None = None
+
+    @classmethod
+    def read(cls, parser: Parser) -> Statement | None:
+        is_lazy = parser.takes("LAZY")
+        if not parser.takes("TABLE"):
+            return None
+        statement, start = cls(parser.name(), is_lazy), parser.at
+        if parser.takes("OPTIONS"):
+            options = parser.properties()
+            levels = [v for key, v in options.items() if key.lower() == "storagelevel"]
+            statement.level = next(iter(levels), None)
+            statement.options = parser.since(start)
+        if parser.takes("AS") or any(parser.sees(*words) for words in QUERY):
+            statement.query = parser.query()
+        return statement
+
+    def entry(self, spark: SparkSession) -> CatalogEntry | None:
+        return CatalogEntry(self.table) if self.query is not None else super().entry(spark)
+
+    def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        if self.query is not None:
+            return self._named(spark, self.query)
+        super().run(spark, entry)
+        rows = queries.read_here(spark, f"SELECT * FROM {names.dotted(self.table)}")
+        rows.persist(*_levels(self.level))
+        if not self.is_lazy:
+            rows.count()
+        _cached[spark][entry.table().uri] = rows
+        return nothing(spark)
+
+    def _named(self, spark: SparkSession, query: str) -> DataFrame:
+        """Cache a query as a temporary view, which stays at the tables' current versions."""
+        name = names.quoted(self.table[-1])
+        queries.read_here(spark, Sql.joined(f"CREATE TEMPORARY VIEW {name} AS ", query))
+        try:
+            return spark.sql(f"CACHE {'LAZY ' * self.is_lazy}TABLE {name} {self.options}")
+        except BaseException:
+            spark.catalog.dropTempView(self.table[-1])
+            raise
+
+
+def _levels(name: str | None) -> list[Any]:
+    from pyspark import StorageLevel
+
+    return [] if name is None else [getattr(StorageLevel, name.upper())]

@@ -1,0 +1,63 @@
+"""``CREATE TABLE ... SHALLOW CLONE``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from deltareplay.spark.catalog import lookup
+from deltareplay.spark.catalog.timestamps import moment
+from deltareplay.spark.definition import clones
+from deltareplay.spark.definition.definition import Mode
+from deltareplay.spark.delta_table import results
+from deltareplay.spark.statements.create import head
+from deltareplay.spark.statements.statement import Statement
+from deltareplay.spark.syntax.parser import Expression, Name, Parser
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay.spark.catalog.lookup import CatalogEntry
+
+
+@dataclass
+class Clone(Statement):
+    """A statement ``CREATE TABLE ... SHALLOW CLONE``; its table is the clone."""
+
+    WORDS = (("CREATE",), ("REPLACE",))
+
+    mode: Mode = "create"
+    source: Name = ()
+    version: int | None = None
+    timestamp: str | Expression | None = None
+    properties: dict[str, str] = field(default_factory=dict)
+    location: str | None = None
+
+    @classmethod
+    def read(cls, parser: Parser) -> Statement | None:
+        begun = head(parser)
+        if begun is None or not parser.takes("SHALLOW", "CLONE"):
+            return None
+        mode, table = begun
+        return cls(table, mode)
+
+    def read_clauses(self, parser: Parser) -> None:
+        self.source = parser.name()
+        self.version, self.timestamp = parser.moment()
+        self.properties = parser.properties() if parser.takes("TBLPROPERTIES") else {}
+        self.location = parser.string() if parser.takes("LOCATION") else None
+
+    def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        at = None if self.timestamp is None else moment(spark, self.timestamp)
+        _, metrics = clones.run(
+            spark,
+            lookup.find(spark, self.source).table(),
+            entry,
+            mode=self.mode,
+            shallow=True,
+            location=self.location,
+            properties=self.properties,
+            version=self.version,
+            timestamp=at,
+        )
+        return results.cloned(spark, metrics)

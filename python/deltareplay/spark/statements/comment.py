@@ -1,0 +1,32 @@
+"""``COMMENT ON TABLE``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.statements.statement import SharedStatement
+from deltareplay.spark.syntax.parser import Parser
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay.spark.catalog.lookup import CatalogEntry
+
+
+@dataclass
+class Comment(SharedStatement):
+    """A statement ``COMMENT ON TABLE``."""
+
+    WORDS = (("COMMENT", "ON", "TABLE"),)
+
+    comment: str = ""
+
+    def read_clauses(self, parser: Parser) -> None:
+        parser.needs("IS")
+        self.comment = "" if parser.takes("NULL") else parser.string()
+
+    def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        entry.table().set_comment(self.comment)
+        return nothing(spark)

@@ -1,0 +1,37 @@
+"""``CONVERT TO DELTA``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltareplay.spark.catalog.lookup import CatalogEntry
+from deltareplay.spark.delta_table.delta_table import DeltaTable
+from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.statements.statement import Statement
+from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.parser import Parser
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass
+class Convert(Statement):
+    """A statement ``CONVERT TO DELTA``."""
+
+    WORDS = (("CONVERT", "TO", "DELTA"),)
+
+    partition_schema: str | None = None
+
+    def read_clauses(self, parser: Parser) -> None:
+        parser.takes("NO", "STATISTICS")
+        if parser.takes("PARTITIONED", "BY"):
+            self.partition_schema = ", ".join(parser.in_parentheses())
+
+    def entry(self, spark: SparkSession) -> CatalogEntry:  # noqa: ARG002
+        return CatalogEntry(self.table)
+
+    def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        DeltaTable.convertToDelta(spark, names.dotted(entry.parts), self.partition_schema)
+        return nothing(spark)

@@ -1,0 +1,444 @@
+"""``CREATE TABLE`` and ``REPLACE TABLE`` of Delta tables."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from deltareplay._protocol.schema import Field, Struct, converted
+from deltareplay._snapshot.clustering import clustering_paths
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.catalog import lookup, registration
+from deltareplay.spark.definition import column_expressions
+from deltareplay.spark.definition import definition as definitions
+from deltareplay.spark.definition.definition import Definition, Mode
+from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.session import capabilities
+from deltareplay.spark.statements.statement import Statement
+from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.parser import QUERY, Name, Parser
+from deltareplay.spark.writing.target_table import partitions_among
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._table.table import Table
+    from deltareplay.spark.catalog.lookup import CatalogEntry
+
+_DEFAULTS = "delta.feature.allowColumnDefaults"
+
+
+@dataclass(frozen=True)
+class NewColumn:
+    """A column of a new table.
+
+    Attributes:
+        name: The name.
+        data_type: The SQL name of the type.
+        nullable: Whether it may be null.
+        comment: The comment.
+        default: The SQL expression of the default.
+        computed: The SQL expression of a generated column.
+        identity: Start and step of an identity column, and whether writers may set values.
+    """
+
+    name: str
+    data_type: str
+    nullable: bool = True
+    comment: str | None = None
+    default: str | None = None
+    computed: str | None = None
+    identity: tuple[int, int, bool] | None = None
+
+
+def head(parser: Parser) -> tuple[Mode, Name] | None:
+    """Parse what follows ``CREATE`` or ``REPLACE``, up to the name; None for other statements."""
+    mode: Mode = "replace" if parser.tokens[0].is_word("REPLACE") else "create"
+    if parser.takes("OR", "REPLACE"):
+        mode = "create_or_replace"
+    parser.takes("EXTERNAL")
+    if not parser.takes("TABLE"):
+        return None
+    if mode == "create" and parser.takes("IF", "NOT", "EXISTS"):
+        mode = "create_if_not_exists"
+    table = parser.optional_name()
+    return (mode, table) if table else None
+
+
+@dataclass
+class CreateTable(Statement):
+    """A statement ``CREATE TABLE`` or ``REPLACE TABLE``.
+
+    Attributes:
+        mode: What to do if the table exists or does not.
+        provider: The format, if the statement names it.
+        text: The whole statement, for Spark.
+        columns: The columns; none if there is a query.
+        partition_by: The partition columns.
+        cluster_by: The clustering columns.
+        comment: The comment of the table.
+        location: The Hadoop path.
+        properties: Table properties.
+        options: Options of the format, but for ``path``, which is the location.
+        query: The query of CREATE TABLE AS SELECT.
+    """
+
+    WORDS = (("CREATE",), ("REPLACE",))
+
+    mode: Mode = "create"
+    provider: str | None = dataclasses.field(default=None, compare=False)
+    text: str = dataclasses.field(default="", compare=False)
+    columns: tuple[NewColumn, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+    comment: str | None = None
+    location: str | None = None
+    properties: dict[str, str] = dataclasses.field(default_factory=dict)
+    options: dict[str, str] = dataclasses.field(default_factory=dict)
+    query: str | None = None
+
+    @property
+    def only_names(self) -> bool:
+        """Whether the statement has a location and no definition."""
+        clauses = (self.columns, self.partition_by, self.cluster_by, self.properties, self.query)
+        return self.location is not None and self.comment is None and not any(clauses)
+
+    @classmethod
+    def read(cls, parser: Parser) -> Statement | None:
+        begun = head(parser)
+        if begun is None:
+            return None
+        mode, table = begun
+        return cls(table, mode, _provider(parser), parser.text)
+
+    def read_clauses(self, parser: Parser) -> None:
+        """Parse the definition of the table.
+
+        Raises:
+            InvalidArgumentError: ``sql.syntax``; ``column.generated``: the step of an identity
+                column is 0.
+            UnsupportedFeatureError: ``sql.create``: a clause is not supported for Delta tables.
+        """
+        if parser.sees("LIKE"):
+            raise unsupported("LIKE", "list the columns, or use CREATE TABLE ... SHALLOW CLONE")
+        if parser.takes("("):
+            self.columns = _columns(parser)
+        if parser.takes("USING"):
+            parser.name()
+        _read_options(parser, self)
+        if any(parser.sees(*words) for words in (("AS",), *QUERY)):
+            if self.columns:
+                raise parser.invalid("CREATE TABLE ... AS takes its columns from the query")
+            parser.takes("AS")
+            self.query = parser.query()
+
+    def entry(self, spark: SparkSession) -> CatalogEntry | None:
+        provider = self.provider
+        if provider is None and names.path_of(self.table) is not None:
+            provider = self.table[0]
+        if provider is None:
+            provider = str(spark.conf.get("spark.sql.sources.default"))
+        if provider.lower() != "delta" or capabilities.has_delta(spark):
+            return None
+        return super().entry(spark)
+
+    def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        """Create or replace the table in one commit, and register its name in the catalog.
+
+        An existing table at the location is only registered, if the definition matches it.
+
+        Raises:
+            InvalidArgumentError: As by ``definition.create``; ``definition.columns``: a replacing
+                statement has no columns; ``definition.default``: a column has a default, and the
+                table does not have the feature for defaults; ``definition.differs``: the existing
+                table at the location has another definition; or as by
+                ``column_expressions.check``.
+            TableNotFoundError: There is nothing to replace.
+        """
+        if self.only_names and lookup.at_path(str(self.location)).native.exists():
+            return spark.sql(self.text)
+        capabilities.check_writing(spark, "CREATE TABLE")
+        if self.mode == "create_if_not_exists" and entry.exists and not entry.is_view:
+            return nothing(spark)
+        if self.mode in ("replace", "create_or_replace") and not (self.columns or self.query):
+            raise InvalidArgumentError(
+                "REPLACE TABLE needs columns: list them, or use AS with a query",
+                code="definition.columns",
+            )
+        defaults = [column.name for column in self.columns if column.default is not None]
+        if defaults and self.properties.get(_DEFAULTS) not in ("supported", "enabled"):
+            raise InvalidArgumentError(
+                f"{', '.join(defaults)} with DEFAULT requires TBLPROPERTIES "
+                f"('{_DEFAULTS}' = 'supported')",
+                code="definition.default",
+            )
+        columns = [definitions.column(**vars(column)) for column in self.columns]
+        column_expressions.check(spark, columns)
+        existing = None if entry.exists or entry.is_path else _at_location(self)
+        if existing is not None:
+            _check_same(existing, self, columns)
+            registration.check_takes_delta(spark)
+            registration.add(spark, self.table, existing)
+            return nothing(spark)
+        definition = Definition(
+            self.mode,
+            name=names.dotted(self.table),
+            location=self.location,
+            comment=self.comment,
+            columns=columns,
+            partition_by=_partitioned_by(self),
+            cluster_by=list(self.cluster_by),
+            properties=_properties(self),
+            query=self.query,
+        )
+        definitions.create(spark, definition, entry)
+        return nothing(spark)
+
+
+def _provider(parser: Parser) -> str | None:
+    """Return the format of a new table, without moving."""
+    start, provider, depth = parser.at, None, 0
+    while parser.token.kind != "end":
+        depth += parser.sees("(") - parser.sees(")")
+        if depth == 0 and parser.token.is_word("STORED", "ROW"):  # Hive's clauses
+            provider = "hive"
+            break
+        if depth == 0 and parser.token.is_word("AS", "SELECT", "WITH"):
+            break
+        is_named = depth == 0 and parser.sees("USING")
+        parser.at += 1
+        if is_named:
+            provider = ".".join(parser.optional_name())
+    parser.at = start
+    return provider
+
+
+def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
+    """Return the error for a clause that is not supported.
+
+    Args:
+        what: The clause.
+        instead: What to do instead.
+    """
+    return UnsupportedFeatureError(
+        f"CREATE TABLE ... {what} is not supported for Delta tables: {instead}", code="sql.create"
+    )
+
+
+def _read_options(parser: Parser, created: CreateTable) -> None:
+    """Parse the clauses after the format, each at most once, in any order."""
+    seen: set[str] = set()
+    while parser.token.is_word(*_CLAUSES):
+        clause, start = parser.token.text.upper(), parser.at
+        if clause in seen:
+            raise parser.invalid(f"duplicate clause {clause}")
+        seen.add(clause)
+        parser.at += 1
+        if clause == "PARTITIONED":
+            _partitions(parser, created)
+        elif clause == "CLUSTER":
+            parser.needs("BY")
+            created.cluster_by = parser.names_in_parentheses()
+        elif clause == "COMMENT":
+            created.comment = parser.string()
+        elif clause == "LOCATION":
+            created.location = parser.string()
+        elif clause == "TBLPROPERTIES":
+            created.properties = parser.own_properties()
+        elif clause == "OPTIONS":
+            created.options = parser.properties()
+        else:
+            raise unsupported(clause, "leave it out")
+        if {"PARTITIONED", "CLUSTER"} <= seen:
+            parser.at = start
+            raise parser.invalid("use only one of PARTITIONED BY and CLUSTER BY")
+        paths = [key for key in created.options if key.lower() == "path"]
+        if paths and created.location is not None:
+            parser.at = start
+            raise parser.invalid("the path is set twice, by LOCATION and by OPTIONS")
+    for key in [key for key in created.options if key.lower() == "path"]:
+        created.location = created.options.pop(key)
+    comment = created.properties.pop("comment", None)
+    created.comment = comment if created.comment is None else created.comment
+
+
+#: The first words of clauses; the last are not supported for Delta tables.
+_CLAUSES = (
+    *("PARTITIONED", "CLUSTER", "COMMENT", "LOCATION", "TBLPROPERTIES", "OPTIONS"),
+    *("CLUSTERED", "SKEWED", "DEFAULT"),
+)
+
+
+def _partitions(parser: Parser, created: CreateTable) -> None:
+    """Parse ``PARTITIONED BY``: names or, as in Hive, additional columns with types."""
+    parser.needs("BY", "(")
+    start = parser.at
+    parser.identifier()
+    is_typed = parser.token.kind in ("word", "quoted")
+    parser.at = start
+    if is_typed:
+        added = _columns(parser)
+        created.columns += added
+        created.partition_by = tuple(column.name for column in added)
+        return
+    names = parser.names()
+    if parser.sees("(") or any(len(name) > 1 for name in names):
+        raise unsupported(
+            "PARTITIONED BY with an expression",
+            "name columns; a generated column can have the value of the expression",
+        )
+    parser.needs(")")
+    created.partition_by = tuple(name for (name,) in names)
+
+
+def _columns(parser: Parser) -> tuple[NewColumn, ...]:
+    """Parse columns, up to the closing parenthesis."""
+    columns = [_column(parser)]
+    while parser.takes(","):
+        columns.append(_column(parser))
+    parser.needs(")")
+    return tuple(columns)
+
+
+def _column(parser: Parser) -> NewColumn:
+    after_name = parser.tokens[parser.at + 2 : parser.at + 3]
+    is_named = parser.sees("CONSTRAINT") and any(t.is_word(*_CONSTRAINED) for t in after_name)
+    if is_named or any(parser.sees(*words) for words in _CONSTRAINTS):
+        raise _constraint()
+    name = parser.identifier()
+    data_type = parser.data_type()
+    options: dict[str, Any] = {}
+    while True:
+        start = parser.at
+        key, value = _column_property(parser, name)
+        if key is None:
+            if len({"default", "computed", "identity"} & set(options)) > 1:
+                raise parser.invalid(
+                    f"column {name}: use only one of DEFAULT, GENERATED AS and IDENTITY"
+                )
+            return NewColumn(name, data_type, **options)
+        if key in options:
+            parser.at = start
+            raise parser.invalid(f"duplicate {parser.token.text.upper()} of column {name}")
+        options[key] = value
+
+
+def _column_property(parser: Parser, column: str) -> tuple[str | None, Any]:
+    """Parse one property of a column; return its name and value."""
+    if parser.takes("NOT", "NULL"):
+        return "nullable", False
+    if parser.takes("COMMENT"):
+        return "comment", parser.string()
+    if parser.takes("DEFAULT"):
+        return "default", parser.logged((",",), ("COMMENT",), ("NOT", "NULL"), ("GENERATED",))
+    if parser.token.is_word("CONSTRAINT", *_CONSTRAINED):
+        raise _constraint()
+    if not parser.takes("GENERATED"):
+        return None, None
+    always = parser.takes("ALWAYS")
+    if not always:
+        parser.needs("BY", "DEFAULT")
+    parser.needs("AS")
+    if always and parser.takes("("):
+        computed = parser.logged()
+        parser.needs(")")
+        return "computed", computed
+    parser.needs("IDENTITY")
+    start, step = _steps(parser, column)
+    return "identity", (start, step, not always)
+
+
+def _steps(parser: Parser, column: str) -> tuple[int, int]:
+    """Parse start and step of an identity column."""
+    steps: dict[str, int] = {}
+    if parser.takes("("):
+        while not parser.takes(")"):
+            word = "START" if parser.sees("START") else "INCREMENT"
+            if word in steps:
+                raise parser.invalid(f"duplicate {word}")
+            parser.needs(word, "WITH" if word == "START" else "BY")
+            sign = -1 if parser.takes("-") else 1
+            steps[word] = sign * parser.whole()
+    if steps.get("INCREMENT") == 0:
+        raise InvalidArgumentError(
+            f"the step of the identity column {column} must not be 0", code="column.generated"
+        )
+    return steps.get("START", 1), steps.get("INCREMENT", 1)
+
+
+#: The first words of constraints, after their names.
+_CONSTRAINED = ("PRIMARY", "UNIQUE", "FOREIGN", "REFERENCES", "CHECK")
+
+#: The first words of constraints without names, among the columns.
+_CONSTRAINTS = (("PRIMARY", "KEY", "("), ("UNIQUE", "("), ("FOREIGN", "KEY", "("), ("CHECK", "("))
+
+
+def _constraint() -> UnsupportedFeatureError:
+    return unsupported("with a constraint", "use ALTER TABLE ... ADD CONSTRAINT ... CHECK")
+
+
+def _at_location(statement: CreateTable) -> Table | None:
+    """Return the existing table for which the statement registers a new name."""
+    if statement.location is None or statement.mode not in ("create", "create_if_not_exists"):
+        return None
+    table = lookup.at_path(statement.location)
+    return table if table.native.exists() else None
+
+
+def _check_same(table: Table, statement: CreateTable, columns: list[Field]) -> None:
+    """Check that an existing table has the definition of the statement, as in delta-spark."""
+    if statement.query is not None:
+        raise InvalidArgumentError(
+            f"there is a table at {statement.location}, and CREATE TABLE ... AS does not add rows "
+            "to it: register it without AS, and use INSERT INTO",
+            code="table.exists",
+        )
+    snapshot = table.snapshot()
+    properties = _properties(statement)
+    fields = [_as_defined(field) for field in Struct.parse(snapshot.schema_json).fields]
+    clustered = [".".join(path) for path in clustering_paths(snapshot)]
+    other = {
+        "columns": columns and columns != fields,
+        "partition columns": columns and _partitioned_by(statement) != snapshot.partition_columns,
+        "clustering columns": columns and [*statement.cluster_by] != clustered,
+        "properties": properties and _own(properties) != _own(snapshot.properties),
+    }
+    differing = [what for what, is_other in other.items() if is_other]
+    if differing:
+        raise InvalidArgumentError(
+            f"the table at {statement.location} has other {' and '.join(differing)}: leave them "
+            "out to register the table, or use CREATE OR REPLACE TABLE",
+            code="definition.differs",
+        )
+
+
+def _as_defined(field: Field) -> Field:
+    """Remove the metadata that the table itself has added to a field."""
+    added = ("delta.columnMapping.", "delta.identity.highWaterMark")
+    kept = {key: value for key, value in field.metadata.items() if not key.startswith(added)}
+    return replace(field, type=converted(field.type, _as_defined), metadata=kept)
+
+
+def _own(properties: Mapping[str, str]) -> dict[str, str]:
+    """Remove properties that follow from others, or that only enable a feature."""
+    return {
+        key: value
+        for key, value in properties.items()
+        if not key.startswith(("delta.feature.", "delta.rowTracking.materialized"))
+        and key != "delta.columnMapping.maxColumnId"
+    }
+
+
+def _properties(statement: CreateTable) -> dict[str, str]:
+    """Return the table properties, with options under two names, as in delta-spark."""
+    named = {f"option.{key}": value for key, value in statement.options.items()}
+    return {**statement.options, **named, **statement.properties}
+
+
+def _partitioned_by(statement: CreateTable) -> list[str]:
+    """Return the partition columns; with a query, they are not checked yet."""
+    if statement.query is not None:
+        return list(statement.partition_by)
+    return partitions_among([column.name for column in statement.columns], statement.partition_by)

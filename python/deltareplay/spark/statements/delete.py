@@ -1,0 +1,33 @@
+"""``DELETE FROM``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltareplay.spark.delta_table import results
+from deltareplay.spark.dml.delete import delete
+from deltareplay.spark.statements.statement import RowStatement
+from deltareplay.spark.syntax.parser import Parser
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._table.table import Table
+
+
+@dataclass
+class Delete(RowStatement):
+    """A statement ``DELETE FROM``."""
+
+    WORDS = (("DELETE", "FROM"),)
+
+    where: str | None = None
+
+    def read_clauses(self, parser: Parser) -> None:
+        self.alias = parser.alias("WHERE")
+        self.where = parser.until() if parser.takes("WHERE") else None
+
+    def change(self, spark: SparkSession, table: Table) -> DataFrame:
+        done = delete(spark, table, self.where, target_alias=self.qualifier)
+        return results.affected(spark, done.metrics, "numDeletedRows")

@@ -1,0 +1,59 @@
+"""``OPTIMIZE`` and ``REORG TABLE ... APPLY (PURGE)``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.delta_table import optimize_result
+from deltareplay.spark.statements.statement import Statement
+from deltareplay.spark.syntax.parser import Parser
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay.spark.catalog.lookup import CatalogEntry
+
+
+@dataclass
+class Optimize(Statement):
+    """A statement ``OPTIMIZE``."""
+
+    WORDS = (("OPTIMIZE",),)
+    TAKES_PATH = True
+
+    where: str | None = None
+    z_order_by: tuple[str, ...] = ()
+    full: bool = False
+
+    def read_clauses(self, parser: Parser) -> None:
+        self.full = parser.takes("FULL")
+        self.where = parser.logged(("ZORDER", "BY")) if parser.takes("WHERE") else None
+        if parser.takes("ZORDER", "BY"):
+            closes = parser.takes("(")
+            self.z_order_by = tuple(map(".".join, parser.names()))
+            if closes:
+                parser.needs(")")
+
+    def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        table = entry.table()
+        if self.full and "delta.clustering" not in table.snapshot().domain_metadata:
+            raise InvalidArgumentError("OPTIMIZE FULL requires clustering columns", code="sql.full")
+        return optimize_result.run(spark, table, self.where, self.z_order_by or None)
+
+
+@dataclass
+class Reorg(Statement):
+    """A statement ``REORG TABLE``."""
+
+    WORDS = (("REORG", "TABLE"),)
+
+    where: str | None = None
+
+    def read_clauses(self, parser: Parser) -> None:
+        self.where = parser.logged(("APPLY", "(")) if parser.takes("WHERE") else None
+        parser.needs("APPLY", "(", "PURGE", ")")
+
+    def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        return optimize_result.run(spark, entry.table(), self.where, purge=True)

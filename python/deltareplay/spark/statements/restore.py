@@ -1,0 +1,37 @@
+"""``RESTORE``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltareplay.spark.catalog.timestamps import moment
+from deltareplay.spark.delta_table import results
+from deltareplay.spark.statements.statement import Statement
+from deltareplay.spark.syntax.parser import Expression, Parser
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay.spark.catalog.lookup import CatalogEntry
+
+
+@dataclass
+class Restore(Statement):
+    """A statement ``RESTORE``."""
+
+    WORDS = (("RESTORE", "TABLE"), ("RESTORE",))
+
+    version: int | None = None
+    timestamp: str | Expression | None = None
+
+    def read_clauses(self, parser: Parser) -> None:
+        parser.takes("TO")
+        self.version, self.timestamp = parser.moment()
+        if self.version is None and self.timestamp is None:
+            raise parser.wrong("VERSION AS OF or TIMESTAMP AS OF")
+
+    def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        table = entry.table()
+        at = None if self.timestamp is None else moment(spark, self.timestamp)
+        return results.restored(spark, table, table.restore(self.version, timestamp=at))

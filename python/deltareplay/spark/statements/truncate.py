@@ -1,0 +1,27 @@
+"""``TRUNCATE TABLE``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltareplay.spark.dml import overwrite
+from deltareplay.spark.dml import statement as dml
+from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.statements.statement import SharedStatement
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay.spark.catalog.lookup import CatalogEntry
+
+
+@dataclass
+class Truncate(SharedStatement):
+    """A statement ``TRUNCATE TABLE``; as in delta-spark, it takes no partitions."""
+
+    WORDS = (("TRUNCATE", "TABLE"),)
+
+    def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        overwrite.truncate(dml.Statement.of(spark, entry.table(), None))
+        return nothing(spark)

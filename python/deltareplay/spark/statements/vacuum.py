@@ -1,0 +1,56 @@
+"""``VACUUM``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from deltareplay.spark.delta_table import results
+from deltareplay.spark.maintenance.detail import location
+from deltareplay.spark.maintenance.vacuum import vacuum
+from deltareplay.spark.session import settings
+from deltareplay.spark.statements.statement import Statement
+from deltareplay.spark.syntax.parser import Parser
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay.spark.catalog.lookup import CatalogEntry
+
+
+@dataclass
+class Vacuum(Statement):
+    """A statement ``VACUUM``."""
+
+    WORDS = (("VACUUM",),)
+    TAKES_PATH = True
+
+    hours: float | None = None
+    dry_run: bool = False
+    lite: bool = False
+
+    def read_clauses(self, parser: Parser) -> None:
+        while parser.token.kind == "word":
+            if parser.takes("RETAIN"):
+                self.hours = parser.number()
+                parser.needs("HOURS")
+            elif parser.takes("DRY", "RUN"):
+                self.dry_run = True
+            elif parser.takes("LITE"):
+                self.lite = True
+            elif not parser.takes("FULL"):
+                raise parser.wrong("RETAIN, DRY RUN, LITE or FULL")
+
+    def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        table = entry.table()
+        done = vacuum(
+            spark,
+            table,
+            retention=None if self.hours is None else timedelta(hours=self.hours),
+            lite=self.lite,
+            dry_run=self.dry_run,
+            force=not settings.checks_retention(spark),
+        )
+        root = location(table.uri)
+        return results.paths(spark, [f"{root}/{f}" for f in done.files] if self.dry_run else [root])

@@ -1,0 +1,81 @@
+"""Parts of a statement keep its tokens; Spark is not needed for that."""
+
+from __future__ import annotations
+
+import pytest
+
+from deltareplay.spark.statements.before_statements import split
+from deltareplay.spark.statements.sql import read
+from deltareplay.spark.syntax import tokens
+from deltareplay.spark.syntax.parser import Parser
+from deltareplay.spark.syntax.tokens import Sql
+
+MERGE = """
+MERGE INTO t USING (SELECT * FROM u WHERE b = 'x') s ON t.id = s.id
+WHEN MATCHED AND s.c > 1 THEN UPDATE SET t.a = s.a /* of u */, `b c` = 'y -- z'
+WHEN NOT MATCHED THEN INSERT (id, a) VALUES (s.id, f(s.a, 2))
+"""
+
+
+@pytest.fixture
+def scanned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that the tokenizer reads."""
+    texts: list[str] = []
+    scan = tokens._scanned
+
+    def spy(text: str) -> list[tokens.Token]:
+        texts.append(text)
+        return scan(text)
+
+    monkeypatch.setattr(tokens, "_scanned", spy)
+    return texts
+
+
+def test_conditions_and_values_of_a_statement_are_not_tokenized_again(scanned: list[str]) -> None:
+    parser = Parser(MERGE)
+    merge = read(parser)
+    assert merge is not None
+    merge.read_clauses(parser)
+    update, insert = merge.clauses  # type: ignore[attr-defined]
+    texts = [merge.on, merge.source.text, update.condition]  # type: ignore[attr-defined]
+    for text in (*texts, *update.values, *update.values.values(), *insert.values.values()):
+        assert Parser(text).tokens == tokens._scanned(str(text))
+    of_a_part = [text for text in scanned if type(text) is str]  # by the line above
+    assert scanned[0] == MERGE
+    assert len(scanned) == 1 + len(of_a_part) == 10
+
+
+def test_queries_before_a_statement_keep_their_tokens(scanned: list[str]) -> None:
+    several = split(Parser("WITH q AS (SELECT 'a;b' x) FROM q INSERT INTO t SELECT x WHERE x > 1"))
+    assert several is not None
+    [(before, part)] = several
+    insert = read(part)
+    assert insert is not None
+    insert.read_clauses(part)
+    query = before.query(insert.query)  # type: ignore[attr-defined]
+    assert query == "WITH q AS (SELECT 'a;b' x) FROM q SELECT x WHERE x > 1"
+    assert Parser(query).tokens == tokens._scanned(str(query))
+    assert [text for text in scanned if "a;b" in text][1:] == [str(query)]
+
+
+@pytest.mark.parametrize(
+    ("text", "edits", "expected"),
+    [
+        ("a = ? AND b", [(4, 5, "'x y'")], "a = 'x y' AND b"),
+        ("SELECT * FROM t", [(14, 15, "{v}"), (15, 15, " AS `t`")], "SELECT * FROM {v} AS `t`"),
+        ("now() + now()", [(0, 5, "1"), (8, 13, "2")], "1 + 2"),
+        ("a /* c */ b", [], "a /* c */ b"),
+    ],
+)
+def test_an_edited_text_has_the_tokens_of_its_parts(
+    text: str, edits: list[tuple[int, int, str]], expected: str
+) -> None:
+    edited = Sql(text).edited(edits)
+    assert edited == expected
+    assert edited.tokens == tokens.tokens(expected)
+
+
+def test_a_part_of_a_part_counts_from_its_own_begin() -> None:
+    text = Sql("SELECT (a, (b, c)) FROM d").part(7, 18).part(4, 10)
+    assert text == "(b, c)"
+    assert text.tokens == tokens.tokens("(b, c)")
