@@ -96,12 +96,13 @@ format: $(VENV)/.dev ## write the formatting that `make lint` asks for
 	$(ACTIVE) ruff format .
 	$(ACTIVE) ruff check --fix .
 
-bench: $(VENV)/.bench ## time us and others side by side; a page with charts: benches/results/index.html
+bench: $(VENV)/.bench ## time us and others side by side; pages with charts: benches/results/index.html, far.html
 	cargo build --profile dist --package deltareplay-benches --bins
 	$(ACTIVE) maturin develop --profile dist --skip-install
 	$(ACTIVE) python benches/python/run.py --data $(BENCH_DATA)
 	$(ACTIVE) python benches/python/rows.py --data $(BENCH_DATA)
 	$(ACTIVE) python benches/python/changes.py --data $(BENCH_DATA)
+	$(ACTIVE) python benches/python/far.py
 	$(ACTIVE) python benches/python/sizes.py --data $(BENCH_DATA) --sizes $(SIZES)
 
 bench-spark: $(VENV)/.bench $(VENV)/.spark ## time reads in Spark beside delta-spark and bare Parquet

@@ -1,25 +1,31 @@
 """What does a table far away cost: steps that wait for each other, and requests?
 
-``python benches/python/far.py [--latency SECONDS] [--engines deltareplay,deltalake]``
+``python benches/python/far.py [--latency SECONDS] [--engines deltareplay,deltalake,polars]``
 
 The store is that of the tests, on this machine, and waits before each answer. Prints for each
 operation its time divided by the latency, so that computing counts, too, and how many requests the
-store got. The operations of an engine run one after the other in one process, with what it
-remembers of those before.
+store got; ``benches/results/far.json`` has the same, and ``far.html`` beside it a chart. The
+operations of an engine run one after the other in one process, with what it remembers of those
+before. ``--draw`` measures nothing: it draws the page from the JSON.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
+import importlib.util
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import far_page
 import generate
 import pyarrow as pa
 
@@ -100,7 +106,27 @@ def deltalake(root: str, options: dict[str, str]) -> Iterator[Operation]:
     yield "all rows of 200 files", lambda: opened("many").to_pyarrow_table()
 
 
-ENGINES = {"deltareplay": deltareplay, "deltalake": deltalake}
+def polars(root: str, options: dict[str, str]) -> Iterator[Operation]:
+    import polars as pl
+
+    def opened(name: str) -> pl.LazyFrame:
+        return pl.scan_delta(f"{root}/{name}", storage_options=options)
+
+    rows = pl.DataFrame(ROWS)
+    made = f"{root}/polars"
+    new = {"storage_options": options, "delta_write_options": {"partition_by": ["day"]}}
+    yield "open, 100 commits", lambda: opened("log").collect_schema()
+    yield "write a new table", lambda: rows.write_delta(made, **new)
+    for number in range(3):
+        yield f"append {number + 1}", lambda: rows.write_delta(made, mode="append", **new)
+    yield "all rows of 20 files", lambda: opened("polars").collect()
+    is_row = (pl.col("day") == "2026-01-02") & (pl.col("id") == 1)
+    yield "rows by a filter", lambda: opened("polars").filter(is_row).collect()
+    yield "all rows of 200 files", lambda: opened("many").collect()
+    yield "of these, one row", lambda: opened("many").filter(pl.col("id") == 5000).collect()
+
+
+ENGINES = {"deltareplay": deltareplay, "deltalake": deltalake, "polars": polars}
 
 
 def run(engine: str, root: str, options: dict[str, str]) -> None:
@@ -157,26 +183,64 @@ def fill(store: Store) -> None:
         dr.write(f"{store.root}/many", rows, mode="append", storage_options=store.options)
 
 
+def words(text: str) -> list[str]:
+    names = text.split(",")
+    unknown = set(names) - set(ENGINES)
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no engine {', '.join(unknown)}: {list(ENGINES)}")
+    return names
+
+
+def measure(names: list[str], latency: float) -> dict[str, Any]:
+    """Return what the page shows, printing each figure."""
+    begun = datetime.now(timezone.utc)
+    load = os.getloadavg()[0]
+    measured = []
+    fake_gcs.PAGE = 1000  # as stores do
+    with gcs() as store:
+        assert store.bucket is not None
+        fill(store)
+        store.bucket.latency = latency
+        for engine in names:
+            for operation, steps, requests in figures(engine, store, latency):
+                print(
+                    f"{engine:12} {operation:24} {steps:6.1f} steps {requests:5d} requests",
+                    flush=True,
+                )
+                entry = {"steps": round(steps, 2), "requests": requests}
+                measured.append({"engine": engine, "operation": operation, **entry})
+    versions = {name: importlib.metadata.version(name) for name in names}
+    return {
+        "begun": begun.isoformat(timespec="seconds"),
+        "latency": latency,
+        "load": load,
+        "cores": os.cpu_count(),
+        "versions": versions,
+        "figures": measured,
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--latency", type=float, default=0.25, help="seconds before each answer")
-    parser.add_argument("--engines", default="deltareplay,deltalake")
+    parser.add_argument("--engines", type=words, default=list(ENGINES), help="by commas")
+    parser.add_argument(
+        "--results", type=Path, default=Path(__file__).parent.parent / "results", help="a directory"
+    )
+    parser.add_argument("--draw", action="store_true", help="measure nothing, draw the JSON again")
     parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.run:
         engine, root, options = arguments.run
         run(engine, root, json.loads(options))
         return
-    fake_gcs.PAGE = 1000  # as stores do
-    with gcs() as store:
-        assert store.bucket is not None
-        fill(store)
-        store.bucket.latency = arguments.latency
-        for engine in arguments.engines.split(","):
-            for name, steps, requests in figures(engine, store, arguments.latency):
-                print(
-                    f"{engine:12} {name:24} {steps:6.1f} steps {requests:5d} requests", flush=True
-                )
+    file = arguments.results / "far.json"
+    if not arguments.draw:
+        names = [name for name in arguments.engines if importlib.util.find_spec(name)]
+        arguments.results.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(measure(names, arguments.latency), indent=1)
+        file.write_text(text + "\n", encoding="utf-8")
+    print(far_page.draw(file))
 
 
 if __name__ == "__main__":

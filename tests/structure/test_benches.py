@@ -69,6 +69,36 @@ def test_engines_run_and_wrong_answers_are_left_out(
     assert sum("found 250, but it is 249" in text for text in page.text) == 7
 
 
+def test_the_page_of_a_store_far_away_shows_engines_side_by_side(tmp_path: Path) -> None:
+    figures = [
+        ("deltareplay", "open", 3.1, 4),
+        ("deltareplay", "verify", 2.1, 5),
+        ("polars", "open", 12.6, 1108),
+    ]
+    results = {
+        "begun": "2026-11-27T10:00:00+00:00",
+        "latency": 0.25,
+        "load": 0.1,
+        "cores": 2,
+        "versions": {"deltareplay": "1.0.0", "polars": "2.1.0"},
+        "figures": [
+            dict(zip(["engine", "operation", "steps", "requests"], figure, strict=True))
+            for figure in figures
+        ],
+    }
+    (tmp_path / "far.json").write_text(json.dumps(results), encoding="utf-8")
+    command = [sys.executable, str(ROOT / "benches/python/far.py"), "--draw", "--results"]
+    subprocess.run([*command, str(tmp_path)], check=True, capture_output=True, timeout=300)
+    page = Page((tmp_path / "far.html").read_text(encoding="utf-8"))
+    assert {"steps", "requests", "figures"} <= {*page.ids}
+    assert page.values("src") == []
+    rows = page.tables["Figures"].rows
+    assert rows[1] == ["open", "3.1", "4", "12.6", "1,108"]
+    assert rows[2] == ["verify", "2.1", "5", "-", "-"]
+    titles = {text for text in page.text if text.startswith(("deltareplay, ", "polars, "))}
+    assert titles >= {"deltareplay, open: 3.1", "polars, open: 1,108"}, "a bar for each"
+
+
 def test_the_picture_of_the_docs_is_that_of_the_results(tmp_path: Path) -> None:
     shutil.copy(RESULTS, tmp_path)
     sizes(tmp_path, "--draw")
