@@ -14,7 +14,7 @@ from support import logs
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark.dml.row_sets import RowSets
+from deltareplay.spark.dml.target_rows import RowSets
 
 pytestmark = pytest.mark.spark
 
@@ -150,7 +150,7 @@ def test_what_speaks_of_the_target_alone_selects_files(
 ) -> None:
     from pyspark.sql import functions as sf
 
-    from deltareplay.spark.scan.candidates import Candidates
+    from deltareplay.spark.dml.target_rows import Candidates
 
     opened = []
     of = Candidates.of.__func__  # type: ignore[attr-defined]
@@ -185,7 +185,7 @@ def test_a_source_that_changes_is_read_once(spark: Any, table: Path) -> None:
 
 
 def test_what_is_read_twice_gives_the_same_rows(spark: Any, table: Path) -> None:
-    from deltareplay.spark.dml.merge.source import _is_stable
+    from deltareplay.spark.dml.merge.repeatability import _is_stable
 
     read = dr_spark.read(spark, table)
     same = [read, read.where("id > 3").select("id"), source(spark), read.union(read)]

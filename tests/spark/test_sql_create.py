@@ -359,19 +359,19 @@ def test_queries_of_tables_that_are_there_do_not_run(
 def test_another_writer_is_first(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deltareplay.spark.writing.staged_files import Staged
+    from deltareplay.spark.writing.staged_write import StagedWrite
 
     path = tmp_path / "t"
     text = f"TABLE delta.`{path}` USING delta AS SELECT 1L AS id"
-    write = Staged.write
+    write = StagedWrite.write
 
-    def late(self: Staged, outgoing: Any) -> Any:
-        monkeypatch.setattr(Staged, "write", write)
+    def late(self: StagedWrite, outgoing: Any) -> Any:
+        monkeypatch.setattr(StagedWrite, "write", write)
         dr.write(path, {"id": [7]})
         return write(self, outgoing)
 
     for how in ("CREATE", "CREATE OR REPLACE"):
-        monkeypatch.setattr(Staged, "write", late)
+        monkeypatch.setattr(StagedWrite, "write", late)
         with pytest.raises(dr.CommitConflictError):
             dr_spark.sql(spark, f"{how} {text}")
         assert {row[0] for row in rows(spark, path)} == {7}

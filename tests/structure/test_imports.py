@@ -139,6 +139,20 @@ def test_packages_of_spark_import_those_before_them() -> None:
     ]
 
 
+def test_merge_on_spark_is_in_few_modules() -> None:
+    """All that decides what MERGE does: its own modules, and the rows that they convert."""
+    graph = imports()
+    found: set[str] = set()
+    new = {"deltareplay.spark.dml.merge.builder"}
+    while new:
+        found |= new
+        new = {name for module in new for name in graph[module]} - found
+        new = {name for name in new if name.startswith("deltareplay.spark.dml.")}
+    converted = "deltareplay.spark.writing.table_rows"
+    assert any(converted in graph[module] for module in found)
+    assert len(found | {converted}) <= 9
+
+
 def test_every_module_of_spark_is_in_a_package() -> None:
     spark = PYTHON / "deltareplay" / "spark"
     assert {path.name for path in spark.glob("*.py")} == {"__init__.py"}

@@ -18,7 +18,7 @@ OWN_WAY = re.compile(r"""replace\(["']`|strip\(["']`|["']`["'] \+|\(\?:\[\^`\]|=
 HOMES = ("_names.py", "spark/syntax/tokens.py")
 
 #: Words of a condition that may be columns; and a path in a message.
-DISPLAY = ("spark/dml/overwrite.py", "spark/writing/constraints.py")
+DISPLAY = ("spark/dml/overwrite.py", "spark/writing/table_rows.py")
 
 
 def test_one_module_knows_backticks() -> None:

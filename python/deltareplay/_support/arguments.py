@@ -288,6 +288,7 @@ _RULES: dict[str, Rule] = {
     "Mapping[str, Any]": _mapping,
     "Mapping[str, Mapping[str, Any]]": _mappings,
     "Mapping[str, Expression]": _by_column,
+    "Mapping[str, Value]": _by_column,
     "str | os.PathLike[str]": _place,
     "Sequence[str | os.PathLike[str]]": _places,
 }

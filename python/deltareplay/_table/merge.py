@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from deltareplay._arrow.row_sources import Rows, arrow_stream
 from deltareplay._expressions import double_quotes
@@ -14,17 +15,164 @@ from deltareplay._support.arguments import checked_methods, names
 from deltareplay._transaction.written import Written, columns_for, options, written
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from deltareplay._snapshot.snapshot import Snapshot
+
+When = Literal["matched", "not_matched", "not_matched_by_source"]
+Then = Literal["update", "delete", "insert"]
+
+#: The type of conditions, and that of the values of columns.
+Condition = TypeVar("Condition")
+Value = TypeVar("Value")
 
 #: Conditions of a single word; a column of such a name is passed in a list.
 _CONSTANTS = ("true", "false", "null")
 
-#: When, which action, on which condition, with which columns.
-_Clause = tuple[str, str, str | None, Sequence[tuple[str, str]] | None]
+
+@dataclass(frozen=True)
+class Clause(Generic[Condition, Value]):
+    """A clause of a merge.
+
+    Attributes:
+        when: The rows it applies to: matched, not matched, or not matched by source.
+        then: The kind of change.
+        condition: The condition under which it applies; None applies to all rows.
+        values: The columns that it sets; None sets all.
+    """
+
+    when: When
+    then: Then
+    condition: Condition | None
+    values: Mapping[str, Value] | None
+
+
+class MergeClauses(Generic[Condition, Value]):
+    """The clauses of a merge, recorded in their order."""
+
+    __slots__ = ("clauses",)
+
+    clauses: tuple[Clause[Condition, Value], ...]
+
+    def __init__(self) -> None:
+        self.clauses = ()
+
+    def add(
+        self,
+        when: When,
+        then: Then,
+        condition: Condition | None,
+        values: Mapping[str, Value] | None = None,
+    ) -> Self:
+        """Internal: Record a clause, and return the merge."""
+        self.clauses = (*self.clauses, Clause(when, then, condition, values))
+        return self
+
+    def __repr__(self) -> str:
+        count = len(self.clauses)
+        return f"<{type(self).__name__} of {count} clause{'' if count == 1 else 's'}>"
 
 
 @checked_methods
-class Merge:
+class MergeBuilder(MergeClauses[Condition, Value]):
+    """The methods that add clauses to a merge; subclasses execute it."""
+
+    __slots__ = ()
+
+    def when_matched_update(
+        self,
+        set: Mapping[str, Value],  # noqa: A002
+        condition: Condition | None = None,
+    ) -> Self:
+        """Set columns of the rows of the table that match a row of the source.
+
+        Args:
+            set: Columns and their values, as in ``update``.
+            condition: The condition under which the clause applies; None applies always.
+
+        >>> merge = empty.merge([{"id": 7}], "id")
+        >>> merge.when_matched_update({"day": "date(source.day)"}, "target.id > 3") is merge
+        True
+        """
+        return self.add("matched", "update", condition, set)
+
+    def when_matched_update_all(self, condition: Condition | None = None) -> Self:
+        """Set all columns to the source's columns of the same name.
+
+        Args:
+            condition: The condition under which the clause applies; None applies always.
+
+        >>> empty.merge([{"id": 7}], "id").when_matched_update_all("target.id > 3")
+        <Merge of 1 clause>
+        """
+        return self.add("matched", "update", condition)
+
+    def when_matched_delete(self, condition: Condition | None = None) -> Self:
+        """Delete the rows of the table that match a row of the source.
+
+        Args:
+            condition: The condition under which the clause applies; None applies always.
+
+        >>> empty.merge([{"id": 7}], "id").when_matched_delete()
+        <Merge of 1 clause>
+        """
+        return self.add("matched", "delete", condition)
+
+    def when_not_matched_insert(
+        self, values: Mapping[str, Value], condition: Condition | None = None
+    ) -> Self:
+        """Insert a row for each row of the source that matches no row of the table.
+
+        Args:
+            values: Columns and their values; the others are null, computed, or have their default.
+            condition: The condition under which the clause applies; None applies always.
+
+        >>> empty.merge([{"id": 7}], "id").when_not_matched_insert({"id": "source.id * 10"})
+        <Merge of 1 clause>
+        """
+        return self.add("not_matched", "insert", condition, values)
+
+    def when_not_matched_insert_all(self, condition: Condition | None = None) -> Self:
+        """Insert the rows of the source that match no row of the table.
+
+        Args:
+            condition: The condition under which the clause applies; None applies always.
+
+        >>> empty.merge([{"id": 7}], "id").when_not_matched_insert_all()
+        <Merge of 1 clause>
+        """
+        return self.add("not_matched", "insert", condition)
+
+    def when_not_matched_by_source_update(
+        self,
+        set: Mapping[str, Value],  # noqa: A002
+        condition: Condition | None = None,
+    ) -> Self:
+        """Set columns of the rows of the table that match no row of the source.
+
+        Args:
+            set: Columns and their values, as in ``update``.
+            condition: The condition under which the clause applies; None applies always.
+
+        >>> empty.merge([{"id": 7}], "id").when_not_matched_by_source_update({"day": None})
+        <Merge of 1 clause>
+        """
+        return self.add("not_matched_by_source", "update", condition, set)
+
+    def when_not_matched_by_source_delete(self, condition: Condition | None = None) -> Self:
+        """Delete the rows of the table that match no row of the source.
+
+        Args:
+            condition: The condition under which the clause applies; None applies always.
+
+        >>> empty.merge([{"id": 7}], "id").when_not_matched_by_source_delete("target.id < 3")
+        <Merge of 1 clause>
+        """
+        return self.add("not_matched_by_source", "delete", condition)
+
+
+@checked_methods
+class Merge(MergeBuilder[str, Expression]):
     """The clauses of a merge; created by ``Table.merge``.
 
     Each method adds a clause and returns the merge. Among the clauses of one kind, the first whose
@@ -40,122 +188,31 @@ class Merge:
     1
     """
 
-    __slots__ = ("_clauses", "_run")
+    __slots__ = ("_run",)
 
-    _clauses: list[_Clause]
-    _run: Callable[[Sequence[_Clause]], Written]
+    _run: Callable[[Sequence[Clause[str, Expression]]], Written]
 
     def __init__(self) -> None:
         raise TypeError("create a merge with Table.merge()")
 
     @classmethod
-    def _of(cls, run: Callable[[Sequence[_Clause]], Written]) -> Merge:
+    def _of(cls, run: Callable[[Sequence[Clause[str, Expression]]], Written]) -> Merge:
         merge = object.__new__(cls)
+        MergeBuilder.__init__(merge)
         merge._run = run
-        merge._clauses = []
         return merge
 
-    def _add(
+    def add(
         self,
-        when: str,
-        then: str,
+        when: When,
+        then: Then,
         condition: str | None,
         values: Mapping[str, Expression] | None = None,
-    ) -> Merge:
-        pairs = None if values is None else assignments(values)
-        self._clauses.append((when, then, condition, pairs))
-        return self
-
-    def when_matched_update(
-        self,
-        set: Mapping[str, Expression],  # noqa: A002
-        condition: str | None = None,
-    ) -> Merge:
-        """Set columns of the rows of the table that match a row of the source.
-
-        Args:
-            set: Columns and their values, as in ``Table.update``.
-            condition: A SQL condition under which the clause applies; None applies always.
-
-        >>> merge = empty.merge([{"id": 7}], "id")
-        >>> merge.when_matched_update({"day": "date(source.day)"}, "target.id > 3") is merge
-        True
-        """
-        return self._add("matched", "update", condition, set)
-
-    def when_matched_update_all(self, condition: str | None = None) -> Merge:
-        """Set all columns to the source's columns of the same name.
-
-        Args:
-            condition: A SQL condition under which the clause applies; None applies always.
-
-        >>> empty.merge([{"id": 7}], "id").when_matched_update_all("target.id > 3")
-        <Merge of 1 clause>
-        """
-        return self._add("matched", "update", condition)
-
-    def when_matched_delete(self, condition: str | None = None) -> Merge:
-        """Delete the rows of the table that match a row of the source.
-
-        Args:
-            condition: A SQL condition under which the clause applies; None applies always.
-
-        >>> empty.merge([{"id": 7}], "id").when_matched_delete()
-        <Merge of 1 clause>
-        """
-        return self._add("matched", "delete", condition)
-
-    def when_not_matched_insert(
-        self, values: Mapping[str, Expression], condition: str | None = None
-    ) -> Merge:
-        """Insert a row for each row of the source that matches no row of the table.
-
-        Args:
-            values: Columns and their values; the others are null, computed, or have their default.
-            condition: A SQL condition under which the clause applies; None applies always.
-
-        >>> empty.merge([{"id": 7}], "id").when_not_matched_insert({"id": "source.id * 10"})
-        <Merge of 1 clause>
-        """
-        return self._add("not_matched", "insert", condition, values)
-
-    def when_not_matched_insert_all(self, condition: str | None = None) -> Merge:
-        """Insert the rows of the source that match no row of the table.
-
-        Args:
-            condition: A SQL condition under which the clause applies; None applies always.
-
-        >>> empty.merge([{"id": 7}], "id").when_not_matched_insert_all()
-        <Merge of 1 clause>
-        """
-        return self._add("not_matched", "insert", condition)
-
-    def when_not_matched_by_source_update(
-        self,
-        set: Mapping[str, Expression],  # noqa: A002
-        condition: str | None = None,
-    ) -> Merge:
-        """Set columns of the rows of the table that match no row of the source.
-
-        Args:
-            set: Columns and their values, as in ``Table.update``.
-            condition: A SQL condition under which the clause applies; None applies always.
-
-        >>> empty.merge([{"id": 7}], "id").when_not_matched_by_source_update({"day": None})
-        <Merge of 1 clause>
-        """
-        return self._add("not_matched_by_source", "update", condition, set)
-
-    def when_not_matched_by_source_delete(self, condition: str | None = None) -> Merge:
-        """Delete the rows of the table that match no row of the source.
-
-        Args:
-            condition: A SQL condition under which the clause applies; None applies always.
-
-        >>> empty.merge([{"id": 7}], "id").when_not_matched_by_source_delete("target.id < 3")
-        <Merge of 1 clause>
-        """
-        return self._add("not_matched_by_source", "delete", condition)
+    ) -> Self:
+        """Internal: Record a clause, with values as SQL text."""
+        if values is not None:
+            values = dict(assignments(values))
+        return super().add(when, then, condition, values)
 
     def execute(self) -> Written:
         """Execute the merge in one commit.
@@ -175,11 +232,7 @@ class Merge:
         >>> empty.merge([{"id": 7}], "id").when_matched_delete().execute().version is None
         True
         """
-        return self._run(self._clauses)
-
-    def __repr__(self) -> str:
-        count = len(self._clauses)
-        return f"<Merge of {count} clause{'' if count == 1 else 's'}>"
+        return self._run(self.clauses)
 
 
 @checked_methods
@@ -244,9 +297,18 @@ class Merging(TableLocation):
 
         double_quotes.check(condition, lambda: self.snapshot().schema_json)
 
-        def run(clauses: Sequence[Any]) -> Written:
+        def run(clauses: Sequence[Clause[str, Expression]]) -> Written:
             rows = arrow_stream(source, lambda: columns_for(write_options, self.snapshot()))
-            return written(self._native.merge(rows, called, clauses, write_options))
+            recorded: list[Any] = [
+                (
+                    clause.when,
+                    clause.then,
+                    clause.condition,
+                    None if clause.values is None else list(clause.values.items()),
+                )
+                for clause in clauses
+            ]
+            return written(self._native.merge(rows, called, recorded, write_options))
 
         return Merge._of(run)
 

@@ -536,7 +536,7 @@ def create_table(
             code="create.mode",
         )
     mode = "if_not_exists" if if_not_exists else "or_replace" if or_replace else "new"
-    location = Place.of(uri, storage_options, catalog)
+    location = WriteLocation.of(uri, storage_options, catalog)
     columns, partitioning = schema_string(schema), list(partition_columns)
     requested = location.properties(columns, partitioning, properties or {})
     location.table.native.create(columns, partitioning, requested, name, description, durable, mode)
@@ -544,7 +544,7 @@ def create_table(
 
 
 @dataclass(frozen=True)
-class Place:
+class WriteLocation:
     """The location of a table, or of a table to be created.
 
     Attributes:
@@ -561,7 +561,7 @@ class Place:
         uri: str | os.PathLike[str],
         storage_options: Mapping[str, str] | None = None,
         catalog: Catalog | Locator | str | None = None,
-    ) -> Place:
+    ) -> WriteLocation:
         """Return the location of a URI or name.
 
         Raises:

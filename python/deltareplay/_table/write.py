@@ -17,7 +17,7 @@ from deltareplay._protocol.metadata import Metadata
 from deltareplay._protocol.protocol import Protocol
 from deltareplay._support.arguments import checked
 from deltareplay._support.uris import without_secrets
-from deltareplay._table.table import Place, Table
+from deltareplay._table.table import Table, WriteLocation
 from deltareplay._transaction.transaction import Transaction
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import (
@@ -103,7 +103,7 @@ def write(
     [1, 3]
     """
     check_modes(mode, where, partition_overwrite, schema_mode)
-    location = Place.of(uri, storage_options, catalog)
+    location = WriteLocation.of(uri, storage_options, catalog)
     table = location.table
     how: dict[str, Any] = {
         "txn": txn,

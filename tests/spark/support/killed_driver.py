@@ -19,19 +19,19 @@ from typing import Any
 
 from deltareplay import spark as dr_spark
 from deltareplay._transaction.transaction import Transaction
-from deltareplay.spark.dml.merge.execution import _Run
+from deltareplay.spark.dml.merge.execution import MergeExecution
 from deltareplay.spark.dml.rewrite import Rewrite
-from deltareplay.spark.dml.row_sets import RowSets
-from deltareplay.spark.writing.staged_files import Staged
+from deltareplay.spark.dml.target_rows import RowSets
+from deltareplay.spark.writing.staged_write import StagedWrite
 
 #: What a driver has done when it dies: a method, and whether it is dead before or after the call.
 POINTS: dict[str, tuple[type, str, bool]] = {
-    "the source is kept": (_Run, "_found", False),
+    "the source is kept": (MergeExecution, "_matches", False),
     "rows are marked": (Rewrite, "stage", False),
-    "files are written": (Staged, "_files", False),
-    "change files are not moved": (Staged, "_moved", False),
-    "change files are moved": (Staged, "_moved", True),
-    "files are staged": (Staged, "write", True),
+    "files are written": (StagedWrite, "_files", False),
+    "change files are not moved": (StagedWrite, "_moved", False),
+    "change files are moved": (StagedWrite, "_moved", True),
+    "files are staged": (StagedWrite, "write", True),
     "vectors are written": (RowSets, "write_vectors", True),
     "before the commit": (Rewrite, "commit", False),
     "after the commit": (Transaction, "commit", True),

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from deltareplay._snapshot.snapshot import Snapshot
-from deltareplay._table.table import Place, Table
+from deltareplay._table.table import Table, WriteLocation
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import lookup
 from deltareplay.spark.syntax import names
@@ -58,9 +58,13 @@ def table_of(table: TableLike) -> Table:
     return table if isinstance(table, Table) else Table(table)
 
 
-def location_of(table: TableLike) -> Place:
+def location_of(table: TableLike) -> WriteLocation:
     """Return the location of an existing table, or of a table to be created."""
-    return Place(table_of(table)) if isinstance(table, (Table, Snapshot)) else Place.of(table)
+    return (
+        WriteLocation(table_of(table))
+        if isinstance(table, (Table, Snapshot))
+        else WriteLocation.of(table)
+    )
 
 
 def snapshot_of(

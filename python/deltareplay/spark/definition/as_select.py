@@ -11,8 +11,7 @@ from deltareplay._transaction.transaction import Transaction
 from deltareplay.spark.query import queries
 from deltareplay.spark.schema.fields import fields_of
 from deltareplay.spark.session import settings
-from deltareplay.spark.writing import commit
-from deltareplay.spark.writing.table_rows import Outgoing
+from deltareplay.spark.writing.staged_write import FileRows, commit_rows
 from deltareplay.spark.writing.target_table import TargetTable, new_field, partitions_among
 
 if TYPE_CHECKING:
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from deltareplay._snapshot.snapshot import Snapshot
-    from deltareplay._table.table import Place
+    from deltareplay._table.table import WriteLocation
 
 
 def create(
     spark: SparkSession,
-    location: Place,
+    location: WriteLocation,
     query: str,
     *,
     partition_by: Sequence[str],
@@ -82,8 +81,8 @@ def create(
     if mode in ("replace", "or_replace"):
         native.read(None)  # what it replaces, if only that there is nothing
         removed = _removed(old)
-    outgoing = Outgoing.of(rows, target, None)
-    commit.commit(spark, outgoing, location, target, transaction, lambda _: removed)
+    file_rows = FileRows.of(rows, target, None)
+    commit_rows(spark, file_rows, location, target, transaction, lambda _: removed)
 
 
 def _removed(old: Snapshot | None) -> dict[str, int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark.dml.merge.determinism import at
+from deltareplay.spark.dml.merge.repeatability import freeze_current_time
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.schema.fields import fields_of, nullable, spark_type, struct_type
 from deltareplay.spark.schema.fitting import fits
@@ -54,7 +54,12 @@ def _check(rows: DataFrame, column: Field, key: str) -> None:
         fitting = fits(type_, own) or _casts(rows.sparkSession, text, column)
     else:
         fitting = type_ == own
-        if at(text, datetime.datetime(2000, 1, 1), rows.sparkSession, rows.columns) != text:
+        if (
+            freeze_current_time(
+                text, datetime.datetime(2000, 1, 1), rows.sparkSession, rows.columns
+            )
+            != text
+        ):
             raise _wrong(column, key, "uses the current time")
     if not fitting:
         actual, declared = (spark_type(data_type).simpleString() for data_type in (type_, own))

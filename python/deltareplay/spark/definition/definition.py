@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from deltareplay._protocol.schema import Field, converted, field_of_json, schema_json
 from deltareplay._support.uris import is_name
-from deltareplay._table.table import Place
+from deltareplay._table.table import WriteLocation
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.definition import as_select
@@ -162,7 +162,7 @@ def create(spark: SparkSession, definition: Definition, entry: CatalogEntry) -> 
         table = entry.table()
         if location is not None:
             _same(lookup.at_path(location).uri, table.uri)
-        return _created(spark, Place(table), definition)
+        return _created(spark, WriteLocation(table), definition)
     if definition.mode == "replace":
         raise TableNotFoundError(f"the table {name} cannot be found", code="name.not_delta")
     registration.check_takes_delta(spark)
@@ -174,7 +174,7 @@ def create(spark: SparkSession, definition: Definition, entry: CatalogEntry) -> 
             "by CREATE TABLE ... LOCATION, or replace it by CREATE OR REPLACE TABLE",
             code="table.exists",
         )
-    created = _created(spark, Place(table), definition)
+    created = _created(spark, WriteLocation(table), definition)
     registration.add(spark, entry.parts, table, owns_files=is_new)
     return created
 
@@ -186,11 +186,11 @@ def _at_location(spark: SparkSession, definition: Definition, location: str | No
             "a table needs a name or a path: call tableName or location", code="definition.place"
         )
     if is_name(location, None):
-        return _created(spark, Place.of(location), definition)
-    return _created(spark, Place(lookup.at_path(location)), definition)
+        return _created(spark, WriteLocation.of(location), definition)
+    return _created(spark, WriteLocation(lookup.at_path(location)), definition)
 
 
-def _created(spark: SparkSession, location: Place, definition: Definition) -> Table:
+def _created(spark: SparkSession, location: WriteLocation, definition: Definition) -> Table:
     properties = default_properties.merged(
         settings.default_properties(spark), definition.properties
     )

@@ -16,9 +16,9 @@ from deltareplay.spark.delta_table import results
 from deltareplay.spark.delta_table.merge_builder import DeltaMergeBuilder
 from deltareplay.spark.delta_table.optimize_builder import DeltaOptimizeBuilder
 from deltareplay.spark.delta_table.table_builder import DeltaTableBuilder
+from deltareplay.spark.dml.assignments import checked_assignments, of_table
 from deltareplay.spark.dml.delete import delete
-from deltareplay.spark.dml.expressions import assignments, of_table
-from deltareplay.spark.dml.expressions import condition as checked_condition
+from deltareplay.spark.dml.statement import checked_condition
 from deltareplay.spark.dml.update import update
 from deltareplay.spark.maintenance.convert import convert
 from deltareplay.spark.maintenance.detail import detail
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from deltareplay.spark.dml.expressions import Expression
+    from deltareplay.spark.dml.statement import Expression
 
 
 class DeltaTable:
@@ -129,7 +129,7 @@ class DeltaTable:
 
         >>> orders.update("id = 7", {"status": "'paid'"})  # doctest: +SKIP
         """
-        values = of_table(assignments(set, "'set'"), self._called)
+        values = of_table(checked_assignments(set, "'set'"), self._called)
         where = checked_condition(condition)
         update(self._spark, self._table, where, values, target_alias=self._called)
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._table.merge import MergeClauses, Then, When
 from deltareplay._table.table import Table
 from deltareplay.spark.delta_table import results
-from deltareplay.spark.dml.expressions import assignments, of_table
-from deltareplay.spark.dml.expressions import condition as checked_condition
-from deltareplay.spark.dml.merge.builder import merge
+from deltareplay.spark.dml.assignments import checked_assignments, of_table
+from deltareplay.spark.dml.merge.execution import MergeArguments, execute
+from deltareplay.spark.dml.merge.repeatability import MergeSource
+from deltareplay.spark.dml.statement import checked_condition
 from deltareplay.spark.session import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay.spark.dml.expressions import Expression
+    from deltareplay.spark.dml.statement import Expression
 
 
 class DeltaMergeBuilder:
@@ -37,17 +40,16 @@ class DeltaMergeBuilder:
         alias: str | None,
         source: DataFrame,
         on: Expression,
-        clauses: tuple[tuple[str, tuple[Any, ...]], ...] = (),
-        evolves: bool = False,
     ) -> None:
         """Use ``DeltaTable.merge`` instead."""
         self._spark = spark
         self._table = table
-        self._alias = alias
+        #: The qualifier of the table in expressions.
+        self._alias = "target" if alias is None else alias
         self._source = source
         self._on = on
-        self._clauses = clauses
-        self._evolves = evolves
+        self._evolves = False
+        self._recorded: MergeClauses[Expression, Expression] = MergeClauses()
 
     def whenMatchedUpdate(
         self,
@@ -65,7 +67,7 @@ class DeltaMergeBuilder:
             InvalidArgumentError: ``set`` is missing.
         """
         values = self._values(set, "'set' in whenMatchedUpdate")
-        return self._with("when_matched_update", values, checked_condition(condition))
+        return self._add("matched", "update", condition, values)
 
     def whenMatchedUpdateAll(self, condition: Expression | None = None) -> DeltaMergeBuilder:
         """Set all columns of matched rows to those of the source.
@@ -73,7 +75,7 @@ class DeltaMergeBuilder:
         Args:
             condition: As for ``whenMatchedUpdate``.
         """
-        return self._with("when_matched_update_all", checked_condition(condition))
+        return self._add("matched", "update", condition)
 
     def whenMatchedDelete(self, condition: Expression | None = None) -> DeltaMergeBuilder:
         """Delete the rows of the table that match a row of the source.
@@ -81,7 +83,7 @@ class DeltaMergeBuilder:
         Args:
             condition: As for ``whenMatchedUpdate``.
         """
-        return self._with("when_matched_delete", checked_condition(condition))
+        return self._add("matched", "delete", condition)
 
     def whenNotMatchedInsert(
         self,
@@ -100,7 +102,7 @@ class DeltaMergeBuilder:
             InvalidArgumentError: ``values`` is missing.
         """
         assignments = self._values(values, "'values' in whenNotMatchedInsert")
-        return self._with("when_not_matched_insert", assignments, checked_condition(condition))
+        return self._add("not_matched", "insert", condition, assignments)
 
     def whenNotMatchedInsertAll(self, condition: Expression | None = None) -> DeltaMergeBuilder:
         """Insert the unmatched rows of the source with all their columns.
@@ -108,7 +110,7 @@ class DeltaMergeBuilder:
         Args:
             condition: As for ``whenNotMatchedInsert``.
         """
-        return self._with("when_not_matched_insert_all", checked_condition(condition))
+        return self._add("not_matched", "insert", condition)
 
     def whenNotMatchedBySourceUpdate(
         self,
@@ -126,7 +128,7 @@ class DeltaMergeBuilder:
             InvalidArgumentError: ``set`` is missing.
         """
         values = self._values(set, "'set' in whenNotMatchedBySourceUpdate")
-        return self._with("when_not_matched_by_source_update", values, checked_condition(condition))
+        return self._add("not_matched_by_source", "update", condition, values)
 
     def whenNotMatchedBySourceDelete(
         self, condition: Expression | None = None
@@ -136,13 +138,13 @@ class DeltaMergeBuilder:
         Args:
             condition: As for ``whenNotMatchedBySourceUpdate``.
         """
-        return self._with("when_not_matched_by_source_delete", checked_condition(condition))
+        return self._add("not_matched_by_source", "delete", condition)
 
     def withSchemaEvolution(self) -> DeltaMergeBuilder:
         """Allow the merge to add columns that only the source has."""
-        return DeltaMergeBuilder(
-            self._spark, self._table, self._alias, self._source, self._on, self._clauses, True
-        )
+        builder = copy(self)
+        builder._evolves = True
+        return builder
 
     def execute(self) -> DataFrame:
         """Execute the merge on the executors, in one commit.
@@ -156,35 +158,28 @@ class DeltaMergeBuilder:
                 exist, or several source rows match one target row.
             CommitConflictError: Another writer's commit conflicts.
         """
-        evolves = self._evolves or settings.merges_schemas(self._spark)
-        run = merge(
+        arguments = MergeArguments(
             self._spark,
             self._table,
-            self._source,
+            MergeSource.of(self._source, None),
             self._on,
-            schema_mode="merge" if evolves else None,
-            target_alias=self._called,
+            self._alias,
+            evolves=self._evolves or settings.merges_schemas(self._spark),
         )
-        for method, arguments in self._clauses:
-            getattr(run, method)(*arguments)
-        return results.merged(self._spark, run.execute().metrics)
+        return results.merged(self._spark, execute(arguments, self._recorded.clauses).metrics)
 
     def _values(self, values: Any, argument: str) -> dict[str, Expression]:
-        return of_table(assignments(values, argument), self._called)
+        return of_table(checked_assignments(values, argument), self._alias)
 
-    @property
-    def _called(self) -> str:
-        """The qualifier of the table in expressions."""
-        return "target" if self._alias is None else self._alias
-
-    def _with(self, method: str, *arguments: Any) -> DeltaMergeBuilder:
-        clauses = (*self._clauses, (method, arguments))
-        return DeltaMergeBuilder(
-            self._spark,
-            self._table,
-            self._alias,
-            self._source,
-            self._on,
-            clauses,
-            self._evolves,
-        )
+    def _add(
+        self,
+        when: When,
+        then: Then,
+        condition: Expression | None,
+        values: Mapping[str, Expression] | None = None,
+    ) -> DeltaMergeBuilder:
+        """Return a builder with one more clause."""
+        builder = copy(self)
+        recorded = copy(self._recorded)
+        builder._recorded = recorded.add(when, then, checked_condition(condition), values)
+        return builder

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 from deltareplay._names import parts_of
 from deltareplay._protocol.schema import Field, Struct, Type
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.dml.statement import as_column, condition_text
+from deltareplay.spark.dml.statement import as_column, condition_text, is_expression
 from deltareplay.spark.scan import connect_sql
 from deltareplay.spark.schema.fields import fields_of
 from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.tokens import tokens
 from deltareplay.spark.writing import identity_columns
 from deltareplay.spark.writing.table_rows import assigned, default
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+    from deltareplay.spark.dml.statement import Expression
 
 #: The keyword that stands for the default of a column; as in Spark, it may be in backticks.
 _DEFAULT = re.compile(r"[\s(]*(`?)DEFAULT\1[\s)]*", re.IGNORECASE)
@@ -189,3 +192,47 @@ def _field(path: tuple[str, ...], fields: Sequence[Field]) -> Field:
 
 def _fields(field: Field) -> Sequence[Field]:
     return field.type.fields if isinstance(field.type, Struct) else ()
+
+
+def checked_assignments(value: Any, argument: str) -> dict[str, Expression]:
+    """Check the types of assignments, and return them.
+
+    Raises:
+        InvalidArgumentError: The assignments are None; also a ``ValueError``.
+        TypeError: They are not a dict of strings to SQL text or columns.
+    """
+    if value is None:
+        raise InvalidArgumentError(f"{argument} cannot be None", code="argument.type")
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{argument} must be a dict, not {type(value).__name__}")
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise TypeError(
+                f"Keys of dict in {argument} must contain only strings with column names, not "
+                f"{key!r} of type {type(key).__name__}"
+            )
+        if not is_expression(item):
+            raise TypeError(
+                f"Values of dict in {argument} must contain only Spark SQL Columns or strings "
+                f"(expressions in SQL), not {item!r} of type {type(item).__name__}"
+            )
+    return dict(value)
+
+
+def of_table(values: Mapping[str, Expression], alias: str) -> dict[str, Expression]:
+    """Remove the alias of the table from the columns of assignments, where it is redundant.
+
+    >>> of_table({"t.a": "1", "`T`.`b c`": "2", "s.c": "3"}, "t")
+    {'a': '1', '`b c`': '2', 's.c': '3'}
+    """
+    return {_without(alias, name): value for name, value in values.items()}
+
+
+def _without(alias: str, name: str) -> str:
+    if "." not in name:
+        return name
+    if len(every := tokens(name)) < 4:  # a name with dots in backticks
+        return name
+    first, dot, after, *_ = every
+    is_alias = first.kind in ("word", "quoted") and first.name.lower() == alias.lower()
+    return name[after.start :] if is_alias and dot.text == "." else name

@@ -8,12 +8,11 @@ from deltareplay._support.arguments import checked
 from deltareplay._transaction.written import Written
 from deltareplay.spark.catalog.table_argument import TableLike
 from deltareplay.spark.dml.rewrite import Rewrite, with_change
-from deltareplay.spark.dml.row_sets import RowSets
 from deltareplay.spark.dml.statement import Statement, as_column, predicates
+from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.skipping import not_true
-from deltareplay.spark.session import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -62,12 +61,13 @@ def delete(
     >>> delete(spark, "demo/events", "id % 10 = 3").metrics["numDeletedRows"]  # doctest: +SKIP
     100
     """
-    statement = Statement.of(spark, table, root)
+    statement = Statement.of(spark, table, root, txn, user_metadata)
     statement.refuse_append_only()
-    session_txn = settings.transaction(spark) if txn is None else None
-    transaction = statement.begin("DELETE", {"predicate": predicates(where)}, user_metadata)
+    transaction = statement.begin("DELETE", {"predicate": predicates(where)})
+    if statement.is_repeated(transaction):
+        return Written(transaction.commit(), {})
     with subqueries.of(spark) as known:
-        return _run(statement, transaction, known.opened(where), target_alias, txn, session_txn)
+        return _run(statement, transaction, known.opened(where), target_alias)
 
 
 def _run(
@@ -75,12 +75,7 @@ def _run(
     transaction: Transaction,
     where: str | Column | None,
     target_alias: str,
-    txn: tuple[str, int] | None,
-    session_txn: tuple[str, int] | None,
 ) -> Written:
-    batch = txn or session_txn
-    if batch is not None and transaction.set_transaction(*batch):
-        return Written(transaction.commit(), {})
     candidates, frame = statement.matched(transaction, where, target_alias)
     whole = candidates.numbers()
     if where is not None:
@@ -94,7 +89,8 @@ def _run(
     deleted: int | None = len(marked)
     for rows in candidates.live_rows(whole).values():
         deleted = None if rows is None or deleted is None else deleted + rows
-    if not marked and not whole and txn is None:  # as in delta-spark, whatever the session has
+    # as in delta-spark, the session's transaction does not count without rows
+    if not marked and not whole and statement.txn is None:
         return Written(None, metrics(rewrite, 0))
     changes = None
     known = candidates.live_rows(marked.counts).values()
@@ -104,13 +100,10 @@ def _run(
         # a commit with change data files needs all of its changes in them
         removed = marked.only(candidates.rows(marked.counts)).unionByName(candidates.rows(whole))
         changes = with_change(removed.drop(names.FILE, names.ROW_NUMBER), "delete")
-    try:
+    with rewrite.discarded_on_error():
         rewrite.remove_whole(whole)
         rewrite.stage(marked, changes)
         transaction.set_metrics(counted := metrics(rewrite, deleted))
-    except BaseException:
-        rewrite.discard()
-        raise
     return Written(rewrite.commit(), counted)
 
 

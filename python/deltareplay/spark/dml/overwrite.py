@@ -9,22 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.dml.target_rows import REMOVED
 from deltareplay.spark.scan import partition_values
 from deltareplay.spark.schema.fields import columns_of
-from deltareplay.spark.session import capabilities, settings
+from deltareplay.spark.session import capabilities
 
 _PARSED = "partitionValues_parsed"
 
-#: The columns of a file that its ``remove`` action has.
-REMOVED = [
-    "path",
-    "partitionValues",
-    "size",
-    "tags",
-    "deletionVector",
-    "baseRowId",
-    "defaultRowCommitVersion",
-]
 _ROWS = "numRecords"
 
 #: No partition column has this name.
@@ -90,9 +81,8 @@ def truncate(statement: Statement) -> None:
     live = statement.snapshot.files(columns(None))
     if live.num_rows == 0:
         return
-    transaction = statement.begin("TRUNCATE", {}, None)
-    txn = settings.transaction(statement.spark)
-    if txn is not None and transaction.set_transaction(*txn):
+    transaction = statement.begin("TRUNCATE", {})
+    if statement.is_repeated(transaction):
         return
     remove(transaction, live, None)
     transaction.set_metrics({"numRemovedFiles": live.num_rows})

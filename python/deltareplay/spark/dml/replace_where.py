@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.dml import change_data
-from deltareplay.spark.dml.merge.source import MergeSource
-from deltareplay.spark.dml.rewrite import Rewrite, with_change
-from deltareplay.spark.dml.row_sets import RowSets
+from deltareplay.spark.dml.merge.repeatability import MergeSource
+from deltareplay.spark.dml.rewrite import Rewrite, inserted, with_change, with_images
 from deltareplay.spark.dml.statement import (
     Statement,
     analyzed,
     as_column,
     condition_text,
     note_read,
+    qualified,
 )
+from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.skipping import target_filter
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from deltareplay._transaction.transaction import Transaction
-    from deltareplay.spark.dml.expressions import Expression
-    from deltareplay.spark.scan.candidates import Candidates
+    from deltareplay.spark.dml.statement import Expression
+    from deltareplay.spark.dml.target_rows import Candidates
 
 _ALIAS = "target"
 
@@ -143,7 +143,7 @@ def _equal(matching: Matching, source: MergeSource, statement: Statement) -> Col
                     "the table and the new rows have",
                     code="write.columns",
                 )
-        column = sf.col(change_data.of(matching.alias, own[name.lower()]))
+        column = sf.col(qualified(matching.alias, own[name.lower()]))
         condition = condition & (column == sf.col(copies[name.lower()]))
     return condition
 
@@ -170,22 +170,19 @@ def _committed(
         The version and the metrics of the commit.
     """
     target = statement.target
-    rows = change_data.inserted(rows, target.written_fields, tracked=candidates.tracks_rows)
+    rows = inserted(rows, target.written_fields, tracked=candidates.tracks_rows)
     if target.has_feed and marked:
         deleted = marked.only(candidates.rows(marked.counts)).drop(names.FILE, names.ROW_NUMBER)
         deleted = evolved(deleted, target.written_fields)
-        rows = change_data.with_images(rows, target.written_fields)
-        rows = rows.unionByName(with_change(deleted, change_data.DELETE), allowMissingColumns=True)
+        rows = with_images(rows, target.written_fields)
+        rows = rows.unionByName(with_change(deleted, "delete"), allowMissingColumns=True)
     else:
         rows = rows.drop(names.KIND, names.BEFORE)
     rewrite = Rewrite(candidates, target, transaction, columns=columns)
-    try:
+    with rewrite.discarded_on_error():
         rewrite.stage(marked, rows)
         metrics = rewrite.commit_metrics(numDeletedRows=len(marked)) | _output(rewrite.metrics)
         transaction.set_metrics(metrics)
-    except BaseException:
-        rewrite.discard()
-        raise
     return rewrite.commit(), metrics
 
 

@@ -1,29 +1,33 @@
-"""Changes of a statement to the files of a table, staged in one transaction."""
+"""Changes of a statement to the files of a table, staged in one transaction.
+
+One job writes changed rows and their images for the change data feed, so that values that are not
+deterministic are the same in both.
+"""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltareplay.spark.dml.overwrite import REMOVED
-from deltareplay.spark.scan import hidden_columns as names
+from deltareplay._protocol.schema import Field
+from deltareplay.spark.dml.statement import qualified
+from deltareplay.spark.dml.target_rows import REMOVED, Candidates, RowSets
+from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.frame import materialized_columns
 from deltareplay.spark.schema.alignment import evolved
-from deltareplay.spark.writing import identity_columns
+from deltareplay.spark.syntax import names
 from deltareplay.spark.writing.compaction import after_write
-from deltareplay.spark.writing.staged_files import Staged, commit_or_discard
-from deltareplay.spark.writing.table_rows import Outgoing
+from deltareplay.spark.writing.staged_write import FileRows, StagedWrite, commit_or_discard
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from deltareplay._transaction.transaction import Transaction
-    from deltareplay.spark.dml.row_sets import RowSets
-    from deltareplay.spark.scan.candidates import Candidates
     from deltareplay.spark.writing.target_table import TargetTable
 
 
@@ -56,7 +60,7 @@ class Rewrite:
         self._candidates = candidates
         self._target = target
         self._transaction = transaction
-        self._staged: Staged | None = None
+        self._staged: StagedWrite | None = None
         self._added: pa.Table | None = None
         self._removed: set[int] = set()
         self.metrics = dict.fromkeys(
@@ -88,8 +92,8 @@ class Rewrite:
         Args:
             marked: The rows to delete.
             rows: New rows with the columns of the table, checked, and rows of the change data feed,
-                with the change type as ``names.CHANGE``; with ``names.OLD_ROW_ID`` and
-                ``names.OLD_VERSION`` if the table tracks rows. None if there are none.
+                with the change type as ``CHANGE`` of ``hidden_columns``; with ``OLD_ROW_ID`` and
+                ``OLD_VERSION`` if the table tracks rows. None if there are none.
             with_kept: Whether ``rows`` include the remaining rows of all files; only for tables
                 without deletion vectors.
         """
@@ -103,8 +107,9 @@ class Rewrite:
         copied = some_stay - vectors
         if copied and not with_kept:
             left = marked.without(self._candidates.rows(copied))
-            left = evolved(left.drop(names.FILE, names.ROW_NUMBER), self._target.written_fields)
-            if rows is not None and names.CHANGE in rows.columns:
+            left = left.drop(hidden_columns.FILE, hidden_columns.ROW_NUMBER)
+            left = evolved(left, self._target.written_fields)
+            if rows is not None and hidden_columns.CHANGE in rows.columns:
                 left = with_change(left, None)
             # rows that stay have null in columns that the statement adds
             rows = left if rows is None else rows.unionByName(left, allowMissingColumns=True)
@@ -138,20 +143,19 @@ class Rewrite:
         ids = {}
         if self._candidates.tracks_rows:
             row_id, version = materialized_columns(self._candidates.snapshot)
-            ids = {row_id: names.OLD_ROW_ID, version: names.OLD_VERSION}
-        self._staged = Staged(spark, self._target, uuid.uuid4().hex, self._candidates.root)
-        written = self._staged.write(Outgoing.as_stored(rows, self._target, ids, self._supplied))
-        identity_columns.set_marks(self._transaction, self._target, written.marks)
+            ids = {row_id: hidden_columns.OLD_ROW_ID, version: hidden_columns.OLD_VERSION}
+        self._staged = StagedWrite(spark, self._target, uuid.uuid4().hex, self._candidates.root)
+        written = self._staged.write(FileRows.as_stored(rows, self._target, ids, self._supplied))
         self._added = written.adds
-        written.stage(self._transaction)
+        written.stage(self._transaction, self._target)
         self.metrics["change_files"] = len(written.changes)
-        counted = Staged.metrics(written.adds)
+        counted = StagedWrite.metrics(written.adds)
         self.metrics["added"] = counted["numFiles"]
         self.metrics["added_bytes"] = counted["numOutputBytes"]
         self.metrics["output_rows"] = counted["numOutputRows"]
 
     def commit_metrics(self, **others: int) -> dict[str, int]:
-        """Return the metrics of DELETE and UPDATE, by delta-spark's names."""
+        """Return the metrics of DELETE and UPDATE, by delta-spark's hidden_columns."""
         counts = self.metrics
         return others | {
             "numCopiedRows": counts["copied"],
@@ -164,6 +168,15 @@ class Rewrite:
             "numDeletionVectorsUpdated": counts["vectors_updated"],
             "numDeletionVectorsRemoved": counts["vectors_updated"],
         }
+
+    @contextmanager
+    def discarded_on_error(self) -> Iterator[None]:
+        """Delete the written files if the block fails."""
+        try:
+            yield
+        except BaseException:
+            self.discard()
+            raise
 
     def discard(self) -> None:
         """Delete the written files; deletion vectors are left for ``VACUUM``."""
@@ -190,4 +203,73 @@ def with_change(rows: DataFrame, kind: str | None) -> DataFrame:
     """Add the change type of rows of the feed; None marks rows of the table."""
     from pyspark.sql import functions as sf
 
-    return rows.withColumn(names.CHANGE, sf.lit(kind).cast("string"))
+    return rows.withColumn(hidden_columns.CHANGE, sf.lit(kind).cast("string"))
+
+
+def before(fields: Sequence[Field], alias: str) -> Column:
+    """Return the columns of a row before its change, as the struct ``hidden_columns.BEFORE``.
+
+    Args:
+        fields: The columns of the table.
+        alias: The table's name in the rows.
+    """
+    from pyspark.sql import functions as sf
+
+    columns = [(field.name, sf.col(qualified(alias, field.name))) for field in fields]
+    return sf.struct(*[column.alias(name) for name, column in columns]).alias(hidden_columns.BEFORE)
+
+
+def with_images(rows: DataFrame, fields: Sequence[Field]) -> DataFrame:
+    """Return changed rows together with their images, as ``Rewrite.stage`` takes them.
+
+    Args:
+        rows: The table's columns after the change, those before it as ``BEFORE`` of
+            ``hidden_columns``, the kind as ``KIND``, and ids of rows if the table tracks them.
+        fields: The columns of the table.
+    """
+    from pyspark.sql import functions as sf
+
+    ids = [
+        column
+        for column in (hidden_columns.OLD_ROW_ID, hidden_columns.OLD_VERSION)
+        if column in rows.columns
+    ]
+
+    def row(change: str | None, *, old: bool) -> Column:
+        columns = []
+        for field in fields:
+            new = sf.col(names.quoted(field.name))
+            column = sf.col(hidden_columns.BEFORE).getField(field.name) if old else new
+            columns.append(column.alias(field.name))
+        columns.append(sf.lit(change).cast("string").alias(hidden_columns.CHANGE))
+        none = sf.lit(None).cast("bigint")
+        columns += [(sf.col(name) if change is None else none).alias(name) for name in ids]
+        return sf.struct(*columns)
+
+    data = row(None, old=False)
+    update = sf.array(data, row("update_preimage", old=True), row("update_postimage", old=False))
+    insert = sf.array(data, row("insert", old=False))
+    kind = sf.col(hidden_columns.KIND)
+    written = sf.when(kind == "update", update).when(kind == "insert", insert)
+    return rows.select(sf.inline(written.otherwise(sf.array(row("delete", old=True)))))
+
+
+def inserted(rows: DataFrame, fields: Sequence[Field], *, tracked: bool) -> DataFrame:
+    """Return new rows in the form that ``with_images`` takes.
+
+    Args:
+        rows: The table's columns.
+        fields: The columns of the table.
+        tracked: Whether the table has row tracking.
+    """
+    from pyspark.sql import functions as sf
+
+    none = sf.lit(None).cast("bigint")
+    ids = (
+        [none.alias(hidden_columns.OLD_ROW_ID), none.alias(hidden_columns.OLD_VERSION)]
+        if tracked
+        else []
+    )
+    columns = [sf.col(names.quoted(field.name)).alias(field.name) for field in fields]
+    before = sf.struct(*columns).alias(hidden_columns.BEFORE)  # of the same type; it is not read
+    return rows.select(*columns, *ids, before, sf.lit("insert").alias(hidden_columns.KIND))

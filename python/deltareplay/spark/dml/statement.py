@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from deltareplay._protocol.schema import Field
 from deltareplay._snapshot.snapshot import Snapshot
 from deltareplay.exceptions import DeltaReplayError, InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
-from deltareplay.spark.scan import hidden_columns as names
-from deltareplay.spark.scan.candidates import Candidates
+from deltareplay.spark.dml.target_rows import Candidates
+from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.skipping import target_filter
 from deltareplay.spark.schema.fields import struct_type
 from deltareplay.spark.session import capabilities, settings
+from deltareplay.spark.syntax import names
 from deltareplay.spark.writing.target_table import TargetTable
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from deltareplay._expressions.filters import Filter
     from deltareplay._transaction.transaction import Transaction
+
+    Expression = Union[str, Column]  # noqa: UP007 evaluated where pyspark may be missing
 
 
 @dataclass(frozen=True)
@@ -36,19 +39,34 @@ class Statement:
         snapshot: The version that is read.
         target: The table after the commit.
         root: As in ``read``.
+        txn: The application and its version of an idempotent statement.
+        session_txn: Those of the session, without ``txn``.
+        user_metadata: Any text for the commit.
     """
 
     spark: SparkSession
     snapshot: Snapshot
     target: TargetTable
     root: str | None
+    txn: tuple[str, int] | None = None
+    session_txn: tuple[str, int] | None = None
+    user_metadata: str | None = None
 
     @classmethod
-    def of(cls, spark: SparkSession, table: TableLike, root: str | None) -> Statement:
+    def of(
+        cls,
+        spark: SparkSession,
+        table: TableLike,
+        root: str | None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+    ) -> Statement:
         """Open the table, and check that it can be written, before any job.
 
+        The session's settings stand for ``txn`` and ``user_metadata`` that are None.
+
         Raises:
-            InvalidArgumentError: The table is append-only.
+            InvalidArgumentError: ``spark.setting``: a setting has no such value.
             UnsupportedFeatureError: Spark is older than 4.0; or the table has a feature that cannot
                 be written.
             TableNotFoundError: There is no table.
@@ -63,7 +81,10 @@ class Statement:
         )
         target = TargetTable.of(snapshot)
         target.check_features()
-        return cls(spark, snapshot, target, root)
+        session_txn = settings.transaction(spark) if txn is None else None
+        if user_metadata is None:
+            user_metadata = settings.user_metadata(spark)
+        return cls(spark, snapshot, target, root, txn, session_txn, user_metadata)
 
     def refuse_append_only(self) -> None:
         """Check that rows may be removed from the table.
@@ -71,7 +92,7 @@ class Statement:
         Raises:
             InvalidArgumentError: ``transaction.append_only``.
         """
-        if self.target.properties.get("delta.appendOnly", "").lower() == "true":
+        if self.target.is_on("delta.appendOnly"):
             raise InvalidArgumentError(
                 "delta.appendOnly is true: rows can be added to the table, never removed",
                 code="transaction.append_only",
@@ -86,12 +107,19 @@ class Statement:
         """Return the statement on the table with these columns added."""
         return replace(self, target=self.target.with_columns(struct_type(fields)))
 
-    def begin(
-        self, operation: str, parameters: Mapping[str, Any], user_metadata: str | None
-    ) -> Transaction:
+    def begin(self, operation: str, parameters: Mapping[str, Any]) -> Transaction:
         """Begin the transaction; it has read nothing yet."""
-        text = settings.user_metadata(self.spark) if user_metadata is None else user_metadata
-        return self.target.begin(self.snapshot, operation, parameters, text)
+        return self.target.begin(self.snapshot, operation, parameters, self.user_metadata)
+
+    @property
+    def is_idempotent(self) -> bool:
+        """True if the commit records the version of an application."""
+        return (self.txn or self.session_txn) is not None
+
+    def is_repeated(self, transaction: Transaction) -> bool:
+        """Set the version of the application; return whether it was committed before."""
+        txn = self.txn or self.session_txn
+        return txn is not None and transaction.set_transaction(*txn)
 
     def candidates(self, filter: Filter | None) -> Candidates:
         """Return the files that match a filter."""
@@ -157,7 +185,7 @@ _SUGGESTED = re.compile(r"(?<=Did you mean one of the following\? \[)`[^\n]*`(?=
 
 
 def _without_own(suggested: re.Match[str]) -> str:
-    own = f"`{names.OWN}"
+    own = f"`{hidden_columns.OWN}"
     listed = suggested.group().split(", ")
     return ", ".join(name for name in listed if own not in name)
 
@@ -167,6 +195,32 @@ def as_column(condition: str | Column) -> Column:
     from pyspark.sql import functions as sf
 
     return sf.expr(condition) if isinstance(condition, str) else condition
+
+
+def checked_condition(value: Any, argument: str = "condition") -> Expression | None:
+    """Check the type of a condition, and return it; it may be None.
+
+    Raises:
+        TypeError: The condition is neither SQL text nor a column.
+    """
+    if value is None or is_expression(value):
+        return value
+    raise TypeError(
+        f"{argument} must be a Spark SQL Column or a string (an expression in SQL), not "
+        f"{type(value).__name__}"
+    )
+
+
+def is_expression(value: Any) -> bool:
+    """Return whether a value is SQL text or a column."""
+    from pyspark.sql import Column
+
+    return isinstance(value, (str, Column))
+
+
+def qualified(alias: str, name: str) -> str:
+    """Qualify a column by the alias of its frame, for ``sf.col``."""
+    return f"{names.quoted(alias)}.{names.quoted(name)}"
 
 
 def condition_text(condition: str | Column | None) -> str:

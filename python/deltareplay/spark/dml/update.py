@@ -10,14 +10,13 @@ from deltareplay._support.arguments import checked
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
-from deltareplay.spark.dml import change_data
 from deltareplay.spark.dml.assignments import Assignments
-from deltareplay.spark.dml.rewrite import Rewrite
-from deltareplay.spark.dml.row_sets import RowSets
-from deltareplay.spark.dml.statement import Statement, analyzed, as_column, predicates
+from deltareplay.spark.dml.rewrite import Rewrite, before, with_images
+from deltareplay.spark.dml.statement import Statement, analyzed, as_column, predicates, qualified
+from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
-from deltareplay.spark.session import capabilities, internals, settings
+from deltareplay.spark.session import capabilities, internals
 from deltareplay.spark.writing.table_rows import table_rows
 
 if TYPE_CHECKING:
@@ -70,18 +69,17 @@ def update(
     >>> update(spark, "demo/events", "id = 1", {"price": "price * 2"})  # doctest: +SKIP
     Written(version=4, metrics={'numUpdatedRows': 1, ...})
     """
-    statement = Statement.of(spark, table, root)
+    statement = Statement.of(spark, table, root, txn, user_metadata)
     statement.refuse_append_only()
     if not isinstance(set, Mapping) or not set:
         raise InvalidArgumentError(
             "an update needs columns to set: pass set={'column': 'value'}",
             code="statement.column",
         )
-    txn = settings.transaction(spark) if txn is None else txn
-    transaction = statement.begin("UPDATE", {"predicate": predicates(where)}, user_metadata)
+    transaction = statement.begin("UPDATE", {"predicate": predicates(where)})
     with subqueries.of(spark) as known:
         values = known.values(set)
-        return _run(statement, transaction, known.opened(where), values, target_alias, txn)
+        return _run(statement, transaction, known.opened(where), values, target_alias)
 
 
 def _run(
@@ -90,11 +88,10 @@ def _run(
     where: str | Column | None,
     values: Mapping[str, str | Column],
     target_alias: str,
-    txn: tuple[str, int] | None,
 ) -> Written:
     fields = statement.target.written_fields
     assignments = Assignments.of(statement.spark, values, fields, [field.name for field in fields])
-    if txn is not None and transaction.set_transaction(*txn):
+    if statement.is_repeated(transaction):
         return Written(transaction.commit(), {})
     candidates, frame = statement.matched(transaction, where, target_alias)
     analyzed(lambda: _updated(frame, statement, assignments, target_alias))
@@ -104,9 +101,9 @@ def _run(
         rows = rows.alias(target_alias).where(as_column(where))
     marked = RowSets.of(rows)
     updated = len(marked)
-    if not marked and txn is None:
+    if not marked and not statement.is_idempotent:
         return Written(None, rewrite.commit_metrics(numUpdatedRows=0))
-    try:
+    with rewrite.discarded_on_error():
         if marked:
             rows = candidates.rows(marked.counts)
             at_once = _is_read_once(statement, assignments, rows.alias(target_alias))
@@ -115,9 +112,6 @@ def _run(
             rewrite.stage(marked, changed, with_kept=at_once)
         counted = rewrite.commit_metrics(numUpdatedRows=updated)
         transaction.set_metrics(counted)
-    except BaseException:
-        rewrite.discard()
-        raise
     return Written(rewrite.commit(), counted)
 
 
@@ -142,7 +136,7 @@ def _updated(
     has_unchanged = names.MARKED in rows.columns
     for field in fields:
         if typed.sets(field.name) or field.generation_expression is None:
-            old = sf.col(change_data.of(alias, field.name))
+            old = sf.col(qualified(alias, field.name))
             value = typed.value(field, old)
             if has_unchanged and typed.sets(field.name):
                 value = sf.when(sf.col(names.MARKED), value).otherwise(old)
@@ -155,13 +149,13 @@ def _updated(
     if has_unchanged:
         beside.append(sf.col(names.MARKED))
     if target.has_feed:
-        beside += [change_data.before(fields, alias), sf.lit(change_data.UPDATE).alias(names.KIND)]
+        beside += [before(fields, alias), sf.lit("update").alias(names.KIND)]
     changed = rows.select(*columns, *beside)
     kept = changed.columns[len(columns) :]
     changed = table_rows(changed, target, kept, only=names.MARKED if has_unchanged else None)
     if has_unchanged:
         return changed.drop(names.MARKED)
-    return change_data.with_images(changed, fields) if target.has_feed else changed
+    return with_images(changed, fields) if target.has_feed else changed
 
 
 def _is_read_once(statement: Statement, assignments: Assignments, rows: DataFrame) -> bool:

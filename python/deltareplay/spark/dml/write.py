@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltareplay._snapshot.snapshot import Snapshot
 from deltareplay._support.uris import without_secrets
 from deltareplay._table.renamed import Old, WrittenVersion, renamed
-from deltareplay._table.table import Place
+from deltareplay._table.table import WriteLocation
 from deltareplay._table.write import MODES, check_modes
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import registration
 from deltareplay.spark.catalog.table_argument import TableLike, location_of, name_parts, resolved
-from deltareplay.spark.dml import expressions, overwrite, replace_where
-from deltareplay.spark.dml.statement import Statement
+from deltareplay.spark.dml import overwrite, replace_where
+from deltareplay.spark.dml.statement import Statement, checked_condition
 from deltareplay.spark.scan.skipping import own_filter
 from deltareplay.spark.session import capabilities, settings
-from deltareplay.spark.writing import commit, default_properties
-from deltareplay.spark.writing.table_rows import Outgoing
+from deltareplay.spark.writing import default_properties
+from deltareplay.spark.writing.staged_write import FileRows, commit_rows
 from deltareplay.spark.writing.target_table import TargetTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay.spark.dml.expressions import Expression
+    from deltareplay.spark.dml.statement import Expression
 
 
 @renamed(
@@ -162,7 +162,9 @@ def written(
     txn = settings.transaction(spark) if txn is None else txn
     table = resolved(spark, table)
     name = name_parts(table)  # of a table that the catalog does not have
-    location = location_of(table) if name is None else Place(registration.new_table(spark, name))
+    location = (
+        location_of(table) if name is None else WriteLocation(registration.new_table(spark, name))
+    )
     if matching is None and not location.table.native.exists():
         snapshot = None
         table_properties = default_properties.merged(
@@ -214,7 +216,7 @@ def written(
         if removed is None and where is not None:
             statement = Statement(spark, snapshot, target, root)
             return WrittenVersion(*replace_where.replace(statement, df, where, transaction))
-    outgoing = Outgoing.of(df, target, where)
+    file_rows = FileRows.of(df, target, where)
 
     def remove(added: pa.Table) -> Mapping[str, int]:
         files = removed
@@ -226,7 +228,7 @@ def written(
             overwrite.remove(transaction, files, filter)
         return overwrite.metrics(files)
 
-    done = commit.commit(spark, outgoing, location, target, transaction, remove, root)
+    done = commit_rows(spark, file_rows, location, target, transaction, remove, root)
     if name is not None and done.version is not None:
         registration.add(spark, name, location.table, owns_files=True)
     return done
@@ -248,7 +250,7 @@ def _matching(
             code="argument.type",
         )
     return replace_where.Matching(
-        columns, expressions.condition(on, "replace_on"), alias, df, lambda rows: rows
+        columns, checked_condition(on, "replace_on"), alias, df, lambda rows: rows
     )
 
 

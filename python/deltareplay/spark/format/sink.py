@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay._table.table import Place
+from deltareplay._table.table import WriteLocation
 from deltareplay.exceptions import (
     CommitStateUnknownError,
     DeltaReplayError,
@@ -89,7 +89,9 @@ class Sink:
         table = parsed.table
         if not table.native.exists():
             properties = default_properties.merged(parsed.default_properties, parsed.properties)
-            target = TargetTable.new(Place(table), schema, parsed.partition_by or (), properties)
+            target = TargetTable.new(
+                WriteLocation(table), schema, parsed.partition_by or (), properties
+            )
         else:
             target = TargetTable.of(table.snapshot())
         partitions = parsed.partition_by if parsed.overwrite_schema else target.partition_columns

@@ -11,7 +11,7 @@ from deltareplay._transaction.written import Written
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
 from deltareplay.spark.executors import run
 from deltareplay.spark.session import capabilities
-from deltareplay.spark.writing.compaction import Rewritten
+from deltareplay.spark.writing.compaction import Compaction
 from deltareplay.spark.writing.target_table import TargetTable
 
 if TYPE_CHECKING:
@@ -70,4 +70,4 @@ def optimize(
         of.native, snapshot.native, where, list(z_order_by or ()), purge, target_file_size
     )
     run.check(spark)
-    return Rewritten(spark, TargetTable.of(snapshot), plan).commit(user_metadata)
+    return Compaction(spark, TargetTable.of(snapshot), plan).commit(user_metadata)

@@ -20,8 +20,8 @@ from deltareplay.spark.syntax.names import path_of, quoted
 from deltareplay.spark.syntax.parser import QUERY, Parser
 from deltareplay.spark.syntax.tokens import tokens
 from deltareplay.spark.writing import log_expressions
-from deltareplay.spark.writing.by_place import is_compatible, placed
-from deltareplay.spark.writing.conversion import converted
+from deltareplay.spark.writing.by_position import is_compatible, placed
+from deltareplay.spark.writing.table_rows import converted
 from deltareplay.spark.writing.target_table import TargetTable
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.delta_table import results
-from deltareplay.spark.dml.expressions import of_table
+from deltareplay.spark.dml.assignments import of_table
 from deltareplay.spark.dml.merge.builder import merge
 from deltareplay.spark.query import queries
 from deltareplay.spark.session import settings

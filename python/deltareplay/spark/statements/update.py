@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from deltareplay.spark.delta_table import results
-from deltareplay.spark.dml.expressions import of_table
+from deltareplay.spark.dml.assignments import of_table
 from deltareplay.spark.dml.update import update
 from deltareplay.spark.statements.statement import RowStatement
 from deltareplay.spark.syntax.parser import Parser

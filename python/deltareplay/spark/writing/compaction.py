@@ -107,7 +107,7 @@ class WriteOrdered:
         return answers(batches, write)
 
 
-class Rewritten:
+class Compaction:
     """Files that replace others, written by the executors."""
 
     def __init__(
@@ -204,7 +204,7 @@ def after_write(spark: SparkSession, target: TargetTable, version: int, added: p
         )
         plan = _native.OptimizePlan.after_write(table.native, snapshot.native, body)
         if plan is not None:
-            Rewritten(spark, target, plan).commit(None)
+            Compaction(spark, target, plan).commit(None)
     except CommitStateUnknownError:
         raise
     except Exception as error:

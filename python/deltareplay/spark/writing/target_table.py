@@ -18,7 +18,7 @@ from deltareplay._protocol.schema import (
     nested,
     schema_json,
 )
-from deltareplay._table.table import Place
+from deltareplay._table.table import WriteLocation
 from deltareplay._transaction.transaction import Transaction
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import table_of
@@ -58,7 +58,7 @@ class TargetTable:
     @classmethod
     def new(
         cls,
-        location: Place,
+        location: WriteLocation,
         schema: StructType,
         partition_by: Sequence[str],
         properties: Mapping[str, str],
@@ -125,7 +125,7 @@ class TargetTable:
             old: The name of the type in the schema of the table.
             new: The name of the type of the rows.
         """
-        return self._is_on("delta.enableTypeWidening") and _native.widens(old, new)
+        return self.is_on("delta.enableTypeWidening") and _native.widens(old, new)
 
     @property
     def fields(self) -> list[Field]:
@@ -162,14 +162,15 @@ class TargetTable:
     @property
     def uses_vectors(self) -> bool:
         """Whether deleted rows are marked by deletion vectors."""
-        return self._is_on("delta.enableDeletionVectors")
+        return self.is_on("delta.enableDeletionVectors")
 
     @property
     def has_feed(self) -> bool:
         """Whether the table has a change data feed."""
-        return self._is_on("delta.enableChangeDataFeed")
+        return self.is_on("delta.enableChangeDataFeed")
 
-    def _is_on(self, name: str) -> bool:
+    def is_on(self, name: str) -> bool:
+        """Return whether a property is true."""
         return self.properties.get(name, "").lower() == "true"
 
     @property

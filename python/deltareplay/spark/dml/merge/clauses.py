@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from deltareplay._names import parts_of
 from deltareplay._protocol.schema import Field, Struct, Type
+from deltareplay._table.merge import Clause as MergeClause
+from deltareplay._table.merge import When
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.dml import change_data
 from deltareplay.spark.dml.assignments import Assignments
-from deltareplay.spark.dml.statement import as_column, condition_text
+from deltareplay.spark.dml.statement import as_column, condition_text, qualified
 from deltareplay.spark.scan import hidden_columns
-from deltareplay.spark.schema.alignment import MERGING, lacking, widened
+from deltareplay.spark.schema.alignment import MERGING, lacking, untyped, widened
 from deltareplay.spark.schema.fields import spark_type
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import identity_columns, log_expressions
@@ -21,31 +24,32 @@ from deltareplay.spark.writing.table_rows import default
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-When = Literal["matched", "not_matched", "not_matched_by_source"]
+    from deltareplay.spark.dml.merge.repeatability import MergeSource
+    from deltareplay.spark.dml.statement import Statement
+
+#: A clause: conditions and values are SQL text or columns.
+Clause = MergeClause[Any, Any]
 
 
-@dataclass(frozen=True)
-class Clause:
-    """A clause of a merge.
+def parameters(on: Any, clauses: Sequence[Clause]) -> dict[str, str]:
+    """Return the merge as the table's history records it."""
 
-    Attributes:
-        when: The rows it applies to: matched, not matched, or not matched by source.
-        then: The kind of change, as in ``change_data``.
-        condition: SQL text or a column; None applies to all rows.
-        values: The columns that it sets; None sets all.
-    """
+    def predicates(when: When) -> str:
+        return json.dumps([_parameters(clause) for clause in clauses if clause.when == when])
 
-    when: When
-    then: str
-    condition: Any
-    values: Mapping[str, Any] | None
+    return {
+        "predicate": json.dumps([condition_text(on)]),
+        "matchedPredicates": predicates("matched"),
+        "notMatchedPredicates": predicates("not_matched"),
+        "notMatchedBySourcePredicates": predicates("not_matched_by_source"),
+    }
 
-    def parameters(self) -> dict[str, str]:
-        """Return the clause as the table's history records it."""
-        parameters = {"actionType": self.then}
-        if self.condition is not None:
-            parameters["predicate"] = condition_text(self.condition)
-        return parameters
+
+def _parameters(clause: Clause) -> dict[str, str]:
+    recorded: dict[str, str] = {"actionType": clause.then}
+    if clause.condition is not None:
+        recorded["predicate"] = condition_text(clause.condition)
+    return recorded
 
 
 def check(clauses: Sequence[Clause]) -> None:
@@ -70,67 +74,115 @@ def takes_several(clauses: Sequence[Clause]) -> bool:
     matched = [clause for clause in clauses if clause.when == "matched"]
     if not matched:
         return True
-    return (
-        len(matched) == 1 and matched[0].then == change_data.DELETE and matched[0].condition is None
-    )
+    return len(matched) == 1 and matched[0].then == "delete" and matched[0].condition is None
+
+
+def joining(fields: Sequence[Field], clauses: Sequence[Clause]) -> list[Field]:
+    """Return the columns of the source that the merge may add to the table."""
+    setting = [
+        clause
+        for clause in clauses
+        if clause.then != "delete" and clause.when != "not_matched_by_source"
+    ]
+    if any(clause.values is None for clause in setting):
+        return list(fields)
+    whole = {field.key for field in fields}
+    named = {name.lower() for clause in setting for name in clause.values or ()}
+    return _chosen(fields, [[name] if name in whole else parts_of(name) for name in named])
+
+
+def refuse_untyped(
+    fields: Sequence[Field], clauses: Sequence[Clause], void_columns: Sequence[str]
+) -> None:
+    """Check that no clause sets a void column to values, which could not be stored."""
+    void = set(map(str.lower, void_columns))
+    void_fields = [field for field in joining(fields, clauses) if field.key in void]
+    for field in void_fields:
+        if field.type != "void":
+            type_ = spark_type(field.type).simpleString()
+            raise untyped(field.name, type_, MERGING, "statement.column")
+
+
+def _chosen(fields: Sequence[Field], paths: Sequence[Sequence[str]]) -> list[Field]:
+    """Select the fields that paths name; from structs, only the nested fields that paths name."""
+    chosen = []
+    for field in fields:
+        inner, type_ = [path[1:] for path in paths if path[0] == field.key], field.type
+        if not all(inner):
+            chosen.append(field)
+        elif inner and isinstance(type_, Struct):
+            chosen.append(replace(field, type=Struct(tuple(_chosen(type_.fields, inner)))))
+    return chosen
 
 
 @dataclass(frozen=True)
-class Sides:
-    """The names of the columns of joined rows, from the table and from the source.
+class JoinedColumns:
+    """The columns of joined rows: each has a copy, whose name is the same in all queries.
 
     Clauses for unmatched rows see one side only, as the other has no values.
 
     Attributes:
-        target: The alias of the table.
+        target_alias: The alias of the table.
         fields: The columns of the table after the merge.
-        known: The columns in the data files, with their types there, and the name of each copy in
-            the joined rows.
-        origin: The alias of the source; None if its columns have several.
+        target: The columns in the data files, with their types there, and the name of each copy.
+        source_alias: The alias of the source; None if its columns have several.
         source: The columns of the source, and the name of each copy.
     """
 
-    target: str
+    target_alias: str
     fields: list[Field]
-    known: list[tuple[Field, str]]
-    origin: str | None
+    target: list[tuple[Field, str]]
+    source_alias: str | None
     source: list[tuple[Field, str]]
+
+    @classmethod
+    def of(cls, statement: Statement, source: MergeSource, target_alias: str) -> JoinedColumns:
+        """Return the columns of a statement's table and of a source."""
+        return cls(
+            target_alias,
+            statement.target.written_fields,
+            [
+                (field, f"{hidden_columns.OWN}target_{at}")
+                for at, field in enumerate(statement.known_fields)
+            ],
+            source.alias,
+            source.columns,
+        )
 
     def with_copies(self, joined: DataFrame) -> DataFrame:
         """Add copies of the table's columns to joined rows; the source already has copies."""
         from pyspark.sql import functions as sf
 
-        columns = {
-            copy: sf.col(change_data.of(self.target, field.name)) for field, copy in self.known
-        }
+        alias = self.target_alias
+        columns = {copy: sf.col(qualified(alias, field.name)) for field, copy in self.target}
         return joined.withColumns(columns)
 
     def old(self, field: Field) -> Column:
         """Return a column before the merge, with the fields and the type that it has afterwards."""
         from pyspark.sql import functions as sf
 
-        for known, copy in self.known:
+        for known, copy in self.target:
             if known.name == field.name:
                 return widened(sf.col(copy), known, field)
         return sf.lit(None).cast(spark_type(field.type))
 
-    def seen(self, rows: DataFrame, when: When) -> DataFrame:
-        """Return joined rows with the columns that clauses of a kind may refer to, and hidden ones.
+    def visible(self, rows: DataFrame, when: When) -> DataFrame:
+        """Drop the columns that a kind of clause cannot refer to; keep copies and hidden columns.
 
-        Other columns are dropped, so evaluate kinds in the order of ``KINDS``.
+        Evaluate kinds in the order of ``KINDS``.
         """
         from pyspark.sql import functions as sf
 
-        alias = self.origin if when == "not_matched" else self.target
+        alias = self.source_alias if when == "not_matched" else self.target_alias
         if when == "matched" or alias is None:
             return rows
-        pairs = self.source if when == "not_matched" else self.known
+        pairs = self.source if when == "not_matched" else self.target
         columns = [sf.col(copy).alias(field.name) for field, copy in pairs]
         kept = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
         return rows.select(*columns, *kept).alias(alias)
 
-    def _seen_names(self, when: When) -> list[str]:
-        pairs = [] if when == "not_matched" else list(self.known)
+    def _visible_names(self, when: When) -> list[str]:
+        pairs = [] if when == "not_matched" else list(self.target)
         if when != "not_matched_by_source":
             pairs += self.source
         return [field.name for field, _ in pairs]
@@ -145,8 +197,8 @@ class Sides:
         from pyspark.sql import functions as sf
 
         if clause.values is not None:
-            seen = self._seen_names(clause.when)
-            return Assignments.of(spark, clause.values, self.fields, seen)
+            visible = self._visible_names(clause.when)
+            return Assignments.of(spark, clause.values, self.fields, visible)
         sources = {other.key: (other, copy) for other, copy in self.source}
         values: dict[tuple[str, ...], Column] = {}
         for field in self.fields:
@@ -154,7 +206,7 @@ class Sides:
             if other is not None:
                 identity_columns.refuse(field)
                 value = sf.col(copy)
-                if evolves and clause.then == change_data.UPDATE:
+                if evolves and clause.then == "update":
                     value = _over(value, other.type, self.old(field), field.type)
                 values[(field.name,)] = value
             elif not evolves and not _computed(field):
@@ -189,23 +241,42 @@ def _over(value: Column, source: Type, old: Column, target: Type) -> Column:
 KINDS: tuple[When, ...] = ("matched", "not_matched", "not_matched_by_source")
 
 
-def _number(clauses: Sequence[Clause], when: When, is_kind: Column) -> Column:
-    """Return the number of the clause of a kind that applies to a row, or -1."""
+def _numbered(
+    rows: DataFrame, clauses: Sequence[Clause], when: When, is_kind: Column, columns: JoinedColumns
+) -> DataFrame:
+    """Add the number of the clause of a kind that applies to a row, or -1."""
     from pyspark.sql import functions as sf
 
-    number: Any = None
+    rows = columns.visible(rows, when)
+    number: Any = sf
     for at, clause in enumerate(clauses):
-        if clause.when != when:
-            continue
-        applies = is_kind
-        if clause.condition is not None:
-            applies = applies & sf.coalesce(as_column(clause.condition), sf.lit(False))
-        number = sf.when(applies, at) if number is None else number.when(applies, at)
-    return sf.lit(-1) if number is None else number.otherwise(-1)
+        if clause.when == when:
+            applies = is_kind
+            if clause.condition is not None:
+                applies = applies & sf.coalesce(as_column(clause.condition), sf.lit(False))
+            number = number.when(applies, at)
+    number = sf.lit(-1) if number is sf else number.otherwise(-1)
+    return rows.withColumn(_number(when), number)
+
+
+def _number(when: When) -> str:
+    return f"{hidden_columns.CLAUSE}_{when}"
+
+
+def _with_clause(rows: DataFrame, whens: Mapping[When, Column]) -> DataFrame:
+    """Add the number of the clause of any kind that applies to a row, or -1."""
+    from pyspark.sql import functions as sf
+
+    none = sf.lit(-1)
+    number = sf.greatest(none, *[sf.col(_number(when)) for when in whens], none)
+    return rows.withColumn(hidden_columns.CLAUSE, number)
 
 
 def numbered(
-    joined: DataFrame, clauses: Sequence[Clause], whens: Mapping[When, Column], sides: Sides
+    joined: DataFrame,
+    clauses: Sequence[Clause],
+    whens: Mapping[When, Column],
+    columns: JoinedColumns,
 ) -> DataFrame:
     """Add the number of the clause that applies to joined rows as ``names.CLAUSE``, or -1.
 
@@ -213,30 +284,19 @@ def numbered(
         joined: The rows.
         clauses: The clauses, in their order.
         whens: The kinds of clauses to evaluate, each with the condition that rows are of this kind.
-        sides: The names.
+        columns: The columns of the rows.
     """
     rows = joined
     for when in (kind for kind in KINDS if kind in whens):
-        rows = sides.seen(rows, when)
-        rows = rows.withColumn(_own_number(when), _number(clauses, when, whens[when]))
-    return rows.withColumn(hidden_columns.CLAUSE, _united(whens))
-
-
-def _own_number(when: When) -> str:
-    return f"{hidden_columns.CLAUSE}_{when}"
-
-
-def _united(whens: Mapping[When, Column]) -> Column:
-    from pyspark.sql import functions as sf
-
-    return sf.greatest(sf.lit(-1), *[sf.col(_own_number(when)) for when in whens], sf.lit(-1))
+        rows = _numbered(rows, clauses, when, whens[when], columns)
+    return _with_clause(rows, whens)
 
 
 def changed(
     joined: DataFrame,
     clauses: Sequence[Clause],
     whens: Mapping[When, Column],
-    sides: Sides,
+    columns: JoinedColumns,
     numbers: Collection[int],
     *,
     evolves: bool,
@@ -249,78 +309,77 @@ def changed(
         joined: The joined rows.
         clauses: The clauses.
         whens: The kinds of clauses to evaluate, each with the condition that rows are of this kind.
-        sides: The names.
+        columns: The columns of the rows.
         numbers: The numbers of the clauses whose rows are returned.
         evolves: Whether the schema evolves.
     """
     from pyspark.sql import functions as sf
 
-    rows = joined
-    set_by: dict[int, Assignments] = {}
+    spark, rows = joined.sparkSession, joined
+    every: dict[int, Assignments] = {}
     for when in (kind for kind in KINDS if kind in whens):
-        rows = sides.seen(rows, when)
-        number = sf.col(_own_number(when))
-        rows = rows.withColumn(_own_number(when), _number(clauses, when, whens[when]))
+        rows = _numbered(rows, clauses, when, whens[when], columns)
+        number = sf.col(_number(when))
         rows = rows.where(~whens[when] | number.isin(list(numbers)))
-        values = {}
+        values: dict[str, Any] = {}
         for at, clause in enumerate(clauses):
-            if clause.when != when or clause.then == change_data.DELETE:
+            if clause.when != when or clause.then == "delete":
                 continue
-            assignments = sides.assignments(joined.sparkSession, clause, evolves=evolves)
-            assignments = assignments.typed(rows, sides.fields, partial=evolves, evolve=MERGING)
-            set_by[at] = assignments
-            for which, field in enumerate(sides.fields):
-                if assignments.sets(field.name):
-                    new_part = (
-                        clause.then == change_data.INSERT
-                        and (field.name,) not in assignments.values
-                    )
-                    old = default(joined.sparkSession, field) if new_part else sides.old(field)
-                    value = assignments.value(field, old)
-                    values[_value(at, which)] = sf.when(number == at, value)
+            every[at] = columns.assignments(spark, clause, evolves=evolves).typed(
+                rows, columns.fields, partial=evolves, evolve=MERGING
+            )
+            for position, field in enumerate(columns.fields):
+                if every[at].sets(field.name):
+                    is_new = clause.then == "insert" and (field.name,) not in (every[at].values)
+                    old = default(spark, field) if is_new else columns.old(field)
+                    value, name = every[at].value(field, old), _value(when, position)
+                    values[name] = values.get(name, sf).when(number == at, value)
         rows = rows.withColumns(values) if values else rows
-    rows = rows.withColumn(hidden_columns.CLAUSE, _united(whens))
+    rows = _with_clause(rows, whens)
     rows = rows.where(sf.col(hidden_columns.CLAUSE) >= 0)
-    return _set(rows, clauses, sides, set_by)
+    return _set(rows, clauses, columns, every)
 
 
-def _value(clause: int, which: int) -> str:
-    return f"{hidden_columns.OWN}value_{clause}_{which}"
+def _value(when: When, position: int) -> str:
+    """Return the name of the values that clauses of a kind compute for a column."""
+    return f"{hidden_columns.OWN}value_{when}_{position}"
 
 
 def _set(
-    rows: DataFrame, clauses: Sequence[Clause], sides: Sides, set_by: Mapping[int, Assignments]
+    rows: DataFrame,
+    clauses: Sequence[Clause],
+    columns: JoinedColumns,
+    every: Mapping[int, Assignments],
 ) -> DataFrame:
     """Combine the values that clauses have computed into the columns of the table."""
     from pyspark.sql import functions as sf
 
+    spark = rows.sparkSession
     number = sf.col(hidden_columns.CLAUSE)
-    columns, partly = [], []
-    for which, field in enumerate(sides.fields):
-        setting = [at for at, each in set_by.items() if each.sets(field.name)]
+    selected, partly = [], []
+    for position, field in enumerate(columns.fields):
+        setting = [at for at, assignments in every.items() if assignments.sets(field.name)]
         if field.generation_expression is not None:
             if not setting:
                 continue
             partly.append((field, setting))
-        value = sides.old(field)
-        for at in setting:
-            value = sf.when(number == at, sf.col(_value(at, which))).otherwise(value)
-        lacking = [
-            at for at in set_by if at not in setting and clauses[at].then == change_data.INSERT
-        ]
-        if (
-            lacking
-        ):  # a single expression, so that an identity column counts the rows of all clauses
-            filled = default(rows.sparkSession, field)
-            value = sf.when(number.isin(lacking), filled).otherwise(value)
-        columns.append(value.alias(field.name))
+        value = columns.old(field)
+        for when in dict.fromkeys(clauses[at].when for at in setting):
+            of_kind = [at for at in setting if clauses[at].when == when]
+            new = sf.col(_value(when, position))
+            value = sf.when(number.isin(of_kind), new).otherwise(value)
+        lacking = [at for at in every if at not in setting and clauses[at].then == "insert"]
+        if lacking:
+            # a single expression, so that an identity column counts the rows of all clauses
+            value = sf.when(number.isin(lacking), default(spark, field)).otherwise(value)
+        selected.append(value.alias(field.name))
     own = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
-    result = rows.select(*columns, *own)
-    known = [field.name for field in sides.fields]
+    result = rows.select(*selected, *own)
+    known = [field.name for field in columns.fields]
     for field, setting in partly:
-        computed = log_expressions.generated(rows.sparkSession, field, known)
+        computed = log_expressions.generated(spark, field, known)
         own_value = sf.col(names.quoted(field.name))
-        is_deleted = [at for at, clause in enumerate(clauses) if clause.then == change_data.DELETE]
+        is_deleted = [at for at, clause in enumerate(clauses) if clause.then == "delete"]
         keeps = number.isin([*setting, *is_deleted])
         result = result.withColumn(field.name, sf.when(keeps, own_value).otherwise(computed))
     return result

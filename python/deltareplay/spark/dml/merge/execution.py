@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import functools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,31 +11,24 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltareplay._names import parts_of
-from deltareplay._protocol.schema import Field, Struct
+from deltareplay._table.merge import When
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
-from deltareplay.spark.dml import change_data
 from deltareplay.spark.dml.merge import clauses as merge_clauses
-from deltareplay.spark.dml.merge.clauses import Clause, Sides, When
-from deltareplay.spark.dml.merge.determinism import repeatable
-from deltareplay.spark.dml.merge.source import MergeSource
-from deltareplay.spark.dml.rewrite import Rewrite
-from deltareplay.spark.dml.row_sets import BESIDE, RowSets, bit, words
+from deltareplay.spark.dml.merge.clauses import Clause, JoinedColumns
+from deltareplay.spark.dml.merge.repeatability import MergeSource, repeatable
+from deltareplay.spark.dml.rewrite import Rewrite, with_images
 from deltareplay.spark.dml.statement import (
     Statement,
     analyzed,
     as_column,
-    condition_text,
     note_read,
 )
+from deltareplay.spark.dml.target_rows import BESIDE, RowSets, bit, words
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.skipping import target_filter
-from deltareplay.spark.schema.alignment import MERGING, untyped
-from deltareplay.spark.schema.fields import spark_type
-from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing.table_rows import table_rows
 
@@ -44,192 +36,142 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from deltareplay._transaction.transaction import Transaction
-    from deltareplay.spark.scan.candidates import Candidates
+    from deltareplay.spark.dml.target_rows import Candidates
 
 _MATCHED: When = "matched"
 _INSERTED: When = "not_matched"
 _ALONE: When = "not_matched_by_source"
-_COLUMN = f"{hidden_columns.OWN}target_"
 
 
 @dataclass(frozen=True)
-class Merging:
-    """The arguments of ``merge``; ``run`` executes it."""
+class MergeArguments:
+    """The arguments of ``merge``; its clauses come apart."""
 
     spark: SparkSession
     table: TableLike
     source: MergeSource
     on: Any
     target_alias: str
-    root: str | None
-    options: Mapping[str, Any]
+    evolves: bool = False
+    txn: tuple[str, int] | None = None
+    user_metadata: str | None = None
+    root: str | None = None
 
-    def run(self, clauses: Sequence[Clause]) -> Written:
-        """Execute the merge; see ``Merge.execute``."""
-        merge_clauses.check(clauses)
-        statement = Statement.of(self.spark, self.table, self.root)
-        if any(clause.then != change_data.INSERT for clause in clauses):
-            statement.refuse_append_only()
-        source = self.source
-        if self.options["evolves"]:
-            statement = statement.evolved(_joining(source.fields, clauses))
-        _refuse_untyped(source.fields, clauses, statement.target.void_columns)
-        transaction = statement.begin(
-            "MERGE", _parameters(self.on, clauses), self.options["user_metadata"]
-        )
-        txn = self.options["txn"]
-        if txn is None:
-            txn = settings.transaction(self.spark)
-        if txn is not None and transaction.set_transaction(*txn):
-            return Written(transaction.commit(), {})
-        with subqueries.of(self.spark) as known:
-            merging = replace(self, on=known.opened(self.on), options={**self.options, "txn": txn})
-            opened = [
-                replace(
-                    clause,
-                    condition=known.opened(clause.condition),
-                    values=None if clause.values is None else known.values(clause.values),
-                )
-                for clause in clauses
-            ]
-            return merging._run(statement, transaction, opened)
 
-    def _run(
-        self, statement: Statement, transaction: Transaction, clauses: Sequence[Clause]
-    ) -> Written:
-        source = self.source
-        sides = Sides(
-            self.target_alias,
-            statement.target.written_fields,
-            [(field, f"{_COLUMN}{at}") for at, field in enumerate(statement.known_fields)],
-            source.alias,
-            source.columns,
-        )
-        none = statement.empty(self.target_alias)
-        merging, clauses = self._repeatable(clauses, sides, none)
-        run = _Run(merging, clauses, statement, sides, source, transaction)
-        pairs = run.check(none)
-        filter = None
-        if not any(clause.when == _ALONE for clause in clauses):
-            filter = target_filter(
-                merging.on, statement.snapshot, self.target_alias, lambda: pairs, joined=True
-            )
-        note_read(transaction, filter)
-        with source.stable(statement.target, self.root) as rows:
-            return run.merge(rows, statement.candidates(filter))
-
-    def _repeatable(
-        self, clauses: Sequence[Clause], sides: Sides, none: DataFrame
-    ) -> tuple[Merging, list[Clause]]:
-        """Return the merge and its clauses with conditions that can be evaluated twice.
-
-        ``none`` is an empty frame with the table's columns.
-        """
-        moment = datetime.datetime.now(datetime.timezone.utc)
-        pairs = analyzed(lambda: sides.with_copies(none.crossJoin(self.source.rows)))
-        fixed = [
+def execute(arguments: MergeArguments, clauses: Sequence[Clause]) -> Written:
+    """Execute a merge; see ``Merge.execute``."""
+    merge_clauses.check(clauses)
+    source, target_alias = arguments.source, arguments.target_alias
+    statement = Statement.of(
+        arguments.spark,
+        arguments.table,
+        arguments.root,
+        arguments.txn,
+        arguments.user_metadata,
+    )
+    if any(clause.then != "insert" for clause in clauses):
+        statement.refuse_append_only()
+    if arguments.evolves:
+        statement = statement.evolved(merge_clauses.joining(source.fields, clauses))
+    merge_clauses.refuse_untyped(source.fields, clauses, statement.target.void_columns)
+    transaction = statement.begin("MERGE", merge_clauses.parameters(arguments.on, clauses))
+    if statement.is_repeated(transaction):
+        return Written(transaction.commit(), {})
+    columns = JoinedColumns.of(statement, source, target_alias)
+    empty = statement.empty(target_alias)
+    with subqueries.of(arguments.spark) as known:
+        opened = [
             replace(
                 clause,
-                condition=repeatable(clause.condition, sides.seen(pairs, clause.when), moment),
+                condition=known.opened(clause.condition),
+                values=None if clause.values is None else known.values(clause.values),
             )
             for clause in clauses
         ]
-        return replace(self, on=repeatable(self.on, pairs, moment)), fixed
+        pairs = analyzed(lambda: columns.with_copies(empty.crossJoin(source.rows)))
+        on, clauses = _repeatable(known.opened(arguments.on), opened, columns, pairs)
+        execution = MergeExecution(statement, transaction, on, clauses, columns, arguments.evolves)
+        joined = execution.check(empty, source.rows)
+        filter = None
+        if not any(clause.when == _ALONE for clause in clauses):
+            filter = target_filter(
+                on, statement.snapshot, target_alias, lambda: joined, joined=True
+            )
+        note_read(transaction, filter)
+        with source.stable(statement.target, arguments.root) as rows:
+            return execution.run(rows, statement.candidates(filter))
 
 
-def _parameters(on: str | Column, clauses: Sequence[Clause]) -> dict[str, Any]:
-    def predicates(when: str) -> str:
-        return json.dumps([clause.parameters() for clause in clauses if clause.when == when])
+def _repeatable(
+    on: Any, clauses: Sequence[Clause], columns: JoinedColumns, pairs: DataFrame
+) -> tuple[Any, list[Clause]]:
+    """Return conditions that can be evaluated twice.
 
-    return {
-        "predicate": json.dumps([condition_text(on)]),
-        "matchedPredicates": predicates(_MATCHED),
-        "notMatchedPredicates": predicates(_INSERTED),
-        "notMatchedBySourcePredicates": predicates(_ALONE),
-    }
-
-
-def _joining(fields: Sequence[Field], clauses: Sequence[Clause]) -> list[Field]:
-    """Return the columns of the source that the merge may add to the table."""
-    setting = [
-        clause for clause in clauses if clause.then != change_data.DELETE and clause.when != _ALONE
+    ``pairs`` is an empty frame of joined rows.
+    """
+    now = datetime.datetime.now(datetime.timezone.utc)
+    fixed = [
+        replace(
+            clause,
+            condition=repeatable(clause.condition, columns.visible(pairs, clause.when), now),
+        )
+        for clause in clauses
     ]
-    if any(clause.values is None for clause in setting):
-        return list(fields)
-    whole = {field.key for field in fields}
-    named = {name.lower() for clause in setting for name in clause.values or ()}
-    return _chosen(fields, [[name] if name in whole else parts_of(name) for name in named])
-
-
-def _refuse_untyped(
-    fields: Sequence[Field], clauses: Sequence[Clause], void_columns: Sequence[str]
-) -> None:
-    """Check that no clause sets a void column to values, which could not be stored."""
-    void = set(map(str.lower, void_columns))
-    void_fields = [field for field in _joining(fields, clauses) if field.key in void]
-    for field in void_fields:
-        if field.type != "void":
-            type_ = spark_type(field.type).simpleString()
-            raise untyped(field.name, type_, MERGING, "statement.column")
-
-
-def _chosen(fields: Sequence[Field], paths: Sequence[Sequence[str]]) -> list[Field]:
-    """Select the fields that paths name; from structs, only the nested fields that paths name."""
-    chosen = []
-    for field in fields:
-        inner, type_ = [path[1:] for path in paths if path[0] == field.key], field.type
-        if not all(inner):
-            chosen.append(field)
-        elif inner and isinstance(type_, Struct):
-            chosen.append(replace(field, type=Struct(tuple(_chosen(type_.fields, inner)))))
-    return chosen
+    return repeatable(on, pairs, now), fixed
 
 
 @dataclass(frozen=True)
-class _Run:
-    """One run of a merge."""
+class MergeExecution:
+    """The queries and the commit of a merge.
 
-    merging: Merging
-    clauses: Sequence[Clause]
+    Attributes:
+        statement: The statement.
+        transaction: Its transaction.
+        on: The condition of matching rows.
+        clauses: The clauses, with conditions that can be evaluated twice.
+        columns: The columns of joined rows.
+        evolves: Whether the schema evolves.
+    """
+
     statement: Statement
-    sides: Sides
-    source: MergeSource
     transaction: Transaction
+    on: Any
+    clauses: Sequence[Clause]
+    columns: JoinedColumns
+    evolves: bool
 
     def _has(self, when: str, *kinds: str) -> bool:
         return any(clause.when == when and clause.then in kinds for clause in self.clauses)
 
-    def check(self, none: DataFrame) -> DataFrame:
+    def check(self, empty: DataFrame, source: DataFrame) -> DataFrame:
         """Let Spark analyze the merge before the first job; return the joined frame.
 
         Args:
-            none: An empty frame with the table's columns.
+            empty: An empty frame with the table's columns.
+            source: The source.
 
         Raises:
             InvalidArgumentError: Spark cannot resolve an expression.
         """
-        source = self.source.rows
-        pairs = analyzed(lambda: none.join(source, as_column(self.merging.on), "full"))
-        joined = self.sides.with_copies(pairs)
+        pairs = analyzed(lambda: empty.join(source, as_column(self.on), "full"))
+        joined = self.columns.with_copies(pairs)
         analyzed(lambda: self._changed(joined, (_MATCHED, _INSERTED, _ALONE)))
         return pairs
 
-    def merge(self, source: DataFrame, candidates: Candidates) -> Written:
+    def run(self, source: DataFrame, candidates: Candidates) -> Written:
         """Find the rows that change, write their new values, and commit."""
-        inserted = () if self._has(_INSERTED, change_data.INSERT) else None
-        rewrite = Rewrite(candidates, self.statement.target, self.transaction, inserted)
-        try:
-            marks = self._found(source, candidates)
-            rows = self._rows(source, candidates, marks)
-            rewrite.stage(marks.modified, rows)
-            metrics = _metrics(rewrite, marks)
+        inserted = () if self._has(_INSERTED, "insert") else None
+        target = self.statement.target
+        rewrite = Rewrite(candidates, target, self.transaction, inserted)
+        with rewrite.discarded_on_error():
+            matches = self._matches(source, candidates)
+            rows = self._rows(source, candidates, matches)
+            rewrite.stage(matches.modified, rows)
+            metrics = _metrics(rewrite, matches)
             self._check_counts(metrics)
             self.transaction.set_metrics(metrics)
-        except BaseException:
-            rewrite.discard()
-            raise
-        idle = not marks.modified and not rewrite.metrics["output_rows"]
-        if idle and not self.statement.target.adds_columns and self.merging.options["txn"] is None:
+        is_idle = not matches.modified and not rewrite.metrics["output_rows"]
+        if is_idle and not target.adds_columns and not self.statement.is_idempotent:
             rewrite.discard()
             self.transaction.abort()
             return Written(None, metrics)
@@ -238,7 +180,7 @@ class _Run:
     def _check_counts(self, metrics: Mapping[str, int]) -> None:
         """Check that conditions gave the same results in both queries, by the row counts."""
         inserted = metrics["numTargetRowsInserted"]
-        if inserted < 0 or (inserted and not self._has(_INSERTED, change_data.INSERT)):
+        if inserted < 0 or (inserted and not self._has(_INSERTED, "insert")):
             written = inserted + metrics["numTargetRowsUpdated"]
             raise InvalidArgumentError(
                 f"the merge found {metrics['numTargetRowsUpdated']} rows to update, and wrote "
@@ -248,21 +190,25 @@ class _Run:
             )
 
     def _joined(self, target: DataFrame, source: DataFrame, how: str) -> DataFrame:
-        return self.sides.with_copies(target.join(source, as_column(self.merging.on), how))
+        return self.columns.with_copies(target.join(source, as_column(self.on), how))
 
-    def _found(self, source: DataFrame, candidates: Candidates) -> _TargetRows:
+    def _target(self, rows: DataFrame) -> DataFrame:
+        """Name rows of the table as the conditions do."""
+        return rows.alias(self.columns.target_alias)
+
+    def _matches(self, source: DataFrame, candidates: Candidates) -> _Matches:
         """Find the rows of the table that match, and those that each clause changes."""
         from pyspark.sql import functions as sf
 
-        spark = self.merging.spark
-        alone = self._has(_ALONE, change_data.UPDATE, change_data.DELETE)
-        if not alone and not self._has(_MATCHED, change_data.UPDATE, change_data.DELETE):
-            return _TargetRows.none(spark, source.count())
-        target = candidates.rows().alias(self.merging.target_alias)
+        spark = self.statement.spark
+        alone = self._has(_ALONE, "update", "delete")
+        if not alone and not self._has(_MATCHED, "update", "delete"):
+            return _Matches.none(spark, source.count())
+        target = self._target(candidates.rows())
         joined = self._joined(target, source, "left" if alone else "inner")
         matched = sf.col(hidden_columns.FROM_SOURCE).isNotNull()
         whens: dict[When, Column] = {_MATCHED: matched, _ALONE: ~matched}
-        numbered = merge_clauses.numbered(joined, self.clauses, whens, self.sides)
+        numbered = merge_clauses.numbered(joined, self.clauses, whens, self.columns)
         bits = {"matched": _bits(matched)}
         for when, kind in _CHANGES:
             which = [
@@ -273,18 +219,18 @@ class _Run:
             bits[f"{when} {kind}"] = _bits(sf.col(hidden_columns.CLAUSE).isin(which))
         pairs = sf.count_if(matched).alias(_PAIRS)
         table = words(numbered, bits, pairs, beside=source.agg(sf.count(sf.lit(1)).alias(_PAIRS)))
-        marks = _TargetRows.of(spark, table)
-        several = marks.pairs > len(marks.matched or ())
+        matches = _Matches.of(spark, table)
+        several = matches.pairs > len(matches.matched or ())
         if several and not merge_clauses.takes_several(self.clauses):
             self._refuse_several(joined)
-        return marks
+        return matches
 
     def _refuse_several(self, joined: DataFrame) -> None:
         from pyspark.sql import functions as sf
 
         keys = [hidden_columns.FILE, hidden_columns.ROW_NUMBER]
         row = sf.struct(
-            *[self.sides.old(field).alias(field.name) for field in self.statement.known_fields]
+            *[self.columns.old(field).alias(field.name) for field in self.statement.known_fields]
         )
         pairs = joined.where(sf.col(hidden_columns.FROM_SOURCE)).groupBy(*keys)
         several = pairs.agg(
@@ -302,26 +248,25 @@ class _Run:
         )
 
     def _rows(
-        self, source: DataFrame, candidates: Candidates, marks: _TargetRows
+        self, source: DataFrame, candidates: Candidates, matches: _Matches
     ) -> DataFrame | None:
         """Return the rows to write; None if there are none."""
         has_feed = self.statement.target.has_feed
-        kinds = (change_data.UPDATE, change_data.DELETE) if has_feed else (change_data.UPDATE,)
-        inserts = self._has(_INSERTED, change_data.INSERT)
+        kinds = ("update", "delete") if has_feed else ("update",)
+        inserts = self._has(_INSERTED, "insert")
         several = merge_clauses.takes_several(self.clauses)
         parts = []
-        if inserts or any(marks.changed[_MATCHED, kind] for kind in kinds):
+        if inserts or any(matches.changed[_MATCHED, kind] for kind in kinds):
             target = candidates.rows()
-            if marks.matched is not None:
-                target = marks.matched.only(candidates.rows(marks.matched.counts))
-            target = target.alias(self.merging.target_alias)
-            joined = self._joined(target, source, "right" if inserts else "inner")
+            if matches.matched is not None:
+                target = matches.matched.only(candidates.rows(matches.matched.counts))
+            joined = self._joined(self._target(target), source, "right" if inserts else "inner")
             # several pairs of a deleted row are a single change
             which = (_INSERTED,) if several else (_MATCHED, _INSERTED)
             parts.append(self._changed(joined, which))
-        if several and has_feed and (deleted := marks.changed[_MATCHED, change_data.DELETE]):
+        if several and has_feed and (deleted := matches.changed[_MATCHED, "delete"]):
             parts.append(self._of_target(deleted, candidates, source, _MATCHED))
-        alone = [marks.changed[_ALONE, kind] for kind in kinds]
+        alone = [matches.changed[_ALONE, kind] for kind in kinds]
         if any(alone):
             parts += [self._of_target(rows, candidates, source, _ALONE) for rows in alone if rows]
         if not parts:
@@ -330,7 +275,7 @@ class _Run:
         kept = [column for column in _BESIDE if column in changed.columns]
         rows = table_rows(changed, self.statement.target, kept)
         if has_feed:
-            return change_data.with_images(rows, self.sides.fields)
+            return with_images(rows, self.columns.fields)
         return rows.drop(hidden_columns.KIND)
 
     def _of_target(
@@ -342,7 +287,7 @@ class _Run:
         """
         from pyspark.sql import functions as sf
 
-        rows = marked.only(candidates.rows(marked.counts)).alias(self.merging.target_alias)
+        rows = self._target(marked.only(candidates.rows(marked.counts)))
         joined = self._joined(rows, source.limit(0), "left")
         return self._changed(joined, (when,), {when: sf.lit(True)})
 
@@ -374,28 +319,26 @@ class _Run:
             joined,
             self.clauses,
             known or {when: whens[when] for when in which},
-            self.sides,
-            [at for at, kind in kinds.items() if feed_too or kind != change_data.DELETE],
-            evolves=self.merging.options["evolves"],
+            self.columns,
+            [at for at, kind in kinds.items() if feed_too or kind != "delete"],
+            evolves=self.evolves,
         )
-        kind = None
+        kind: Any = sf
         for at, then in kinds.items():
-            is_this = sf.col(hidden_columns.CLAUSE) == at
-            kind = sf.when(is_this, then) if kind is None else kind.when(is_this, then)
-        assert kind is not None  # a merge has clauses
+            kind = kind.when(sf.col(hidden_columns.CLAUSE) == at, then)
         beside = [kind.alias(hidden_columns.KIND)]
         if hidden_columns.OLD_ROW_ID in changed.columns:
             beside.append(sf.col(hidden_columns.OLD_ROW_ID))
             beside.append(sf.lit(None).cast("bigint").alias(hidden_columns.OLD_VERSION))
         if feed_too:
-            before = [self.sides.old(field).alias(field.name) for field in self.sides.fields]
+            before = [self.columns.old(field).alias(field.name) for field in self.columns.fields]
             beside.append(sf.struct(*before).alias(hidden_columns.BEFORE))
         own = [column for column in changed.columns if not column.startswith(hidden_columns.OWN)]
         return changed.select(*[sf.col(names.quoted(column)) for column in own], *beside)
 
 
 @dataclass(frozen=True)
-class _TargetRows:
+class _Matches:
     """The rows of the table that the first query found.
 
     Attributes:
@@ -413,13 +356,13 @@ class _TargetRows:
     pairs: int
 
     @classmethod
-    def none(cls, spark: SparkSession, source_rows: int) -> _TargetRows:
+    def none(cls, spark: SparkSession, source_rows: int) -> _Matches:
         """Return the result of a merge that only inserts, which does not run the first query."""
         nothing = RowSets.none(spark)
         return cls(None, dict.fromkeys(_CHANGES, nothing), nothing, source_rows, 0)
 
     @classmethod
-    def of(cls, spark: SparkSession, table: pa.Table) -> _TargetRows:
+    def of(cls, spark: SparkSession, table: pa.Table) -> _Matches:
         """Create the result from the output of the first query."""
         beside = pc.equal(table["file"], pa.scalar(BESIDE))
         source_rows = pc.sum(table.filter(beside)[_PAIRS]).as_py()
@@ -439,9 +382,7 @@ class _TargetRows:
 #: The column that counts pairs of rows; beside the words, the rows of the source.
 _PAIRS = "pairs"
 
-_CHANGES = [
-    (when, kind) for when in (_MATCHED, _ALONE) for kind in (change_data.UPDATE, change_data.DELETE)
-]
+_CHANGES = [(when, kind) for when in (_MATCHED, _ALONE) for kind in ("update", "delete")]
 
 
 def _bits(condition: Column) -> Column:
@@ -458,19 +399,19 @@ _BESIDE = (
 )
 
 
-def _metrics(rewrite: Rewrite, marks: _TargetRows) -> dict[str, int]:
+def _metrics(rewrite: Rewrite, matches: _Matches) -> dict[str, int]:
     """Return the metrics of MERGE, by delta-spark's names."""
     files = rewrite.metrics
-    updated, deleted = marks.count(change_data.UPDATE), marks.count(change_data.DELETE)
+    updated, deleted = matches.count("update"), matches.count("delete")
     return {
-        "numSourceRows": marks.source_rows,
+        "numSourceRows": matches.source_rows,
         "numTargetRowsInserted": files["output_rows"] - files["copied"] - updated,
         "numTargetRowsUpdated": updated,
-        "numTargetRowsMatchedUpdated": marks.count(change_data.UPDATE, _MATCHED),
-        "numTargetRowsNotMatchedBySourceUpdated": marks.count(change_data.UPDATE, _ALONE),
+        "numTargetRowsMatchedUpdated": matches.count("update", _MATCHED),
+        "numTargetRowsNotMatchedBySourceUpdated": matches.count("update", _ALONE),
         "numTargetRowsDeleted": deleted,
-        "numTargetRowsMatchedDeleted": marks.count(change_data.DELETE, _MATCHED),
-        "numTargetRowsNotMatchedBySourceDeleted": marks.count(change_data.DELETE, _ALONE),
+        "numTargetRowsMatchedDeleted": matches.count("delete", _MATCHED),
+        "numTargetRowsNotMatchedBySourceDeleted": matches.count("delete", _ALONE),
         "numTargetRowsCopied": files["copied"],
         "numOutputRows": files["output_rows"],
         "numTargetFilesAdded": files["added"],

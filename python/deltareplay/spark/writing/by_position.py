@@ -10,7 +10,7 @@ from deltareplay._protocol.schema import Array, Field, Map, Struct, Type, inner_
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.schema.alignment import converted_parts
 from deltareplay.spark.schema.fields import nullable, spark_type
-from deltareplay.spark.writing.conversion import converted
+from deltareplay.spark.writing.table_rows import converted
 from deltareplay.spark.writing.target_table import is_collated
 
 if TYPE_CHECKING:

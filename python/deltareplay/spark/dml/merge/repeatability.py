@@ -1,0 +1,326 @@
+"""Sources and conditions of a merge, made repeatable.
+
+A merge finds rows in one query, and writes them in another. Each query has its own current time and
+its own random numbers.
+"""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltareplay._names import parts_of
+from deltareplay._protocol.schema import Field
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.dml.statement import analyzed, as_column, condition_text
+from deltareplay.spark.scan import connect_sql, hidden_columns
+from deltareplay.spark.schema.fields import fields_of
+from deltareplay.spark.session import capabilities, internals, strings
+from deltareplay.spark.storage.hadoop_path import exactly
+from deltareplay.spark.storage.staging_directory import Directory
+from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.tokens import Token, tokens
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay.spark.dml.statement import Expression
+    from deltareplay.spark.writing.target_table import TargetTable
+
+#: Nodes of a plan that give the same rows of the same input each time. A limit does not, nor does a
+#: window, or an aggregate of floating-point numbers: they depend on the order of rows.
+_STABLE = (
+    "Filter",
+    "Join",
+    "LocalRelation",
+    "OneRowRelation",
+    "Project",
+    "Range",
+    "SubqueryAlias",
+    "Union",
+    "View",
+)
+
+#: Patterns of expressions that may give others each time, even if they count as deterministic.
+_UNSTABLE = ("CURRENT_LIKE", "PYTHON_UDF", "SCALA_UDF")
+
+#: Settings under which every date and timestamp is kept as it is.
+_EXACT = {
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+}
+
+
+@dataclass(frozen=True)
+class MergeSource:
+    """The source of a merge.
+
+    Attributes:
+        frame: The rows, under the alias.
+        alias: The alias; None if the columns have several.
+        fields: The columns.
+    """
+
+    frame: DataFrame
+    alias: str | None
+    fields: list[Field]
+
+    @classmethod
+    def of(cls, frame: DataFrame, alias: str | None) -> MergeSource:
+        """Determine the alias of the source, and check its columns.
+
+        Raises:
+            InvalidArgumentError: The rows are a stream, or two columns have the same name.
+        """
+        if frame.isStreaming:
+            raise InvalidArgumentError(
+                "the source is a stream: merge each of its batches, by df.writeStream.foreachBatch",
+                code="merge.stream",
+            )
+        fields = fields_of(frame.schema)
+        seen: set[str] = set()
+        for field in fields:
+            if field.key in seen:
+                raise InvalidArgumentError(
+                    f"the source has two columns {field.name}: rename one of them",
+                    code="write.columns",
+                )
+            seen.add(field.key)
+        if alias is None:
+            own = _aliases(frame)
+            alias = next(iter(own)) if len(own) == 1 else None
+            if own and _is_stable(frame):
+                return cls(frame, alias, fields)
+            alias = alias or "source"  # a stored copy needs an alias
+        return cls(frame.alias(alias), alias, fields)
+
+    @property
+    def columns(self) -> list[tuple[Field, str]]:
+        """The columns, each with the name of its copy in joined rows."""
+        return [(field, f"{_COLUMN}{at}") for at, field in enumerate(self.fields)]
+
+    @property
+    def rows(self) -> DataFrame:
+        """The source with ``hidden_columns.FROM_SOURCE`` and copies of its columns."""
+        return self._marked(self.frame)
+
+    def _marked(self, frame: DataFrame) -> DataFrame:
+        from pyspark.sql import functions as sf
+
+        copies = {copy: sf.col(names.quoted(field.name)) for field, copy in self.columns}
+        return frame.withColumns({**copies, hidden_columns.FROM_SOURCE: sf.lit(True)})
+
+    @contextmanager
+    def stable(self, target: TargetTable, root: str | None) -> Iterator[DataFrame]:
+        """Provide ``rows`` such that they are the same however often they are read.
+
+        A source that is not repeatable is written into a directory of the table until the merge
+        ends.
+        """
+        if _is_stable(self.frame):
+            yield self.rows
+            return
+        spark = self.frame.sparkSession
+        directory = Directory(spark, target.table, uuid.uuid4().hex, root)
+        try:
+            frame = self.frame
+            if capabilities.is_classic(spark) or hasattr(spark, "cloneSession"):
+                frame = capabilities.in_own_session(frame, _EXACT)
+            writer = frame.write.mode("append")
+            # VACUUM would not take the mark
+            writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+            options = directory.opened_by.options_for(spark)
+            writer.options(**options).parquet(directory.path)
+            reader = spark.read.options(**options).schema(self.frame.schema)
+            kept = reader.parquet(exactly(directory.path))
+            yield self._marked(kept.alias(self.alias or "source"))
+        finally:
+            directory.discard()
+
+
+_COLUMN = f"{hidden_columns.OWN}source_"
+
+
+def _aliases(frame: DataFrame) -> set[str]:
+    """Return the qualifiers of a frame's columns."""
+    if capabilities.is_classic(frame.sparkSession):
+        plan = internals.analyzed_plan(frame)
+        output = plan.output()
+        paths = [output.apply(at).qualifier() for at in range(output.size())]
+        return {str(path.last()) for path in paths if path.size()}
+    return _aliases_in(internals.connect_plan(frame))
+
+
+def _aliases_in(plan: Any) -> set[str]:
+    """Return the qualifiers of a Connect plan's columns; projections keep those of their input."""
+    while plan is not None:
+        kind = type(plan).__name__
+        if kind == "SubqueryAlias":
+            return {internals.alias(plan)}
+        if kind == "Read":
+            return {*parts_of(str(plan.table_name))[-1:]}
+        if kind == "Join":
+            return _aliases_in(plan.left) | _aliases_in(plan.right)
+        plan = internals.child(plan)
+    return set()
+
+
+def _is_stable(frame: DataFrame) -> bool:
+    """Return whether the plan of a frame is repeatable; Connect has no plan to inspect."""
+    if not capabilities.is_classic(frame.sparkSession):
+        return False
+    plan = internals.analyzed_plan(frame)
+    trees = internals.jvm(frame.sparkSession).org.apache.spark.sql.catalyst.trees
+    # the current time is that of each query; UDFs are what their authors say they are
+    unstable = [getattr(trees.TreePattern, pattern)() for pattern in _UNSTABLE]
+    return not any(map(plan.containsPattern, unstable)) and _gives_the_same(plan)
+
+
+def _gives_the_same(plan: Any) -> bool:
+    name = plan.nodeName()
+    if name not in _STABLE or not plan.deterministic():
+        return name == "LogicalRelation" and _is_of_snapshot(plan)
+    children = plan.children()
+    return all(_gives_the_same(children.apply(at)) for at in range(children.size()))
+
+
+def _is_of_snapshot(leaf: Any) -> bool:
+    """Return whether a relation reads the files of a version, which do not change."""
+    try:
+        return "SnapshotFiles" in leaf.relation().location().getClass().getName()
+    except Exception:  # another kind of relation has no location
+        return False
+
+
+#: Functions that ask for the current time, and their values.
+_CLOCK = {
+    "CURRENT_TIMESTAMP": "{}",
+    "NOW": "{}",
+    "CURRENT_TIME": "TIME '{time}'",
+    "CURRENT_DATE": "CAST({} AS DATE)",
+    "CURDATE": "CAST({} AS DATE)",
+    "LOCALTIMESTAMP": "CAST({} AS TIMESTAMP_NTZ)",
+    "UNIX_TIMESTAMP": "unix_timestamp({})",
+}
+
+#: Functions that may be written without parentheses, unless a column has that name.
+_BARE = ("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP")
+
+
+def repeatable(
+    condition: Expression | None, rows: DataFrame, now: datetime.datetime
+) -> Expression | None:
+    """Return a condition with a fixed current time; check that it is deterministic.
+
+    None is returned as it is.
+
+    Args:
+        condition: SQL text or a column.
+        rows: A frame with the columns that the condition may refer to; its rows are not read.
+        now: The current time.
+
+    Raises:
+        InvalidArgumentError: ``statement.unrepeatable``: the condition is not deterministic, or
+            uses the current time in a way that cannot be replaced.
+    """
+    if condition is None:
+        return None
+    text = condition if isinstance(condition, str) else _text(condition, rows, now)
+    if text is not None:
+        fixed = freeze_current_time(text, now, rows.sparkSession, rows.columns)
+        condition = condition if fixed == text else fixed
+    _check_deterministic(condition, rows)
+    return condition
+
+
+def freeze_current_time(
+    text: str, now: datetime.datetime, spark: SparkSession, columns: Collection[str] = ()
+) -> str:
+    """Replace ``current_timestamp()`` and the like in SQL text by a literal.
+
+    Raises:
+        InvalidArgumentError: ``statement.unrepeatable``: ``current_time`` has a precision, for
+            which there is no literal.
+
+    >>> noon = datetime.datetime(2026, 1, 31, 12)
+    >>> freeze_current_time("at < now() AND now = 'now()'", noon, None)
+    "at < TIMESTAMP '2026-01-31T12:00:00.000000Z' AND now = 'now()'"
+    """
+    literal = f"TIMESTAMP '{now.strftime('%Y-%m-%dT%H:%M:%S.%f')}Z'"
+    named = {column.upper() for column in columns}
+    result, position = "", 0
+    every = tokens(text)
+    for number, token in enumerate(every):
+        end = _end_of_call(every, number, named)
+        if end is not None:
+            name = token.text.upper()
+            time = _time_of_day(literal, spark) if name == "CURRENT_TIME" else None
+            result += text[position : token.start] + _CLOCK[name].format(literal, time=time)
+            position = end
+    return result + text[position:]
+
+
+def _time_of_day(literal: str, spark: SparkSession) -> str:
+    """Return the time of day of a timestamp literal, in the session's time zone."""
+    [row] = spark.sql(f"SELECT date_format({literal}, 'HH:mm:ss.SSSSSS')").collect()
+    return str(row[0])
+
+
+def _end_of_call(every: list[Token], number: int, named: Collection[str]) -> int | None:
+    """Return the end of a call for the current time at a token; None if there is none."""
+    token = every[number]
+    if not token.is_word(*_CLOCK) or (number and every[number - 1].text == "."):
+        return None
+    following = [token.text for token in every[number + 1 : number + 4]]
+    if following[:2] == ["(", ")"]:
+        return every[number + 2].end
+    if token.is_word("CURRENT_TIME") and following[0] == "(":
+        if following == ["(", "6", ")"]:  # microseconds, as without
+            return every[number + 3].end
+        raise _unrepeatable("current_time(...)", "has a precision")
+    is_bare = token.is_word(*_BARE) and token.text.upper() not in named
+    return token.end if is_bare and following[0] not in (".", "(") else None
+
+
+def _text(condition: Any, rows: DataFrame, now: datetime.datetime) -> str | None:
+    """Return a column that uses the current time as SQL text; None if it does not."""
+    spark = rows.sparkSession
+    if capabilities.is_classic(spark):
+        frame = analyzed(lambda: rows.where(condition))
+        expression = internals.analyzed_plan(frame).condition()
+        patterns = internals.jvm(spark).org.apache.spark.sql.catalyst.trees.TreePattern
+        uses_time = expression.containsPattern(patterns.CURRENT_LIKE())
+        udfs = patterns.PYTHON_UDF(), patterns.SCALA_UDF()
+        text = None if any(map(expression.containsPattern, udfs)) else str(expression.sql())
+    else:
+        text = connect_sql.sql(condition, spark)
+        known = condition_text(condition) if text is None else text
+        uses_time = freeze_current_time(known, now, spark) != known
+    if uses_time and text is None:
+        raise _unrepeatable(condition, "calls a UDF and uses the current time")
+    return strings.printed(spark, text) if uses_time and text is not None else None
+
+
+def _check_deterministic(condition: Expression, rows: DataFrame) -> None:
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as sf
+
+    other = rows.sparkSession.range(1).select(sf.lit(1).alias(f"{hidden_columns.OWN}other"))
+    try:
+        _ = rows.join(other, as_column(condition)).schema  # where Spark refuses it
+    except AnalysisException as cause:
+        if cause.getCondition() == "INVALID_NON_DETERMINISTIC_EXPRESSIONS":
+            raise _unrepeatable(condition, "is not deterministic") from cause
+        # other errors are those of the statement, or of joins alone
+
+
+def _unrepeatable(condition: Expression, why: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"a merge evaluates its conditions twice, and {condition_text(condition)} {why}: compute "
+        "it as a column of the source",
+        code="statement.unrepeatable",
+    )

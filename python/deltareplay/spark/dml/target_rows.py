@@ -1,0 +1,258 @@
+"""The files and rows of the table that a statement works on.
+
+Spark aggregates positions of rows into words of 64 bits, without Python and mostly before the
+shuffle. The driver keeps at most a bit for each row, and sends the sets back as bitmaps that a join
+tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltareplay import _native
+from deltareplay.spark.scan import deletion_vectors, hidden_columns
+from deltareplay.spark.scan.frame import check_types, frame
+from deltareplay.spark.scan.projection import ExtraColumns
+from deltareplay.spark.schema.fields import Column as TableColumn
+from deltareplay.spark.schema.fields import columns_of
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from deltareplay._expressions.filters import Filter
+    from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay._transaction.transaction import Transaction
+
+Json = dict[str, Any]
+
+#: The columns of a file that its ``remove`` action has.
+REMOVED = [
+    "path",
+    "partitionValues",
+    "size",
+    "tags",
+    "deletionVector",
+    "baseRowId",
+    "defaultRowCommitVersion",
+]
+
+_COLUMNS = [*REMOVED, "modificationTime", "stats", "numRecords", "partitionValues_parsed"]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Live files of one version, numbered.
+
+    Attributes:
+        spark: The session.
+        snapshot: The version.
+        files: The columns of ``add``, ``numRecords``, and the number as ``hidden_columns.FILE``.
+        columns: The columns of the table.
+        root: As in ``read``.
+    """
+
+    spark: SparkSession
+    snapshot: Snapshot
+    files: pa.Table
+    columns: list[TableColumn]
+    root: str | None
+
+    @classmethod
+    def of(
+        cls, spark: SparkSession, snapshot: Snapshot, filter: Filter | None, root: str | None
+    ) -> Candidates:
+        """Return the files that match a filter."""
+        files = snapshot.scan(filter=filter).files(_COLUMNS)
+        files = files.append_column(
+            hidden_columns.FILE, pa.array(range(files.num_rows), pa.int32())
+        )
+        columns = [column for column in columns_of(snapshot) if not column.is_void]
+        check_types(spark, columns)
+        return cls(spark, snapshot, files, columns, root)
+
+    @property
+    def tracks_rows(self) -> bool:
+        """True if the table has row tracking."""
+        return self.snapshot.properties.get("delta.enableRowTracking", "").lower() == "true"
+
+    def numbers(self, filter: Filter | None = None) -> set[int]:
+        """Return the numbers of all files, or of those that match a filter."""
+        files = self.files
+        if filter is not None:
+            left = self.snapshot.scan(filter=filter).files(["path"])["path"]
+            files = files.filter(pc.is_in(files["path"], left.combine_chunks()))
+        numbers_of_files: list[Any] = files[hidden_columns.FILE].to_pylist()
+        return set(numbers_of_files)
+
+    def live_rows(self, numbers: Collection[int]) -> dict[int, int | None]:
+        """Return the number of live rows per file; None if a file's statistics lack it."""
+        columns = ["numRecords", "deletionVector", hidden_columns.FILE]
+        files: list[Json] = self.chosen(numbers).select(columns).to_pylist()
+        return {file[hidden_columns.FILE]: _live_rows(file) for file in files}
+
+    def counted_rows(self, live: Mapping[int, int | None]) -> dict[int, int]:
+        """Complete the result of ``live_rows``: Spark counts rows of files without statistics."""
+        from pyspark.sql import functions as sf
+
+        counts = {number: rows or 0 for number, rows in live.items()}
+        unknown = [number for number, rows in live.items() if rows is None]
+        if unknown:
+            grouped = self.rows(unknown).groupBy(sf.col(hidden_columns.FILE).alias("file"))
+            counted = grouped.agg(sf.count(sf.lit(1)).alias("rows")).toArrow()
+            numbers: list[Any] = counted["file"].to_pylist()
+            rows: list[Any] = counted["rows"].to_pylist()
+            counts.update(zip(numbers, rows, strict=True))
+        return counts
+
+    def chosen(self, numbers: Collection[int]) -> pa.Table:
+        """Return the files with these numbers."""
+        sorted_numbers = pa.array(sorted(numbers), pa.int32())
+        return self.files.filter(pc.is_in(self.files[hidden_columns.FILE], sorted_numbers))
+
+    def rows(self, numbers: Collection[int] | None = None) -> DataFrame:
+        """Return the rows of all files, or of those with these numbers, without deleted rows.
+
+        The result has the columns of the table, then ``FILE`` and ``ROW_NUMBER`` of
+        ``hidden_columns``; if the table tracks rows, also ``OLD_ROW_ID`` and ``OLD_VERSION``.
+        """
+        files = self.files if numbers is None else self.chosen(numbers)
+        extra = ExtraColumns(self.tracks_rows, file_path=False, row_index=False, origin=True)
+        return frame(self.spark, self.snapshot, files, self.columns, extra, self.root)
+
+
+def _live_rows(file: Json) -> int | None:
+    rows, vector = file["numRecords"], file["deletionVector"]
+    return None if rows is None else rows - (0 if vector is None else vector["cardinality"])
+
+
+_WORDS = pa.schema([("file", pa.int32()), ("word", pa.int64()), ("bits", pa.int64())])
+
+
+class RowSets:
+    """Sets of rows, by the number of their file."""
+
+    def __init__(self, spark: SparkSession, words: pa.Table) -> None:
+        """Create the sets from words of bits.
+
+        Args:
+            spark: The session.
+            words: The columns ``file``, ``word`` and ``bits``.
+        """
+        self._spark = spark
+        self._native = _native.MarkedRows(words)
+        #: The number of rows in the set of each file.
+        self.counts: dict[int, int] = dict(self._native.counts())
+
+    @classmethod
+    def of(cls, rows: DataFrame) -> RowSets:
+        """Run a query, and return the set of its rows.
+
+        Args:
+            rows: Rows with ``hidden_columns.FILE`` and ``hidden_columns.ROW_NUMBER``.
+        """
+        return cls(rows.sparkSession, words(rows, {"bits": bit()}))
+
+    @classmethod
+    def of_words(cls, spark: SparkSession, table: pa.Table, *columns: str) -> RowSets:
+        """Return the union of one or several columns of the output of ``words``."""
+        parts = [table.select(["file", "word", column]) for column in columns]
+        named = [part.rename_columns(["file", "word", "bits"]) for part in parts]
+        joined = pa.concat_tables(named)
+        return cls(spark, joined.filter(pc.not_equal(joined["bits"], pa.scalar(0))))
+
+    @classmethod
+    def none(cls, spark: SparkSession) -> RowSets:
+        """Return an empty set."""
+        return cls(spark, _WORDS.empty_table())
+
+    def __len__(self) -> int:
+        return sum(self.counts.values())
+
+    def only(self, rows: DataFrame) -> DataFrame:
+        """Keep the marked rows."""
+        return self._joined(rows, "left_semi")
+
+    def without(self, rows: DataFrame) -> DataFrame:
+        """Keep the rows that are not marked."""
+        return self._joined(rows, "left_anti")
+
+    def flagged(self, rows: DataFrame) -> DataFrame:
+        """Keep all rows, and add ``hidden_columns.MARKED``."""
+        from pyspark.sql import functions as sf
+
+        joined = self._joined(rows, "left")
+        marked = sf.col(deletion_vectors.KEY).isNotNull().alias(hidden_columns.MARKED)
+        return joined.select(*[sf.col(names.quoted(column)) for column in rows.columns], marked)
+
+    def _joined(self, rows: DataFrame, how: str) -> DataFrame:
+        bits = deletion_vectors.chunk_bits(len(self))
+        bitmaps = deletion_vectors.sent(self._spark, self._native.bitmaps(bits))
+        return deletion_vectors.joined(rows, bitmaps, hidden_columns.FILE, bits, how)
+
+    def write_vectors(
+        self, transaction: Transaction, files: pa.Table
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Write deletion vectors, merged with the existing vectors of the files.
+
+        Args:
+            transaction: The transaction that is to commit them.
+            files: The files, as ``Candidates`` has them.
+
+        Returns:
+            The descriptors, by the path of the data file.
+        """
+        numbers: list[Any] = files[hidden_columns.FILE].to_pylist()
+        old = [
+            vector and deletion_vectors.descriptor(vector)
+            for vector in files["deletionVector"].to_pylist()
+        ]
+        written = self._native.write_vectors(
+            transaction.native, list(zip(numbers, old, strict=True))
+        )
+        paths: list[Any] = files["path"].to_pylist()
+        return dict(zip(paths, written, strict=True))
+
+
+def bit() -> Column:
+    """Return the bit of a row in its word."""
+    from pyspark.sql import functions as sf
+
+    position = sf.col(hidden_columns.ROW_NUMBER).bitwiseAND(sf.lit(63)).cast("int")
+    return sf.call_function("shiftleft", sf.lit(1).cast("bigint"), position)
+
+
+#: The number of no file: that of the row beside the words.
+BESIDE = -1
+
+
+def words(
+    rows: DataFrame,
+    bits: Mapping[str, Column],
+    *others: Column,
+    beside: DataFrame | None = None,
+) -> pa.Table:
+    """Run a query, and aggregate its rows to the columns ``file``, ``word`` and others.
+
+    Args:
+        rows: Rows with ``hidden_columns.FILE`` and ``hidden_columns.ROW_NUMBER``.
+        bits: Bits of rows, by the name of their column; those of a word are combined by OR.
+        others: Other aggregates, with their names.
+        beside: A row with other aggregates to add to the result, with ``BESIDE`` as its file.
+    """
+    from pyspark.sql import functions as sf
+
+    word = sf.shiftright(sf.col(hidden_columns.ROW_NUMBER), 6).alias("word")
+    united = [sf.bit_or(column).alias(name) for name, column in bits.items()]
+    grouped = rows.groupBy(sf.col(hidden_columns.FILE).alias("file"), word)
+    aggregated = grouped.agg(*united, *others)
+    if beside is not None:
+        beside = beside.withColumn("file", sf.lit(BESIDE))
+        aggregated = aggregated.unionByName(beside, allowMissingColumns=True)
+    table: pa.Table = aggregated.toArrow()
+    return table

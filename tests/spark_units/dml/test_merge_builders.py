@@ -1,0 +1,86 @@
+"""The three builders of a merge record the same clauses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+from deltareplay._table.merge import Clause
+from deltareplay.spark.delta_table.merge_builder import DeltaMergeBuilder
+from deltareplay.spark.dml.merge.builder import Merge
+
+CLAUSES = (
+    Clause("matched", "update", "c = 1", {"a": "1"}),
+    Clause("matched", "update", None, None),
+    Clause("matched", "delete", "c = 2", None),
+    Clause("not_matched", "insert", None, {"a": "2"}),
+    Clause("not_matched", "insert", "c = 3", None),
+    Clause("not_matched_by_source", "update", None, {"a": "3"}),
+    Clause("not_matched_by_source", "delete", "c = 4", None),
+)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> dr.Table:
+    return dr.create_table(tmp_path / "t", pa.schema([("a", pa.int64())]))
+
+
+def by_methods(merge: Any) -> Any:
+    """As `deltareplay.Merge` and `deltareplay.spark.merge` name the clauses."""
+    return (
+        merge.when_matched_update({"a": "1"}, "c = 1")
+        .when_matched_update_all()
+        .when_matched_delete("c = 2")
+        .when_not_matched_insert({"a": "2"})
+        .when_not_matched_insert_all("c = 3")
+        .when_not_matched_by_source_update({"a": "3"})
+        .when_not_matched_by_source_delete("c = 4")
+    )
+
+
+def test_all_builders_record_the_same_clauses(table: dr.Table) -> None:
+    pytest.importorskip("pyspark")
+    assert by_methods(table.merge([{"a": 1}], "a")).clauses == CLAUSES
+    arguments: Any = None
+    assert by_methods(Merge._of(arguments)).clauses == CLAUSES
+    nothing: Any = None
+    merge = (
+        DeltaMergeBuilder(nothing, table, None, nothing, "a = b")
+        .whenMatchedUpdate("c = 1", {"target.a": "1"})  # the alias of the table goes
+        .whenMatchedUpdateAll()
+        .whenMatchedDelete("c = 2")
+        .whenNotMatchedInsert(values={"a": "2"})
+        .whenNotMatchedInsertAll("c = 3")
+        .whenNotMatchedBySourceUpdate(set={"a": "3"})
+        .whenNotMatchedBySourceDelete("c = 4")
+    )
+    assert merge._recorded.clauses == CLAUSES
+
+
+def test_a_builder_of_delta_spark_stays_as_it_is(table: dr.Table) -> None:
+    """As delta-spark 4.4: each method returns another builder."""
+    nothing: Any = None
+    first = DeltaMergeBuilder(nothing, table, None, nothing, "a = b")
+    second = first.whenMatchedDelete()
+    third = second.withSchemaEvolution().whenNotMatchedInsertAll()
+    assert [len(builder._recorded.clauses) for builder in (first, second, third)] == [0, 1, 2]
+
+
+def test_assignments_are_no_none() -> None:
+    """None would set all columns, as `when_matched_update_all` does."""
+    arguments: Any = None
+    merge = Merge._of(arguments)
+    nothing: Any = None
+    for method in (
+        merge.when_matched_update,
+        merge.when_not_matched_insert,
+        merge.when_not_matched_by_source_update,
+    ):
+        with pytest.raises(dr.InvalidArgumentError, match="needs to be a mapping") as caught:
+            method(nothing)
+        assert caught.value.code == "argument.type"
+    assert merge.clauses == ()
