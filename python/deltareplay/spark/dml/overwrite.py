@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,15 +10,10 @@ import pyarrow.compute as pc
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.target_rows import REMOVED
 from deltareplay.spark.scan import partition_values
+from deltareplay.spark.scan.skipping import other_partitions, own_filter
 from deltareplay.spark.schema.fields import columns_of
-from deltareplay.spark.session import capabilities
-
-_PARSED = "partitionValues_parsed"
 
 _ROWS = "numRecords"
-
-#: No partition column has this name.
-_NUMBER = "deltareplay: number of the file"
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,40 +29,33 @@ if TYPE_CHECKING:
 def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.Table | None:
     """Return the live files, or those of the partitions that satisfy a condition.
 
-    The result is None if the condition does not use only partition columns.
+    The result is None if the condition does not use only partition columns, or if the core cannot
+    decide it for each file.
     """
     if condition is None:
-        return snapshot.files(columns(condition))
-    if not snapshot.partition_columns or _may_use_data(condition, snapshot):
+        return snapshot.files(REMOVED)
+    is_other = other_partitions(condition, spark, snapshot)
+    selected = own_filter(condition, spark, snapshot, None, joined=False)
+    if is_other is None or selected is None:
         return None
-    from pyspark.errors import AnalysisException
-
-    from deltareplay.spark.schema.frames import from_arrow
-
-    typed = snapshot.files([*columns(condition), _PARSED])
-    values = _partition_values(snapshot, typed, capabilities.time_zone(spark), logical=True)
-    numbered = values.append_column(_NUMBER, pa.array(range(typed.num_rows), pa.int64()))
-    try:
-        chosen = from_arrow(spark, numbered).where(condition).select(f"`{_NUMBER}`").toArrow()
-    except AnalysisException:
-        return None
-    return typed.select(columns(condition)).take(chosen[_NUMBER])
+    covered, undecided = covered_files(snapshot, selected, is_other)
+    return covered if undecided is None else None
 
 
-def _partition_values(
-    snapshot: Snapshot, files: pa.Table, zone: str, *, logical: bool = False
-) -> pa.Table:
-    """Return the typed partition values of files, by the column names in log or schema."""
-    partitions = [column for column in columns_of(snapshot) if column.is_partition]
-    values = [constant.values for constant in partition_values.constants(files, partitions, zone)]
-    return pa.table(
-        values, [partition.name if logical else partition.physical for partition in partitions]
-    )
+def covered_files(
+    snapshot: Snapshot, condition: Filter, is_other: Filter
+) -> tuple[pa.Table, str | None]:
+    """Return the files with rows of a condition, and the path of a file that may have others, too.
 
-
-def columns(condition: str | None) -> list[str]:
-    """Return the columns to list of files that a write may replace; row counts with a condition."""
-    return REMOVED if condition is None else [*REMOVED, _ROWS]
+    Args:
+        snapshot: The version.
+        condition: The condition.
+        is_other: A condition that is true for all other rows.
+    """
+    covered = snapshot.files([*REMOVED, _ROWS], condition)
+    others: list[Any] = snapshot.files(["path"], is_other)["path"].to_pylist()
+    paths: list[Any] = covered["path"].to_pylist()
+    return covered, min({*paths} & {*others}, default=None)
 
 
 def truncate(statement: Statement) -> None:
@@ -78,7 +65,7 @@ def truncate(statement: Statement) -> None:
         InvalidArgumentError: ``transaction.append_only``.
     """
     statement.refuse_append_only()
-    live = statement.snapshot.files(columns(None))
+    live = statement.snapshot.files(REMOVED)
     if live.num_rows == 0:
         return
     transaction = statement.begin("TRUNCATE", {})
@@ -87,16 +74,6 @@ def truncate(statement: Statement) -> None:
     remove(transaction, live, None)
     transaction.set_metrics({"numRemovedFiles": live.num_rows})
     transaction.commit()
-
-
-def _may_use_data(condition: str, snapshot: Snapshot) -> bool:
-    """Return whether a condition contains the name of a data column as a word.
-
-    Spark would log an error for an unknown column.
-    """
-    words = {word.strip("`").lower() for word in re.findall(r"`[^`]+`|\w+", condition)}
-    partitions = {name.lower() for name in snapshot.partition_columns}
-    return any(column.name.lower() in words - partitions for column in columns_of(snapshot))
 
 
 def same_partitions(
@@ -111,9 +88,15 @@ def same_partitions(
         written: The partition values of each written file.
         zone: The time zone of timestamps in the log without a zone.
     """
-    live = snapshot.files([*REMOVED, _PARSED])
+    live = snapshot.files([*REMOVED, "partitionValues_parsed"])
     if snapshot.partition_columns:
-        values = _partition_values(snapshot, live, zone)
+        partitions = [column for column in columns_of(snapshot) if column.is_partition]
+        values = pa.table(
+            {
+                constant.name: constant.values
+                for constant in partition_values.constants(live, partitions, zone)
+            }
+        )
         held = snapshot.native.in_partitions(values, list(written))
         live = live.filter(pa.array(held, pa.bool_()))
     return live.select(REMOVED)

@@ -19,6 +19,7 @@ from deltareplay.exceptions import (
     InvalidArgumentError,
 )
 from deltareplay.spark.dml import overwrite as replaced
+from deltareplay.spark.dml.target_rows import REMOVED
 from deltareplay.spark.format.options import Use, WriteOptions, parse
 from deltareplay.spark.session import settings
 from deltareplay.spark.writing import default_properties, table_rows
@@ -228,12 +229,12 @@ class Sink:
             replaced.remove(transaction, live, None)
             return live
         condition = self.options.replace_where
-        live = snapshot.files(replaced.columns(condition), condition)
-        if condition is not None:
-            others = snapshot.files(["path"], filter=f"({condition}\n) IS NOT TRUE")["path"]
-            both = set(live["path"].to_pylist()) & set(others.to_pylist())
-            if both:
-                path = min(map(str, both))
+        if condition is None:
+            live = snapshot.files(REMOVED)
+        else:
+            is_other = f"({condition}\n) IS NOT TRUE"
+            live, path = replaced.covered_files(snapshot, condition, is_other)
+            if path is not None:
                 raise InvalidArgumentError(
                     f"replaceWhere is {condition!r}, and the file {path} may have rows for "
                     "which it is not true: use partition columns, or use Table.overwrite, which "

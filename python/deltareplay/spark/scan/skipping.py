@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
+from deltareplay._protocol.schema import Field, Struct, schema_json
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.scan import connect_sql, filters
 from deltareplay.spark.session import capabilities, internals
@@ -43,6 +44,21 @@ def target_filter(
     return own_filter(_text(condition, frame), frame.sparkSession, snapshot, alias, joined=joined)
 
 
+def other_partitions(condition: str, spark: SparkSession, snapshot: Snapshot) -> Filter | None:
+    """Return a filter that is true in partitions where a condition is false or null.
+
+    The result is None if the condition does not use only partition columns, or if only Spark
+    understands it.
+    """
+    partitions = {*snapshot.partition_columns}
+    schema = Struct.parse(snapshot.schema_json)
+    fields = [field for field in schema.fields if field.name in partitions]
+    if not fields:
+        return None
+    text = f"NOT (({condition}\n) IS TRUE)"
+    return own_filter(text, spark, snapshot, None, joined=False, fields=fields)
+
+
 def not_true(
     condition: str | Column,
     snapshot: Snapshot,
@@ -57,7 +73,13 @@ def not_true(
 
 
 def own_filter(
-    text: str | None, spark: SparkSession, snapshot: Snapshot, alias: str | None, *, joined: bool
+    text: str | None,
+    spark: SparkSession,
+    snapshot: Snapshot,
+    alias: str | None,
+    *,
+    joined: bool,
+    fields: list[Field] | None = None,
 ) -> Filter | None:
     """Return a filter that is true wherever a condition is; None selects all files.
 
@@ -67,11 +89,13 @@ def own_filter(
         snapshot: The version of the table.
         alias: The table's name in the condition.
         joined: Whether the condition may refer to other tables.
+        fields: The columns that the filter may use; None for all.
     """
     if text is None or filters.reads_otherwise(spark, text):
         return None
     try:
-        own = _native.target_filter(text, snapshot.schema_json, alias, joined)
+        schema = snapshot.schema_json if fields is None else schema_json(fields)
+        own = _native.target_filter(text, schema, alias, joined)
         return None if own is None else filters.pruning(spark, own, snapshot)
     except (InvalidArgumentError, UnsupportedFeatureError):
         return None  # Spark has more functions than the core
