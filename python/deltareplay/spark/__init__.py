@@ -29,9 +29,7 @@ from deltareplay.spark.maintenance.optimize import optimize
 from deltareplay.spark.maintenance.vacuum import vacuum
 from deltareplay.spark.maintenance.verify import verify
 from deltareplay.spark.row_changes.changes import changes
-from deltareplay.spark.scan.count import count
-from deltareplay.spark.scan.create_view import create_view
-from deltareplay.spark.scan.read import read
+from deltareplay.spark.scan.read import count, create_view, read
 from deltareplay.spark.statements.sql import sql
 
 __all__ = [

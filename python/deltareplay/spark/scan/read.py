@@ -1,13 +1,14 @@
-"""``read``: the rows of a table as a DataFrame, read by Spark's own reader."""
+"""``read``, ``count`` and ``create_view``: the rows of a version of a table."""
 
 from __future__ import annotations
 
 import datetime
+import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deltareplay._support.arguments import checked
-from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.exceptions import DeltaReplayWarning, InvalidArgumentError
 from deltareplay.spark.catalog import lookup
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
 from deltareplay.spark.catalog.timestamps import moment
@@ -103,6 +104,67 @@ def read(
         return rows
     every = columns_of(snapshot)
     return rows.select(*(_quoted(every, name) for name in columns), *extra.names)
+
+
+@checked
+def count(
+    spark: SparkSession,
+    table: TableLike,
+    *,
+    version: int | None = None,
+    timestamp: datetime.datetime | str | None = None,
+    filter: Filter | None = None,
+    root: str | None = None,
+) -> int:
+    """Count the rows: from the log alone if every file has a row count, otherwise by Spark.
+
+    Args:
+        spark: As in ``read``.
+        table: As in ``read``.
+        version: As in ``read``.
+        timestamp: As in ``read``.
+        filter: As in ``read``; with a filter, Spark counts.
+        root: As in ``read``.
+
+    Raises:
+        InvalidArgumentError: As in ``read``.
+        CorruptTableError: As in ``read``.
+
+    >>> count(spark, rows)  # doctest: +SKIP
+    2
+    """
+    capabilities.check(spark)
+    table = resolved(spark, table)
+    snapshot = snapshot_of(table, version, timestamp)
+    if filter is None:
+        with warnings.catch_warnings():
+            # no warning about a missing row count: the rows are counted all the same
+            warnings.simplefilter("ignore", DeltaReplayWarning)
+            known = snapshot.num_rows
+        if known is not None:
+            return known
+    return int(read(spark, snapshot, filter=filter, root=root).count())
+
+
+@checked
+def create_view(spark: SparkSession, name: str, table: TableLike, **options: Any) -> None:
+    """Create or replace a temporary view of a table; it stays at one version.
+
+    Args:
+        spark: As in ``read``.
+        name: The name of the view.
+        table: As in ``read``.
+        options: The keywords of ``read``.
+
+    Raises:
+        InvalidArgumentError: As in ``read``.
+        CorruptTableError: As in ``read``.
+
+    >>> create_view(spark, "people", rows)  # doctest: +SKIP
+    >>> spark.sql("SELECT max(id) AS id FROM people").collect()  # doctest: +SKIP
+    [Row(id=3)]
+    """
+    read(spark, table, **options).createOrReplaceTempView(name)
 
 
 def rows_of(
