@@ -1,7 +1,7 @@
-//! Advice: what a checkpoint or a compacted file would gain, measured on this very log.
+//! Measures what a checkpoint or a compacted file would save readers of this log.
 //!
-//! Both are made in memory and laid over the table, where nobody else sees them; then the newest
-//! version is opened and its files are counted, with each and without.
+//! Both files are built in memory and overlaid on the table, invisible to other readers; then the newest
+//! version is opened and its files are listed, with and without each of them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,10 +21,10 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::load::load;
 use crate::storage::{FileMeta, Storage};
 
-/// Each way is measured so often; the fastest counts.
+/// Each measurement is repeated this many times; the fastest counts.
 const RUNS: usize = 3;
 
-/// The log as it is, and what would make it quicker to read.
+/// Measurements of the log as it is, and with files that would make it faster to read.
 #[derive(Clone, Debug, Serialize)]
 pub struct LogAdvice {
     /// The newest version.
@@ -33,32 +33,32 @@ pub struct LogAdvice {
     pub checkpoint_version: Option<u64>,
     /// Commits after that checkpoint.
     pub num_commits: u64,
-    /// Files of the log that are read for them: fewer where there are compacted files.
+    /// Log files read after the checkpoint: fewer than the commits where there are compacted files.
     pub num_tail_files: u64,
-    /// Bytes of these.
+    /// Total size of these files in bytes.
     pub tail_bytes: u64,
     /// Live files.
     pub num_files: u64,
-    /// Seconds that opening the version and listing its files take now.
+    /// Seconds to open the version and list its files.
     pub seconds: f64,
-    /// With a checkpoint of this version; absent where there is one.
+    /// The gain from a checkpoint of this version; absent if there is one already.
     pub with_checkpoint: Option<Gain>,
-    /// With the commits after the checkpoint compacted; absent where there are less than two.
+    /// The gain from compacting the commits after the checkpoint; absent if there are fewer than two.
     pub with_compaction: Option<Gain>,
 }
 
-/// The gain of one more file of the log.
+/// The gain from one additional log file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Gain {
-    /// Seconds that opening the version and listing its files would take.
+    /// Seconds to open the version and list its files.
     pub seconds: f64,
-    /// Seconds that it takes to make it.
+    /// Seconds to create the file.
     pub seconds_to_make: f64,
-    /// Its bytes.
+    /// Its size in bytes.
     pub size_in_bytes: u64,
 }
 
-/// Measures. Nothing is written to the table.
+/// Measures the log. Writes nothing to the table.
 ///
 /// # Errors
 ///
@@ -112,7 +112,7 @@ fn gain(source: &Source, version: u64, make: impl FnOnce(&Source) -> Result<u64>
     })
 }
 
-/// Seconds for opening a version and listing its files, and how many these are.
+/// Opens a version and lists its files; returns the seconds this took and the number of files.
 fn measured(source: &Source, version: u64) -> Result<(f64, u64)> {
     let mut fastest: Option<(f64, u64)> = None;
     for _ in 0..RUNS {
@@ -131,7 +131,7 @@ fn measured(source: &Source, version: u64) -> Result<(f64, u64)> {
     Ok(fastest.unwrap_or_default())
 }
 
-/// A store with some more files, which stay in memory.
+/// A storage with additional files in memory.
 #[derive(Debug)]
 struct Overlay {
     below: Arc<dyn Storage>,

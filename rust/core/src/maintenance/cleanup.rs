@@ -1,9 +1,8 @@
-//! Log cleanup: files of the log that no version inside the retention period needs.
+//! Log cleanup: deletes the log files that no version within the retention period needs.
 //!
-//! The newest version from before the period must stay, since it was current when the period began; so
-//! must the newest checkpoint at or before it, that checkpoint's own commit, and all that comes after it.
-//! Nothing is deleted that does not lie before such a checkpoint, and the checkpoint is read to its last
-//! row first.
+//! The newest version before the period must stay, since it was current when the period began; so must the
+//! newest checkpoint at or before it, that checkpoint's own commit, and everything after it. Only files
+//! before such a checkpoint are deleted, and the checkpoint is first read in full.
 //!
 //! Protocol: "Metadata Cleanup", "Checkpoint Protection".
 
@@ -34,16 +33,16 @@ const STAGED_DIRECTORY: &str = "_delta_log/_staged_commits";
 pub struct LogCleanup {
     /// True if nothing was deleted.
     pub dry_run: bool,
-    /// Versions that were current at this instant or later stay: milliseconds since the epoch; by the
-    /// table's retention a midnight in UTC.
+    /// Versions current at or after this instant stay: milliseconds since the epoch. With the table's
+    /// retention it is a midnight in UTC.
     pub cutoff: i64,
-    /// The oldest version that can be read afterwards, if anything goes.
+    /// The oldest version that remains readable, if any file is deleted.
     pub earliest_version: Option<u64>,
-    /// The files, in the order in which they go.
+    /// The files, in the order of their deletion.
     pub files: Vec<String>,
-    /// Their bytes.
+    /// Total size in bytes.
     pub size_in_bytes: u64,
-    /// Why not more of them.
+    /// Reasons why other files are kept.
     pub notes: Vec<String>,
 }
 
@@ -58,7 +57,7 @@ impl LogCleanup {
 ///
 /// # Errors
 ///
-/// Unsupported: a feature that this build cannot write. Storage, and what reading the log may meet.
+/// Unsupported: a feature that this build cannot write. Storage errors and the errors of reading the log.
 pub fn cleanup_log(
     source: &Source,
     snapshot: &Snapshot,
@@ -77,7 +76,7 @@ pub fn cleanup_log(
     Ok(report)
 }
 
-/// Deletes what is older than the retention for features that are dropped, by the minute.
+/// Deletes log files older than the retention period for dropped features; the cutoff is rounded to minutes.
 ///
 /// # Errors
 ///
@@ -91,8 +90,8 @@ pub fn truncate_log(source: &Source, snapshot: &Snapshot, now: i64) -> Result<Lo
     Ok(report)
 }
 
-/// Runs after a checkpoint: deletes what has expired, if the table asks for it and there is such a
-/// file. Then the checkpoint that stays is read; else the log is only listed.
+/// Deletes expired log files after a checkpoint, if log cleanup is enabled and there is such a file. Only
+/// then is the remaining checkpoint read; otherwise the log is only listed.
 ///
 /// # Errors
 ///
@@ -124,7 +123,8 @@ fn delete(source: &Source, report: &LogCleanup) -> Result<()> {
     delete_all(&*source.storage, &paths)
 }
 
-/// When the table's retention begins: by the day, so that not every checkpoint finds something.
+/// Returns the start of the table's retention period, rounded to days so that not every checkpoint has files
+/// to delete.
 fn cutoff(snapshot: &Snapshot, now: i64) -> i64 {
     floor(
         now.saturating_sub(snapshot.properties().log_retention),
@@ -169,7 +169,7 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
             Some((_, LogFileKind::Compacted { start })) if start <= first => {
                 commits.push((start, file));
             }
-            // what a writer left that was stopped half-way
+            // left behind by a writer that was interrupted
             None if is_temporary(name) && file.modification_time < yesterday => {
                 commits.push((0, file));
             }
@@ -205,7 +205,8 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
     Ok(report)
 }
 
-/// The files of a directory of the log; none where a link takes its place: they may be anybody's.
+/// Returns the files of a log directory; none if the directory is a link, since its target may belong to
+/// somebody else.
 fn own_files(source: &Source, directory: &str) -> Result<Vec<FileMeta>> {
     if source.storage.is_link(directory) {
         return Ok(Vec::new());
@@ -213,8 +214,7 @@ fn own_files(source: &Source, directory: &str) -> Result<Vec<FileMeta>> {
     source.storage.list(directory, "")
 }
 
-/// Returns `true` for a file of a writer that was stopped: `.name.tmp`, on HDFS `.name.tmp.1` as
-/// well.
+/// Returns `true` for a temporary file of an interrupted writer: `.name.tmp`, on HDFS also `.name.tmp.1`.
 fn is_temporary(name: &str) -> bool {
     let numbered = |number: &str| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     let name = match name.rsplit_once('.') {
@@ -224,14 +224,14 @@ fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }
 
-/// The newest commit from before the period.
+/// Returns the newest commit before the retention period.
 fn last_expired(listing: &LogListing, cutoff: i64) -> Option<u64> {
     let times = monotonised(&listing.commits);
     let expired = |(_, time): &&(u64, i64)| *time <= cutoff;
     times.iter().rfind(expired).map(|(version, _)| *version)
 }
 
-/// The newest checkpoint from which everything inside the retention period can be rebuilt.
+/// Returns the newest checkpoint from which every version within the retention period can be reconstructed.
 fn kept_checkpoint(
     source: &Source,
     listing: &LogListing,
@@ -264,8 +264,7 @@ fn kept_checkpoint(
     Ok(None)
 }
 
-/// Returns `true` if this checkpoint can be read to its last row, and all commits from its own on
-/// are there.
+/// Returns `true` if this checkpoint can be read in full and all commits from its version on exist.
 fn rebuilds(
     source: &Source,
     listing: &LogListing,
@@ -291,8 +290,8 @@ fn rebuilds(
     Ok(used.as_ref() == Some(checkpoint))
 }
 
-/// Returns `true` if the feature `checkpointProtection` lets these versions go: all that it
-/// protects at once, or versions whose protocols this build understands.
+/// Returns `true` if the feature `checkpointProtection` allows the removal of these versions: either all
+/// protected versions at once, or versions whose protocols this build supports.
 fn may_truncate(
     source: &Source,
     listing: &LogListing,
@@ -316,7 +315,7 @@ fn may_truncate(
     Ok(true)
 }
 
-/// Storage paths of all sidecars that these checkpoints name.
+/// Returns the storage paths of all sidecars referenced by these checkpoints.
 pub(super) fn named_sidecars<'a>(
     source: &Source,
     checkpoints: impl Iterator<Item = &'a CheckpointInstance>,

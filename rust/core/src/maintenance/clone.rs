@@ -1,9 +1,8 @@
-//! CLONE: another table with the rows of a version of this one.
+//! CLONE: creates a table with the rows of a version of another table.
 //!
-//! A shallow clone points to the source's files by absolute URIs; a deep one has copies of its own. Who
-//! clones into a table that is there replaces it; a deep clone then copies only files that the target does
-//! not have. It overwrites nothing: a copy has a name that only copies of its file have. Rows get ids of their
-//! own.
+//! A shallow clone references the source's files by absolute URIs; a deep clone has its own copies. A clone
+//! into an existing table replaces it; a deep clone then copies only the files that the target lacks. No file
+//! is overwritten: the name of a copy is used only for copies of its file. Rows get new row ids.
 //!
 //! Not part of the protocol; operation, metrics and rules as in the reference implementation.
 
@@ -34,11 +33,12 @@ use crate::write::{AddFile, RemoveFile, StagedFile};
 /// The changes that turn the target into the clone.
 #[derive(Debug, Default)]
 pub struct ClonePlan {
-    /// Files to copy before the commit; none for a shallow clone.
+    /// Files to copy before the commit; empty for a shallow clone.
     pub copies: Vec<FileCopy>,
     adds: Vec<AddFile>,
     removes: Vec<RemoveFile>,
-    /// The copies, and files of earlier copies that no version names: a vacuum may take them meanwhile.
+    /// The copies, and the reused files of earlier copies that no version references: a vacuum may delete
+    /// them meanwhile.
     unnamed: Vec<StagedFile>,
     metrics: BTreeMap<String, String>,
 }
@@ -46,13 +46,13 @@ pub struct ClonePlan {
 /// A table and one of its versions.
 #[derive(Clone, Copy, Debug)]
 pub struct Version<'a> {
-    /// The source that the table is read with.
+    /// The source for reading the table.
     pub source: &'a Source,
     /// The version.
     pub snapshot: &'a Snapshot,
 }
 
-/// Finds what to copy, add and remove.
+/// Determines the files to copy, add and remove.
 ///
 /// # Errors
 ///
@@ -135,7 +135,7 @@ pub fn plan(
     Ok(plan)
 }
 
-/// Copies files, many at a time; gives their bytes.
+/// Copies files in parallel; returns the number of bytes copied.
 ///
 /// # Errors
 ///
@@ -146,7 +146,7 @@ pub fn copy_files(source: &Source, target: &Source, copies: Vec<FileCopy>) -> Re
     Ok(copied.into_iter().sum())
 }
 
-/// The transaction that makes the target a clone; nothing is committed yet.
+/// Builds the transaction that turns the target into a clone, without committing it.
 ///
 /// # Errors
 ///
@@ -213,7 +213,7 @@ fn check_locations(source: &Source, target: &Source, shallow: bool) -> Result<()
     Ok(())
 }
 
-/// Returns `true` if the log says the same of both, but for row ids and times.
+/// Returns `true` if both actions are equal except for row ids and times.
 fn is_same(there: &AddFile, file: &AddFile) -> bool {
     (
         there.size,
@@ -223,15 +223,15 @@ fn is_same(there: &AddFile, file: &AddFile) -> bool {
     ) == (file.size, &file.partition_values, &file.stats, &file.tags)
 }
 
-/// The paths of the source's files in the clone, and the files that have to be copied for that.
+/// The paths of the source's files in the clone, and the files that must be copied.
 struct Copies<'a> {
     source: &'a Source,
     target: &'a Source,
     shallow: bool,
     visible: Visible,
-    /// Files of the target's directory.
+    /// Files in the target's directory.
     there: HashMap<String, FileMeta>,
-    /// The files that are taken as copies of files of the source.
+    /// Files reused as copies of files of the source.
     reused: BTreeMap<String, StagedFile>,
     needed: BTreeMap<String, FileCopy>,
 }
@@ -301,8 +301,8 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// The path of a copy of a data file: that of the file below its own root, if that is free for data and
-    /// its name is one that no other file has.
+    /// Returns the path of a copy of a data file: the file's path relative to its own root, if data files may
+    /// be stored there and its name is unique to this file.
     fn copied(&mut self, from: &str, size: Option<u64>, modified: i64) -> String {
         if !from.starts_with('/')
             && self.visible.holds_data(from)
@@ -333,7 +333,7 @@ impl<'a> Copies<'a> {
         other
     }
 
-    /// Notes a file to copy if it is not there; false where the path is another file's.
+    /// Records a file to copy unless it exists; returns `false` if another file has the path.
     fn need(&mut self, from: &str, to: &str, size: Option<u64>) -> bool {
         if let Some(needed) = self.needed.get(to) {
             return needed.from == from;
@@ -363,9 +363,9 @@ impl<'a> Copies<'a> {
     }
 }
 
-/// Returns `true` if a name has 32 hexadecimal digits in a row, but for dashes, as that of a file
-/// with a random id: no other file has it. One such as `part-0.parquet` says nothing, and one of
-/// numbers only may be counted.
+/// Returns `true` if a name contains 32 consecutive hexadecimal digits, ignoring dashes, as the name of a
+/// file with a random id does: such a name is unique. A name such as `part-0.parquet` is not, and one of
+/// decimal digits only may be a counter.
 fn is_unique(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let (mut digits, mut letters) = (0_u32, false);
@@ -380,7 +380,7 @@ fn is_unique(path: &str) -> bool {
     })
 }
 
-/// The descriptor of a vector whose file has another name.
+/// Returns the descriptor of a vector whose file was renamed.
 fn moved(
     vector: &DeletionVectorDescriptor,
     storage: &str,

@@ -1,7 +1,7 @@
 //! Maintenance of tables: log cleanup, vacuum, restore, advice, verification.
 //!
-//! Each works on a snapshot and a listing, and gives a report. What deletes says first what it would
-//! delete; files go oldest first, so that whoever is stopped half-way leaves a table that opens.
+//! Each takes a snapshot and a listing and returns a report. Operations that delete first report what they
+//! would delete; files are deleted oldest first, so that an interrupted run leaves a readable table.
 
 use crate::error::{Error, Result};
 use crate::log::path::LOG_DIRECTORY;
@@ -19,9 +19,9 @@ pub mod traces;
 pub mod vacuum;
 pub mod verify;
 
-/// The earlier of this machine's clock and that by which the storage dates files. Who deletes by a clock
-/// that is ahead deletes files that others have just written. Creates an empty file, and deletes it; where
-/// a full disk has no space even for that, the newest file of the log tells which time it is at least.
+/// Returns the earlier of the local clock and the clock by which the storage dates files: with a clock that
+/// is ahead, files that others have just written would be deleted. Creates an empty file and deletes it; if
+/// the disk is full, the newest log file gives a lower bound of the time.
 ///
 /// # Errors
 ///
@@ -46,28 +46,28 @@ pub fn now(storage: &dyn Storage) -> Result<i64> {
     }
 }
 
-/// Returns `true` if there was no space for a file. Deleting what nobody needs is then what makes
+/// Returns `true` if the storage has no space for a file. Deleting obsolete files is then the way to free
 /// some.
 pub(crate) fn is_full(error: &Error) -> bool {
     error.code() == "storage.full"
 }
 
-/// A report for machines.
+/// Serializes a report as JSON.
 pub fn to_json<T: serde::Serialize>(report: &T) -> String {
-    // numbers, texts and lists of them are always JSON
+    // numbers, strings and lists of them always serialize
     serde_json::to_string(report).unwrap_or_default()
 }
 
 /// A minute in milliseconds.
 pub(crate) const MINUTE: i64 = 60 * 1000;
 
-/// Clocks that are no further apart, in milliseconds, count as one: files are dated by coarse clocks.
+/// Clocks at most this many milliseconds apart count as equal: file timestamps may be coarse.
 const ALIKE: i64 = MINUTE;
 
-/// Files deleted by one call.
+/// Files deleted per call.
 const AT_ONCE: usize = 500;
 
-/// Deletes files in this order; the first that cannot be deleted ends it.
+/// Deletes files in this order and stops at the first that cannot be deleted.
 pub(crate) fn delete_all(storage: &dyn Storage, paths: &[&str]) -> Result<()> {
     for chunk in paths.chunks(AT_ONCE) {
         interrupt::check()?;

@@ -1,9 +1,9 @@
-//! Restore: a new version with the files of an older one.
+//! Restore: commits a new version with the files of an older one.
 //!
-//! Files that the older version had and the newest has not are added again, those that came since are
-//! removed. Schema, properties and the columns to cluster by are those of the older version, save what
-//! may never go back: the protocol, the mark of row ids, ids of columns, and since when commits carry
-//! their own timestamp. Domains of users stay as they are.
+//! Files that are live in the older version but not in the newest are added again; files that were added
+//! since are removed. Schema, properties and clustering columns are those of the older version, except for
+//! what must never be reverted: the protocol, the row id high-water mark, column ids, and the version and
+//! timestamp at which in-commit timestamps were enabled. User domains are kept.
 //!
 //! Not part of the protocol; operation and metrics as in the reference implementation.
 
@@ -26,13 +26,13 @@ use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
 use crate::write::random::now_after;
 use crate::write::{AddFile, RemoveFile};
 
-/// Missing files that an error names at most.
+/// Maximum number of missing files named in an error.
 const NAMED: usize = 3;
 
-/// Files that one unit of work looks at.
+/// Files checked per unit of work.
 const LOOKED_AT: usize = 64;
 
-/// Properties of the newest version that an older one may not undo.
+/// Properties of the newest version that a restore keeps.
 const KEPT: [&str; 5] = [
     "delta.enableInCommitTimestamps",
     "delta.inCommitTimestampEnablementVersion",
@@ -44,27 +44,27 @@ const KEPT: [&str; 5] = [
 /// The result of a restore.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Restored {
-    /// The new version; that of the newest one where there was nothing to do.
+    /// The new version; the newest version if there was nothing to do.
     pub version: u64,
-    /// The version that it goes back to.
+    /// The version that was restored.
     pub restored_version: u64,
-    /// Files that are live again.
+    /// Files that became live again.
     pub num_restored_files: u64,
-    /// Files that are live no more.
+    /// Files that were removed.
     pub num_removed_files: u64,
-    /// Their bytes.
+    /// Total size of the restored files in bytes.
     pub restored_files_size: u64,
-    /// Their bytes.
+    /// Total size of the removed files in bytes.
     pub removed_files_size: u64,
-    /// Files that would be live again, and are not there any more.
+    /// Files that should be restored but no longer exist.
     pub missing_files: Vec<String>,
 }
 
-/// Stages what leads from the newest version to an older one.
+/// Stages the changes from the newest version to an older one.
 ///
 /// # Errors
 ///
-/// `restore.missing_files`, when data files are not there any more, unless they are to be ignored.
+/// `restore.missing_files` if data files no longer exist, unless missing files are ignored.
 /// Unsupported: a feature that this build cannot write.
 pub fn prepare(
     source: &Source,
@@ -131,7 +131,7 @@ pub fn prepare(
     Ok((transaction, report))
 }
 
-/// Live files of one version that are not live in the other.
+/// Returns the live files of one version that are not live in the other.
 fn beyond(source: &Source, of: &Snapshot, other: &Snapshot) -> Result<Vec<AddFile>> {
     let mut known = KeySet::default();
     let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
@@ -152,7 +152,7 @@ fn beyond(source: &Source, of: &Snapshot, other: &Snapshot) -> Result<Vec<AddFil
     Ok(files)
 }
 
-/// Paths, as the log has them, of files that are not there, or whose deletion vector is not.
+/// Returns the paths, as in the log, of files that do not exist or whose deletion vector does not.
 fn missing(source: &Source, files: &[AddFile]) -> Result<Vec<String>> {
     let mut paths_of_files: Vec<(String, Vec<String>)> = Vec::with_capacity(files.len());
     for file in files {

@@ -1,5 +1,5 @@
-//! Manifests of symbolic links: for each partition a file that names its data files, for engines that read
-//! Parquet and no log.
+//! Symlink manifests: per partition, a file that lists its data files, for engines that read Parquet but no
+//! Delta log.
 //!
 //! Not part of the protocol; files as the reference implementation writes them.
 
@@ -21,16 +21,18 @@ use crate::write::{HIVE_NULL, escaped};
 /// The directory of the manifests.
 const DIRECTORY: &str = "_symlink_format_manifest";
 
-/// Their name, and that of the checksum that Hadoop keeps beside it on a local disk.
+/// The file name of a manifest, and of the checksum that Hadoop keeps beside it on a local disk.
 const NAME: &str = "manifest";
 const CHECKSUM: &str = ".manifest.crc";
 
-/// Writes the manifests of a version and deletes those of partitions that it does not have; how many.
+/// Writes the manifests of a version and deletes those of partitions that it does not have; returns the
+/// number of manifests written.
 ///
 /// # Errors
 ///
-/// Unsupported: `generate.deletion_vectors` where a file has a vector, which readers of Parquet do not know;
-/// `generate.column_mapping`; `generate.path` where a path would be more than one line. Errors of the storage.
+/// Unsupported: `generate.deletion_vectors` if a file has a deletion vector, which plain Parquet readers
+/// ignore; `generate.column_mapping`; `generate.path` if a path would span more than one line. Storage
+/// errors.
 pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
     let manifests = manifests(source, snapshot)?;
     let stored = source.storage.list_below(DIRECTORY, &|path| {
@@ -38,7 +40,7 @@ pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
     })?;
     let stale = stored.iter().map(|file| file.path.as_str()).filter(|path| {
         match path.rsplit_once('/') {
-            // a checksum of what was there before makes Hadoop refuse what comes
+            // Hadoop would refuse the new manifest because of the checksum of the old one
             Some((_, CHECKSUM)) => true,
             Some((_, NAME)) => !manifests.contains_key(*path),
             _ => false,
@@ -65,12 +67,12 @@ pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
     Ok(count)
 }
 
-/// Returns `true` if a reader of lines may take a letter for the end of one, or for no letter.
+/// Returns `true` if a line reader may take the character for a line break, or may drop it.
 fn breaks_lines(letter: char) -> bool {
     letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}')
 }
 
-/// The lines of each manifest, by its path.
+/// Returns the lines of each manifest, by its path.
 fn manifests(source: &Source, snapshot: &Snapshot) -> Result<BTreeMap<String, Vec<String>>> {
     if snapshot.properties().column_mapping_mode != ColumnMappingMode::None {
         let message = "readers of Parquet do not know the names of mapped columns: no manifests for tables \

@@ -1,10 +1,9 @@
-//! Traces: which versions of the log need a table feature that is to be dropped with its history.
+//! Traces: log files that still need a table feature which is to be dropped, including from the history.
 //!
-//! A commit has traces by its metadata and its files, a checkpoint by its metadata and its kind. From
-//! the barrier on, the first checkpoint after all of them, nothing in the log needs the feature.
+//! A commit has traces in its metadata and its files, a checkpoint in its metadata and its kind. From the
+//! barrier on, the first checkpoint after all traces, no log file needs the feature.
 //!
-//! Protocol: "Table Features", "Checkpoint Protection"; what counts is as in the reference
-//! implementation.
+//! Protocol: "Table Features", "Checkpoint Protection"; traces as in the reference implementation.
 
 use arrow_array::Array;
 
@@ -24,11 +23,12 @@ use crate::spec::features::find_feature;
 use crate::spec::schema::StructType;
 use crate::storage::interrupt;
 
-/// The feature that keeps checkpoints in place, and the property that tells how far.
+/// The feature that protects checkpoints from removal, and the property with the version before which they
+/// are protected.
 pub(crate) const PROTECTION: &str = "checkpointProtection";
 pub(crate) const PROTECTED: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
-/// Commits are read in runs of about this many bytes, and at most this many commits.
+/// Commits are read in runs of about this many bytes and at most this many commits.
 const RUN_BYTES: u64 = 4 << 20;
 const RUN_COMMITS: usize = 256;
 
@@ -37,15 +37,15 @@ const RUN_COMMITS: usize = 256;
 pub struct Traces {
     /// The newest version with a trace.
     pub last: Option<u64>,
-    /// The first checkpoint after it that has none, and when its version was committed: milliseconds
+    /// The first checkpoint after it without a trace, and the commit timestamp of its version in milliseconds
     /// since the epoch.
     pub barrier: Option<(u64, i64)>,
-    /// True if no file of the log needs the feature.
+    /// True if no log file needs the feature.
     pub none: bool,
 }
 
 impl Traces {
-    /// Looks for a feature in all files of the log up to a snapshot that does not use it any more.
+    /// Searches all log files up to a snapshot for a feature that the snapshot no longer uses.
     ///
     /// # Errors
     ///
@@ -89,13 +89,13 @@ impl Traces {
     }
 }
 
-/// The version before which checkpoints are protected; 0 where none is.
+/// Returns the version before which checkpoints are protected; 0 if none is.
 pub(super) fn protected_before(metadata: &Metadata) -> u64 {
     let text = metadata.property(PROTECTED);
     text.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// The newest commit with a trace: newest first, up to the first one.
+/// Returns the newest commit with a trace; searches from the newest commit backwards.
 fn last_commit(source: &Source, commits: &[VersionedFile], feature: &str) -> Result<Option<u64>> {
     let files = (feature == "deletionVectors").then(|| vec![FileField::DeletionVector]);
     let selection = ActionSelection {
@@ -132,7 +132,7 @@ fn last_commit(source: &Source, commits: &[VersionedFile], feature: &str) -> Res
     Ok(None)
 }
 
-/// The commits before the last run, and the run.
+/// Splits off the last run of commits.
 fn last_run(commits: &[VersionedFile]) -> (&[VersionedFile], &[VersionedFile]) {
     let mut bytes = 0_u64;
     let small = |commit: &&VersionedFile| {
@@ -147,7 +147,7 @@ fn last_run(commits: &[VersionedFile]) -> (&[VersionedFile], &[VersionedFile]) {
         .unwrap_or((commits, &[]))
 }
 
-/// The places of actions that have a deletion vector.
+/// Returns the positions of actions with a deletion vector.
 fn with_vectors(files: Option<&FileActions>) -> Vec<u32> {
     let Some(files) = files else {
         return Vec::new();
@@ -161,7 +161,7 @@ fn with_vectors(files: Option<&FileActions>) -> Vec<u32> {
         .collect()
 }
 
-/// The newest checkpoint by the second specification, where this is the feature for it.
+/// Returns the newest V2 checkpoint if this is the feature `v2Checkpoint`.
 fn last_of_v2(
     source: &Source,
     checkpoints: &[CheckpointInstance],
@@ -200,7 +200,7 @@ fn in_metadata(feature: &str, metadata: &Metadata) -> Result<bool> {
     })
 }
 
-/// Returns `true` if a column had a narrower type.
+/// Returns `true` if a field has recorded type changes.
 pub(crate) fn has_type_changes(schema: &StructType) -> bool {
     let changed = |key: &String| key.starts_with("delta.typeChanges");
     schema

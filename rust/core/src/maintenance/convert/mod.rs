@@ -1,7 +1,7 @@
-//! CONVERT: a directory of Parquet files becomes a table, the files stay where they are.
+//! CONVERT: turns a directory of Parquet files into a table; the files stay in place.
 //!
-//! The files are listed, hidden ones passed over; the table's schema is what their footers add up to, and
-//! values of partition columns come from the names of directories. One commit adds all files.
+//! The files are listed, without hidden ones; the table's schema is merged from their footers, and the values
+//! of partition columns are parsed from directory names. One commit adds all files.
 //!
 //! Not part of the protocol; rules, names and the commit as in the reference implementation.
 
@@ -30,14 +30,14 @@ pub use schema::MergedSchema;
 pub struct Conversion {
     /// The partition columns, in the order of the directories.
     pub partition_schema: StructType,
-    /// Table properties, and those that say which protocol the table gets.
+    /// Table properties, including those that select the table's protocol.
     pub properties: BTreeMap<String, String>,
-    /// True if statistics are taken from the footers.
+    /// True if statistics are read from the footers.
     pub statistics: bool,
 }
 
 impl Conversion {
-    /// The files of the directory, sorted by path; hidden ones are passed over.
+    /// Lists the files of the directory, sorted by path; hidden files are ignored.
     ///
     /// # Errors
     ///
@@ -54,7 +54,8 @@ impl Conversion {
         Ok(files)
     }
 
-    /// Names that begin with `_` or `.` are hidden, but for directories of partitions.
+    /// Returns `true` unless the name begins with `_` or `.`, which hides it; directories of partitions are
+    /// visible.
     fn is_visible(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         let column = name.split_once('=').map(|(column, _)| column);
@@ -62,7 +63,7 @@ impl Conversion {
             || column.is_some_and(|column| self.partition_schema.field(column).is_some())
     }
 
-    /// Refuses files whose directories do not fit the partition columns.
+    /// Refuses files whose directories do not match the partition columns.
     ///
     /// # Errors
     ///
@@ -74,12 +75,12 @@ impl Conversion {
         Ok(())
     }
 
-    /// The schema that the footers of some files add up to.
+    /// Merges the schemas in the footers of these files.
     ///
     /// # Errors
     ///
-    /// Corrupt: `data.footer`; Invalid argument: `schema.arrow_type` for a type that tables do not have,
-    /// and what [`MergedSchema::join`] says. Each names the file.
+    /// Corrupt: `data.footer`; Invalid argument: `schema.arrow_type` for a type that Delta does not support,
+    /// and the errors of [`MergedSchema::join`]. Each names the file.
     pub fn schema_of(source: &Source, files: &[FileMeta]) -> Result<MergedSchema> {
         let of = source.clone();
         let read = move |file: &FileMeta| footer_schema(&of, &encoded(&file.path), file.size);
@@ -92,7 +93,7 @@ impl Conversion {
         Ok(merged)
     }
 
-    /// Metadata and protocol of the table.
+    /// Returns the metadata and protocol of the table.
     ///
     /// # Errors
     ///
@@ -104,7 +105,7 @@ impl Conversion {
         first_actions(adopted_metadata(&schema, names, &self.properties, now())?)
     }
 
-    /// The `add` of a file.
+    /// Returns the `add` action of a file.
     ///
     /// # Errors
     ///
@@ -121,7 +122,7 @@ impl Conversion {
         })
     }
 
-    /// The transaction that adds the files; nothing is committed yet.
+    /// Builds the transaction that adds the files, without committing it.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
-//! Values of partition columns out of the names of directories.
+//! Values of partition columns, parsed from directory names.
 //!
-//! Hive's convention: a directory `column=value` for each partition column, names and values escaped with
-//! `%` and two digits, and one name for null.
+//! Hive's convention: one directory `column=value` per partition column, with names and values
+//! percent-encoded and a reserved name for null.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::spec::schema::{DataType, PrimitiveType, StructType, same_name};
 use crate::write::actions::Texts;
 use crate::write::{HIVE_NULL, partition_text};
 
-/// The values of a file with this decoded path, as the log has them.
+/// Returns the partition values of a file with this decoded path, in the form of the log.
 ///
 /// # Errors
 ///
-/// Invalid argument: `convert.partition` where the directories have other columns than the schema, or a
-/// value that is none of its column's type.
+/// Invalid argument: `convert.partition` if the directories have other columns than the schema, or a value
+/// does not parse as its column's type.
 pub fn partition_values(path: &str, schema: &StructType) -> Result<Texts> {
     let refused = |message: String| {
         let advice =
@@ -70,7 +70,7 @@ pub fn partition_values(path: &str, schema: &StructType) -> Result<Texts> {
     Ok(values)
 }
 
-/// Column and value of each directory, outermost first; null has no value.
+/// Returns the column and the value of each directory, outermost first; null has no value.
 fn directories(path: &str) -> Vec<(String, Option<String>)> {
     let mut parsed = Vec::new();
     for part in path.rsplit('/').skip(1) {
@@ -79,7 +79,7 @@ fn directories(path: &str) -> Vec<(String, Option<String>)> {
                 let value = (value != HIVE_NULL).then(|| unescaped(value));
                 parsed.push((unescaped(name), value));
             }
-            // what lies above partitions is no partition
+            // directories above the partitions
             None if !parsed.is_empty() => break,
             None => {}
         }
@@ -92,7 +92,7 @@ fn unescaped(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// The value as the log has it; `None` where the text is no value of the type.
+/// Returns the value in the form of the log; `None` if the text does not parse as the type.
 fn value(text: &str, data_type: &DataType) -> Option<String> {
     if text.is_empty() {
         return None;
@@ -101,7 +101,7 @@ fn value(text: &str, data_type: &DataType) -> Option<String> {
     let known = partition_text(&array, data_type).ok()?;
     let known = known.is_valid(0).then(|| known.value(0).to_owned())?;
     Some(match data_type {
-        // without a zone it is a moment of the reader's zone, and has to stay one
+        // without a zone it is local to the reader's session time zone, and must stay so
         DataType::Primitive(PrimitiveType::Timestamp) => text.to_owned(),
         _ => known,
     })

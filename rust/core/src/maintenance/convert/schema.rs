@@ -1,10 +1,10 @@
-//! The schema that many files add up to.
+//! The schema merged from many files.
 
 use crate::error::{Error, Result};
 use crate::spec::json::clipped;
 use crate::spec::schema::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 
-/// The schema of the files so far, with the fields of each.
+/// The schema of the files so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MergedSchema(StructType);
 
@@ -15,11 +15,11 @@ impl From<StructType> for MergedSchema {
 }
 
 impl MergedSchema {
-    /// Joins the columns of one more file.
+    /// Merges the columns of one more file.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `convert.schema` where a column has another type than in files before.
+    /// Invalid argument: `convert.schema` if a column has another type than in earlier files.
     pub fn join(&mut self, file: &StructType) -> Result<()> {
         if self.0 != *file {
             self.0 = merged(&self.0, file, "")?;
@@ -27,12 +27,13 @@ impl MergedSchema {
         Ok(())
     }
 
-    /// The columns.
+    /// Returns the columns.
     pub fn schema(&self) -> &StructType {
         &self.0
     }
 
-    /// The columns with those of partitions: in their places where files have them too, else at the end.
+    /// Returns the columns including the partition columns: in place if the files have them too, otherwise at
+    /// the end.
     ///
     /// # Errors
     ///
@@ -94,7 +95,7 @@ fn merged_type(left: &DataType, right: &DataType, name: &str) -> Result<DataType
         })),
         _ if left == right => left.clone(),
         (DataType::Primitive(Void), known) | (known, DataType::Primitive(Void)) => known.clone(),
-        // files hold all three as 32 bits
+        // all three are stored as 32 bits in Parquet
         (
             DataType::Primitive(small @ (Byte | Short | Integer)),
             DataType::Primitive(large @ (Byte | Short | Integer)),

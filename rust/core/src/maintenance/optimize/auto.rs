@@ -1,6 +1,6 @@
-//! Auto compaction: a write that leaves enough small files compacts them at once.
+//! Auto compaction: compacts small files right after a write that leaves enough of them.
 //!
-//! Property `delta.autoOptimize.autoCompact`; numbers as in the reference implementation.
+//! Property `delta.autoOptimize.autoCompact`; thresholds as in the reference implementation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +15,16 @@ use crate::spec::Metadata;
 use crate::write::AddFile;
 use crate::write::actions::Texts;
 
-/// Files are compacted to this size,
+/// Target size of compacted files.
 const TARGET: u64 = 128 << 20;
-/// and those count and are compacted that are smaller than this one,
+/// Only smaller files are counted and compacted.
 const SMALL: u64 = TARGET / 2;
-/// where a partition has this many,
+/// A partition is compacted if it has at least this many small files.
 const LEAST_FILES: usize = 50;
-/// in no more partitions at once.
+/// Partitions compacted at once at most.
 const MOST_PARTITIONS: usize = 128;
 
-/// Returns `true` if the table's properties ask for it.
+/// Returns `true` if the table properties enable it.
 pub fn is_auto_compacted(metadata: &Metadata) -> bool {
     let is = |key: &str, values: &[&str]| {
         let value = metadata.property(key).map(str::trim);
@@ -41,12 +41,11 @@ pub fn is_auto_compacted(metadata: &Metadata) -> bool {
         )
 }
 
-/// Returns the compaction of the partitions that a write has added files to, if there is anything
-/// to compact.
+/// Plans the compaction of the partitions to which a write added files, if there is anything to compact.
 ///
 /// # Errors
 ///
-/// The errors of the log.
+/// The errors of reading the log.
 pub fn compaction(
     source: &Source,
     snapshot: &Snapshot,

@@ -9,12 +9,12 @@ use crate::write::actions::Texts;
 pub struct Bin {
     /// The files, all of one partition.
     pub files: Vec<AddFile>,
-    /// The tags of the files that take their place.
+    /// The tags of the files that replace them.
     pub tags: Option<Texts>,
 }
 
 impl Bin {
-    /// Bytes of its files.
+    /// Returns the total size of its files in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(size).sum()
     }

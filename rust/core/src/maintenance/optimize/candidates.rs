@@ -1,4 +1,4 @@
-//! The live files that are rewritten, and the bins that they are rewritten in.
+//! Selection of the live files to rewrite, and their bins.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +15,13 @@ use crate::write::AddFile;
 use crate::write::actions::Texts;
 use crate::write::table_layout;
 
-/// Files of which more rows than this share are deleted are rewritten, whatever their size.
+/// Files with a larger share of deleted rows are rewritten, whatever their size.
 const MOST_DELETED: f64 = 0.05;
 
-/// Footers that one unit of work reads.
+/// Footers read per unit of work.
 const FOOTERS: usize = 32;
 
-/// The live files that `keep` wants, in the order of the log.
+/// Returns the live files that satisfy `keep`, in log order.
 pub(super) fn live(
     source: &Source,
     snapshot: &Snapshot,
@@ -35,7 +35,7 @@ pub(super) fn live(
     Ok(files)
 }
 
-/// Bytes of a file, as the log has them.
+/// Returns the size of a file in bytes according to the log.
 pub(super) fn size(file: &AddFile) -> u64 {
     u64::try_from(file.size).unwrap_or(0)
 }
@@ -58,8 +58,8 @@ pub(super) fn has_deleted_rows(file: &AddFile) -> bool {
     vector.is_some_and(|vector| vector.cardinality() > 0 || file.num_records().is_none())
 }
 
-/// The paths of files that have columns which the table has no more. That can be only where columns are
-/// mapped; then each footer is read.
+/// Returns the paths of files with columns that were dropped from the table. Only tables with column mapping
+/// can have such files; their footers are then read.
 pub(super) fn with_dropped_columns(
     source: &Source,
     snapshot: &Snapshot,
@@ -98,7 +98,7 @@ pub(super) fn with_dropped_columns(
     Ok(paths_of_units.into_iter().flatten().collect())
 }
 
-/// The files of each partition, in the order in which they came.
+/// Groups the files by partition, in their original order.
 pub(super) fn by_partition(files: Vec<AddFile>) -> Vec<Vec<AddFile>> {
     let mut partitions: BTreeMap<Texts, Vec<AddFile>> = BTreeMap::new();
     for file in files {
@@ -108,8 +108,8 @@ pub(super) fn by_partition(files: Vec<AddFile>) -> Vec<Vec<AddFile>> {
     partitions.into_values().collect()
 }
 
-/// Files of one partition in bins of at most `most` bytes each, the smallest files first; a file that is
-/// larger has a bin of its own. The files of a bin are in the order of the log.
+/// Packs files of one partition into bins of at most `most` bytes, smallest files first; a larger file gets
+/// its own bin. The files of a bin are in log order.
 pub(super) fn packed(files: Vec<AddFile>, most: u64) -> Vec<Vec<AddFile>> {
     let mut files: Vec<(usize, AddFile)> = files.into_iter().enumerate().collect();
     files.sort_by_key(|(_, file)| size(file));

@@ -1,7 +1,7 @@
-//! Clustered tables: which files are clustered, and with which others.
+//! Clustered tables: which files are clustered already, and which are clustered together.
 //!
-//! Files that one run has put in order are a cube, and say so in their tags, as those of the reference
-//! implementation do. A cube that is large enough stays as it is.
+//! Files ordered by one run form a cube (Z-cube), which their tags record as in the reference implementation.
+//! A cube that is large enough is not rewritten.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,16 +18,16 @@ use crate::write::AddFile;
 use crate::write::actions::Texts;
 use crate::write::random::new_id;
 
-/// Cubes from this size on stay as they are.
+/// Cubes of at least this size are not rewritten.
 const LARGE: u64 = 100 << 30;
-/// A new cube has no more bytes, but for a file that is larger.
+/// Maximum size of a new cube in bytes, unless a single file is larger.
 const MOST: u64 = 150 << 30;
 
 const PROVIDER: &str = "liquid";
 const CUBE: &str = "ZCUBE_ID";
 const COLUMNS: &str = "ZCUBE_ZORDER_BY";
 
-/// The columns by which a table is clustered, as the schema spells them; `None` for a table that is not.
+/// Returns the clustering columns as the schema spells them; `None` for a table that is not clustered.
 pub(super) fn clustering_of(
     source: &Source,
     snapshot: &Snapshot,
@@ -42,20 +42,20 @@ pub(super) fn clustering_of(
     }
 }
 
-/// The cubes of a table that is clustered by these columns.
+/// The cubes of a table clustered by these columns.
 pub(super) struct Cubes {
     columns: String,
 }
 
 impl Cubes {
-    /// By the names of the columns.
+    /// Creates cubes for columns with these names.
     pub(super) fn new(columns: Vec<String>) -> Self {
         Self {
             columns: json!(columns).to_string(),
         }
     }
 
-    /// The live files that are to be clustered, those of a cube together.
+    /// Returns the live files to cluster; files of one cube share a bin.
     pub(super) fn bins(&self, files: Vec<AddFile>) -> Vec<Bin> {
         let mut cubes: BTreeMap<Option<String>, Vec<AddFile>> = BTreeMap::new();
         for file in files.into_iter().filter(|file| self.is_ours(file)) {
@@ -75,7 +75,7 @@ impl Cubes {
         bins.into_iter().map(bin).collect()
     }
 
-    /// Returns `true` if nobody, or the same rule, has put the file in order.
+    /// Returns `true` if the file is not clustered, or by the same provider and columns.
     fn is_ours(&self, file: &AddFile) -> bool {
         let provider = file.clustering_provider.as_deref();
         provider.is_none_or(|provider| provider == PROVIDER)

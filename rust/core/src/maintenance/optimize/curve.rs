@@ -1,7 +1,6 @@
-//! Curves through cells of a grid: one number for a place on several axes, so that near places have near
-//! numbers.
+//! Space-filling curves: map a cell of a grid to one number, so that neighbouring cells get close numbers.
 
-/// The place on the Z-order curve of a cell; `bits` of each coordinate count.
+/// Returns the position of a cell on the Z-order curve; `bits` is the number of bits per coordinate.
 pub(super) fn z_order(cell: &[u32], bits: u32) -> u64 {
     let mut position = 0;
     for bit in (0..bits).rev() {
@@ -12,8 +11,8 @@ pub(super) fn z_order(cell: &[u32], bits: u32) -> u64 {
     position
 }
 
-/// The place on the Hilbert curve of a cell, which is used up; by J. Skilling, "Programming the Hilbert
-/// curve" (2004).
+/// Returns the position of a cell on the Hilbert curve and overwrites the cell; after J. Skilling,
+/// "Programming the Hilbert curve" (2004).
 pub(super) fn hilbert(cell: &mut [u32], bits: u32) -> u64 {
     let top = 1_u32 << bits.saturating_sub(1);
     let Some((first, rest)) = cell.split_first_mut() else {

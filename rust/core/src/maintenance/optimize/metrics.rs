@@ -1,4 +1,4 @@
-//! Metrics of a rewrite, by the reference implementation's names.
+//! Metrics of a rewrite, named as in the reference implementation.
 
 use std::collections::BTreeMap;
 

@@ -1,16 +1,16 @@
-//! Optimize: small files become large ones, and rows that are asked for together lie together.
+//! Optimize: compacts small files and clusters rows.
 //!
-//! A [`Plan`] says which live files are rewritten: they are packed into bins, and each bin becomes one file;
-//! or the rows of each bin are put in order along a curve, and become as many files as there are target
-//! sizes in them. No row changes: files are added and removed without a data change, rows keep their ids
-//! and commit versions. Each bin is a plain value, and another process can do its work.
+//! A [`Plan`] selects the live files to rewrite. Compaction packs them into bins and writes each bin as one
+//! file; clustering orders the rows of each bin along a space-filling curve and splits them into files of the
+//! target size. The rows stay the same: files are added and removed with `dataChange` false, and rows keep
+//! their row ids and commit versions. Each bin is a plain value that another process can rewrite.
 //!
-//! Rows are put in order in bounded memory. A [`Sampled`] order knows from a sample where on the curve each
-//! file begins; [`spill_piece`] writes the rows of a few files into one temporary file, cut by place on the
-//! curve; [`write_ordered`] reads all parts of one place, sorts them, and writes them to the end of a file. A
-//! part that decodes to more than its share of memory is divided first.
+//! Rows are ordered in bounded memory. A [`Sampled`] order derives from a sample the position on the curve at
+//! which each file begins; [`spill_piece`] writes the rows of a few files into one temporary file,
+//! partitioned by position on the curve; [`write_ordered`] reads all parts of a position range, sorts them,
+//! and appends them to a file. A part that decodes to more than its share of memory is divided first.
 //!
-//! Not part of the protocol; what is rewritten, parameters and metrics as in the reference implementation.
+//! Not part of the protocol; selection, parameters and metrics as in the reference implementation.
 //! Protocol: "Clustered Table".
 
 mod auto;

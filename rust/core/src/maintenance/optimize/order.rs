@@ -1,8 +1,8 @@
-//! The order of rows: which number a row has, and in which file such a number goes.
+//! The order of rows: the position of each row on the curve, and the file for that position.
 //!
-//! A row's cell is made of the ranks of its values among those of a sample, so that each axis is filled
-//! evenly whatever the values are. Nulls come first. Rows with equal places are distinguished by a random
-//! number, so that one value that is everywhere still fits into files.
+//! The cell of a row consists of the ranks of its values within a sample, so that every axis is filled evenly
+//! whatever the distribution of values. Nulls sort first. A random number distinguishes rows with equal
+//! positions, so that a very frequent value can still be split across files.
 
 use std::cmp::Ordering;
 use std::io::Cursor;
@@ -22,41 +22,42 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::curve::{hilbert, z_order};
 use crate::error::{Error, Result};
 
-/// Bits of a random number below a place.
+/// Random low-order bits of a position.
 const NOISE: u32 = 16;
-/// Bits of all coordinates of a cell together, and of one.
+/// Bits of all coordinates of a cell together, and at most of one.
 const PLACE: u32 = 48;
 const COORDINATE: u32 = 10;
-/// Values of the sample that the ranks of a single column are counted by.
+/// Sampled values for the ranks of a single column.
 const FINE: usize = 1 << 15;
 
-/// The curve by which a cell becomes one number.
+/// The curve that maps a cell to one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Curve {
-    /// Bits of the coordinates in turn.
+    /// Interleaves the bits of the coordinates.
     ZOrder,
-    /// A curve without jumps.
+    /// Visits only adjacent cells.
     Hilbert,
 }
 
-/// The order of the rows of a bin, as a sample of them tells it.
+/// The order of the rows of a bin, derived from a sample.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sampled {
     /// The paths of the columns.
     columns: Vec<Vec<String>>,
     curve: Curve,
-    /// For each column values in order, without nulls.
+    /// Per column, the sorted sample values without nulls.
     #[serde(serialize_with = "to_ipc", deserialize_with = "from_ipc")]
     values: Vec<ArrayRef>,
-    /// The start of each part of the order but the first.
+    /// The start of each part except the first.
     cuts: Vec<u64>,
-    /// Parts that make one file.
+    /// Parts per file.
     parts_of_file: usize,
 }
 
 impl Sampled {
-    /// By rows of the sample, one array for each column; `files` of about `parts_of_file` parts each.
+    /// Creates the order from sampled rows, one array per column, with `files` of about `parts_of_file` parts
+    /// each.
     pub(super) fn new(
         columns: Vec<Vec<String>>,
         curve: Curve,
@@ -83,7 +84,7 @@ impl Sampled {
         let mut places = order.places(sample, rows, 0)?;
         places.sort_unstable();
         order.cuts = match order.only_column() {
-            // its ranks have no cells
+            // the ranks of a single column form no cells
             Some(_) => even_cuts(&places, files.saturating_mul(parts_of_file), 0),
             None => {
                 let mut cuts = Vec::new();
@@ -94,33 +95,33 @@ impl Sampled {
         Ok(order)
     }
 
-    /// The number of parts.
+    /// Returns the number of parts.
     pub(super) fn parts(&self) -> usize {
         self.cuts.len() + 1
     }
 
-    /// The number of files that there will be, or fewer.
+    /// Returns the maximum number of files.
     pub fn files(&self) -> usize {
         self.parts().div_ceil(self.parts_of_file.max(1))
     }
 
-    /// The parts of a file, first to last.
+    /// Returns the parts of a file.
     pub(super) fn parts_of(&self, file: usize) -> std::ops::Range<usize> {
         let from = file.saturating_mul(self.parts_of_file);
         from..from.saturating_add(self.parts_of_file).min(self.parts())
     }
 
-    /// The part that a place belongs to.
+    /// Returns the part of a position.
     pub(super) fn part(&self, position: u64) -> usize {
         self.cuts.partition_point(|cut| *cut <= position)
     }
 
-    /// The place of a row without its random bits.
+    /// Returns a position without its random bits.
     pub(super) fn settled(position: u64) -> u64 {
         position >> NOISE
     }
 
-    /// The only column by which rows are put in order, if there is one.
+    /// Returns the single column that rows are ordered by, if there is only one.
     pub(super) fn only_column(&self) -> Option<&[String]> {
         match self.columns.as_slice() {
             [only] => Some(only),
@@ -128,7 +129,7 @@ impl Sampled {
         }
     }
 
-    /// The place of each row; `seed` for the random bits.
+    /// Returns the position of each row; `seed` initializes the random bits.
     pub(super) fn places_of(&self, rows: &RecordBatch, seed: u64) -> Result<Vec<u64>> {
         let columns = self.columns.iter().map(|path| column(rows, path));
         let columns = columns.collect::<Result<Vec<_>>>()?;
@@ -172,8 +173,8 @@ impl Sampled {
     }
 }
 
-/// Returns the start of each part but the first, so that all have equally many rows of the sample;
-/// without a row all begin at `from`.
+/// Returns the start of each part except the first, so that all parts have equally many rows of the sample;
+/// with an empty sample, all begin at `from`.
 pub(super) fn even_cuts(places: &[u64], parts: usize, from: u64) -> Vec<u64> {
     (1..parts)
         .map(|part| places.get(part * places.len() / parts).copied())
@@ -181,9 +182,9 @@ pub(super) fn even_cuts(places: &[u64], parts: usize, from: u64) -> Vec<u64> {
         .collect()
 }
 
-/// The same for files of `parts` parts each. Files begin at round places: up to one of these rows fill cells
-/// of the grid, and a few rows of another cell would double the bounds of a file. So some files are larger
-/// than others, by less than twice.
+/// Divides the positions into files of `parts` parts each. Files begin at positions with many trailing zeros:
+/// rows up to such a position fill whole cells of the grid, and a few rows of another cell would double the
+/// bounds of a file. So some files are larger than others, by less than a factor of two.
 fn divide(places: &[u64], files: usize, parts: usize, cuts: &mut Vec<u64>) {
     if files < 2 {
         let from = cuts.last().copied().unwrap_or(0);
@@ -207,7 +208,7 @@ fn divide(places: &[u64], files: usize, parts: usize, cuts: &mut Vec<u64>) {
     divide(after, files - left, parts, cuts);
 }
 
-/// The number above `least` and up to `most` that ends with most zeros.
+/// Returns the number in `least + 1..=most` with the most trailing zeros.
 fn roundest(least: u64, most: u64) -> u64 {
     match least ^ most {
         0 => most,
@@ -215,13 +216,13 @@ fn roundest(least: u64, most: u64) -> u64 {
     }
 }
 
-/// Bits of each coordinate.
+/// Returns the number of bits per coordinate.
 fn bits(columns: usize) -> u32 {
     let columns = u32::try_from(columns.max(1)).unwrap_or(PLACE);
     (PLACE / columns).clamp(1, COORDINATE)
 }
 
-/// The next of a row of numbers that look random.
+/// Returns the next pseudo-random number.
 fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -233,7 +234,7 @@ const NULLS_FIRST: SortOptions = SortOptions {
     nulls_first: true,
 };
 
-/// At most `most` values of a column, evenly out of all in their order, and no null.
+/// Returns at most `most` values of a column, evenly spaced, sorted, without nulls.
 fn evenly(column: &ArrayRef, most: usize) -> Result<ArrayRef> {
     let sorted = sort(column, Some(NULLS_FIRST)).map_err(unordered)?;
     let nulls = sorted.logical_null_count();
@@ -246,7 +247,8 @@ fn evenly(column: &ArrayRef, most: usize) -> Result<ArrayRef> {
     take(&known, &places, None).map_err(unordered)
 }
 
-/// For each value how many of `values` are less than it, and how many are less or equal; `None` for null.
+/// Returns for each value how many of `values` are less than it, and how many are less than or equal to it;
+/// `None` for null.
 fn ranks(
     values: &ArrayRef,
     column: &ArrayRef,
@@ -273,7 +275,7 @@ fn ranks(
             give(None);
             continue;
         }
-        // rows that follow one another are often equal, or near
+        // consecutive rows often have equal or close values
         let same = before.filter(|(least, most)| {
             (*least == 0 || compare(*least - 1, row) == Ordering::Less)
                 && (*least == *most || compare(*least, row) == Ordering::Equal)
@@ -294,7 +296,7 @@ fn ranks(
     Ok(())
 }
 
-/// The column that a path leads to; null where a struct on the way is.
+/// Returns the column at a path; null where a struct on the path is null.
 pub(super) fn column(rows: &RecordBatch, path: &[String]) -> Result<ArrayRef> {
     let lost = || {
         Error::corrupt(

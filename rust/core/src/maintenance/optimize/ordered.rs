@@ -1,7 +1,8 @@
-//! Files of rows in order, out of the temporary files of all pieces.
+//! Writes files of ordered rows from the temporary files of all pieces.
 //!
-//! A part of the order is in memory while its rows are sorted. One that decodes to more than that is divided
-//! first, by way of a temporary file of its own: how much a part has shows only when all pieces are there.
+//! A part of the order is held in memory while its rows are sorted. A part that decodes to more than the
+//! limit is first divided into a temporary file of its own: the size of a part is known only when all pieces
+//! are written.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -26,18 +27,19 @@ use crate::storage::{Storage, interrupt};
 use crate::write::random::new_id;
 use crate::write::{DataWriter, WrittenFiles};
 
-/// Bytes of a part that are sorted in memory.
+/// Bytes of a part that is sorted in memory.
 const PART_BYTES: u64 = 256 << 20;
-/// Bytes of the parts that a larger one is divided into.
+/// Bytes of the pieces that a larger part is divided into.
 const PIECE_BYTES: u64 = 96 << 20;
-/// Places of rows that such a division is made by.
+/// Row positions that are sampled for such a division.
 const PLACES: usize = 1 << 20;
 
-/// Writes file number `file` of an order out of temporary files of all pieces; without a row there is none.
+/// Writes file number `file` of an order from the temporary files of all pieces; writes nothing if it has no
+/// rows.
 ///
 /// # Errors
 ///
-/// Storage; Corrupt: `optimize.spilled` for a temporary file that is not as it was written.
+/// Storage errors; Corrupt: `optimize.spilled` for a temporary file that differs from what was written.
 pub fn write_ordered(
     source: &Source,
     facts: &Facts,
@@ -64,7 +66,7 @@ pub fn write_ordered(
     Ok(written)
 }
 
-/// A file in the making.
+/// A file being written.
 struct Ordered<'a> {
     order: &'a Sampled,
     storage: &'a dyn Storage,
@@ -99,7 +101,7 @@ impl Ordered<'_> {
         written
     }
 
-    /// The same of rows that are sorted in memory.
+    /// Sorts the rows of a part in memory and writes them.
     fn write_sorted(&mut self, spilled: &[Spilled], part: usize) -> Result<()> {
         let batches = batches(self.storage, spilled, part).collect::<Result<Vec<_>>>()?;
         let batches: Vec<RecordBatch> = batches.into_iter().flatten().collect();
@@ -112,7 +114,7 @@ impl Ordered<'_> {
         })
     }
 
-    /// Places at which pieces of a part begin, but the first.
+    /// Returns the positions at which the pieces of a part begin, except the first.
     fn cuts(&self, spilled: &[Spilled], part: usize, pieces: u64) -> Result<Vec<u64>> {
         let mut sample: Vec<u64> = Vec::new();
         let (mut every, mut next) = (1, 0);
@@ -139,7 +141,7 @@ impl Ordered<'_> {
         Ok(even_cuts(&sample, pieces.min(sample.len()), 0))
     }
 
-    /// The rows of a part in a temporary file of their own, piece by piece.
+    /// Rewrites the rows of a part to a temporary file of their own, piece by piece.
     fn divided(
         &self,
         spilled: &[Spilled],
@@ -165,7 +167,7 @@ fn bytes_of(spilled: &[Spilled], part: usize) -> u64 {
     ranges.map(|range| range.end - range.start).sum()
 }
 
-/// The rows of a part, those of one range of a temporary file at a time.
+/// Reads the rows of a part, one byte range of a temporary file at a time.
 fn batches<'a>(
     storage: &'a dyn Storage,
     spilled: &'a [Spilled],
@@ -188,7 +190,7 @@ fn read(bytes: Bytes) -> Result<Vec<RecordBatch>, ArrowError> {
     StreamReader::try_new(Cursor::new(bytes), None)?.collect()
 }
 
-/// The places of rows: their last column.
+/// Returns the positions of rows: their last column.
 fn places(rows: &RecordBatch) -> Result<&ScalarBuffer<u64>> {
     let column = rows.columns().last();
     let column = column.and_then(|column| column.as_primitive_opt::<UInt64Type>());
@@ -197,7 +199,7 @@ fn places(rows: &RecordBatch) -> Result<&ScalarBuffer<u64>> {
         .ok_or_else(|| damaged(ArrowError::IpcError("the rows have no places".to_owned())))
 }
 
-/// The rows of all batches in their order.
+/// Returns the rows of all batches in the order of their positions.
 fn in_order(order: &Sampled, batches: &[RecordBatch]) -> Result<Vec<Row>> {
     let numbered = || batches.iter().enumerate();
     let Some(path) = order.only_column() else {
@@ -232,7 +234,7 @@ fn in_order(order: &Sampled, batches: &[RecordBatch]) -> Result<Vec<Row>> {
         .collect())
 }
 
-/// Texts as views: of all batches together they may have more bytes than plain ones can.
+/// Casts text to views: all batches together may exceed the offsets of plain strings.
 fn as_view(column: &ArrayRef) -> Result<ArrayRef> {
     let view = match column.data_type() {
         DataType::Utf8 => DataType::Utf8View,

@@ -1,4 +1,4 @@
-//! The rows of a bin into one file.
+//! Compaction of the rows of a bin into one file.
 
 use crate::error::Result;
 use crate::replay::Source;
@@ -8,19 +8,19 @@ use crate::storage::interrupt;
 use crate::storage::pool::rows::Look;
 use crate::write::{DataWriter, WriteOptions, WrittenFiles};
 
-/// The table's definition, as far as its data files depend on it.
+/// The parts of the table's definition that its data files depend on.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The table's metadata.
     pub metadata: Metadata,
     /// The table's protocol.
     pub protocol: Protocol,
-    /// True if files are on disk when they are said to be written.
+    /// True if files are synced to disk before the write returns.
     pub durable: bool,
 }
 
 impl Facts {
-    /// A writer that closes no file before its end.
+    /// Creates a writer that closes its file only at the end.
     pub(super) fn writer(&self) -> Result<DataWriter> {
         let options = WriteOptions {
             target_file_size: usize::MAX,
@@ -30,7 +30,8 @@ impl Facts {
     }
 }
 
-/// Writes the rows of a bin, as [`super::Plan::split`] gives them, into one file; `threads` decode.
+/// Writes the rows of a bin, as returned by [`super::Plan::split`], into one file; `threads` is the number of
+/// decoding threads.
 ///
 /// # Errors
 ///

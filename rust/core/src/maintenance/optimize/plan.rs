@@ -24,7 +24,7 @@ use crate::spec::file_size::parse_file_size;
 use crate::write::AddFile;
 use crate::write::actions::Texts;
 
-/// Files are brought to this size where nothing else is said.
+/// Default target file size.
 const TARGET: u64 = 1 << 30;
 
 /// The arguments of an optimize.
@@ -32,44 +32,44 @@ const TARGET: u64 = 1 << 30;
 pub struct Request {
     /// The partitions to optimize.
     pub condition: Option<Predicate>,
-    /// Columns by which rows are put in order along a Z-order curve.
+    /// Columns for ordering rows along a Z-order curve.
     pub z_order_by: Vec<String>,
-    /// Bytes of a file.
+    /// Target file size in bytes.
     pub target_file_size: Option<u64>,
-    /// Files from this size on stay as they are; the target where it is not given.
+    /// Files of at least this size are not rewritten; defaults to the target size.
     pub least_file_size: Option<u64>,
-    /// Rewrite the files of which rows or columns were dropped, and no others.
+    /// Rewrite only files with deleted rows or dropped columns.
     pub purge: bool,
-    /// Only these partitions, and in the name of a write.
+    /// Compact only these partitions, on behalf of a write.
     pub partitions: Option<BTreeSet<Texts>>,
 }
 
 /// The files to rewrite.
 #[derive(Debug)]
 pub struct Plan {
-    /// The version that is read.
+    /// The snapshot to read.
     pub snapshot: Snapshot,
     /// The operation's name.
     pub operation: &'static str,
     /// The parameters of the commit.
     pub parameters: Map<String, Value>,
-    /// Each is rewritten on its own.
+    /// The bins, each rewritten on its own.
     pub bins: Vec<Bin>,
-    /// Columns by which rows are put in order, and how; `None` where files are only packed.
+    /// The columns that rows are ordered by, and the curve; `None` for compaction only.
     pub order: Option<(Vec<Vec<String>>, Curve)>,
-    /// Who clusters the new files.
+    /// The clustering provider of the new files.
     pub clustering_provider: Option<&'static str>,
-    /// Bytes of a file.
+    /// Target file size in bytes.
     pub target: u64,
 }
 
 impl Plan {
-    /// For a version of a table.
+    /// Plans the optimize of a snapshot.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `optimize.where` for a condition on other than partition columns;
-    /// `optimize.z_order`; `optimize.clustered` for what does not go with a clustered table;
+    /// Invalid argument: `optimize.where` for a condition that uses other than partition columns;
+    /// `optimize.z_order`; `optimize.clustered` for arguments that a clustered table does not support;
     /// `optimize.purge`; `argument.range`.
     pub fn new(source: &Source, snapshot: &Snapshot, request: &Request) -> Result<Self> {
         let metadata = snapshot.metadata();
@@ -110,7 +110,7 @@ impl Plan {
             target,
         };
         let bins = match cubes {
-            // an order of the whole table: what a write has touched does not matter
+            // clustering covers the whole table, whatever partitions a write has touched
             Some(cubes) => cubes.bins(packing.live(&|_| true)?),
             None => packing.bins(order.is_some())?,
         };
@@ -139,7 +139,7 @@ impl Plan {
         })
     }
 
-    /// Returns the columns to read beside the table's.
+    /// Returns the columns to read in addition to the table's.
     fn extras(&self) -> Extras {
         Extras {
             row_id: self.snapshot.properties().row_tracking,
@@ -147,12 +147,12 @@ impl Plan {
         }
     }
 
-    /// The rows of a bin as one value for another process.
+    /// Returns the rows of a bin as one split, which another process can read.
     pub fn split(&self, bin: &Bin) -> Option<Split> {
         self.splits(bin, u64::MAX).into_iter().next()
     }
 
-    /// The rows of a bin in pieces of about `target_size` bytes.
+    /// Divides the rows of a bin into splits of about `target_size` bytes.
     pub fn splits(&self, bin: &Bin, target_size: u64) -> Vec<Split> {
         let files = bin.files.iter().map(AddFile::scan_file).collect();
         Split::of_files(&self.snapshot, files, self.extras(), target_size)
@@ -183,7 +183,7 @@ fn check(request: &Request, clustered: bool) -> Result<()> {
     Ok(())
 }
 
-/// The filter of a condition on partition columns.
+/// Returns the filter of a condition on partition columns.
 fn partition_filter(snapshot: &Snapshot, condition: &Predicate) -> Result<Arc<FileFilter>> {
     let bound = condition.bind(snapshot.schema())?;
     let partitions = &snapshot.metadata().partition_columns;
@@ -202,7 +202,7 @@ fn partition_filter(snapshot: &Snapshot, condition: &Predicate) -> Result<Arc<Fi
     Ok(Arc::new(snapshot.file_filter(bound)?))
 }
 
-/// The way that files are put together.
+/// How files are packed into bins.
 struct Packing<'a> {
     source: &'a Source,
     snapshot: &'a Snapshot,
@@ -216,7 +216,7 @@ impl Packing<'_> {
         live(self.source, self.snapshot, self.filter.as_ref(), keep)
     }
 
-    /// The files of each partition; packed to the target where rows are not put in order.
+    /// Returns the files of each partition; packed to the target size unless rows are ordered.
     fn bins(&self, ordered: bool) -> Result<Vec<Bin>> {
         let partitions = self.request.partitions.as_ref();
         let inside = |file: &AddFile| {
@@ -245,7 +245,7 @@ impl Packing<'_> {
     }
 }
 
-/// The size of files that a table asks for, or the default, in bytes.
+/// Returns the target file size in bytes set by the table properties, or the default.
 pub fn target_file_size(metadata: &Metadata) -> u64 {
     let property = metadata.property("delta.targetFileSize");
     property.and_then(parse_file_size).unwrap_or(TARGET)

@@ -1,4 +1,4 @@
-//! A sample of the rows of a bin: from many files, of each a few row groups, rows evenly out of these.
+//! A sample of the rows of a bin: evenly spaced rows from a few row groups of many files.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,23 +19,23 @@ use crate::spec::arrow::plain_bytes;
 use crate::storage::pool::{ordered, threads};
 use crate::write::table_layout;
 
-/// Rows of a sample, and more where there are more parts of an order.
+/// Rows of a sample; more if the order has more parts.
 const ROWS: u64 = 128 << 10;
 const ROWS_OF_PART: u64 = 64;
-/// Bytes of a sample, so that fewer rows with long texts are taken.
+/// Maximum bytes of a sample, which limits the number of rows with long text.
 const BYTES: u64 = 64 << 20;
-/// Files, and row groups of all of them, that are looked into.
+/// Maximum number of files, and of row groups in total, that are read.
 const PLACES: usize = 256;
-/// Bytes of data files that make one part of an order.
+/// Bytes of data files per part of an order.
 const PART: u64 = 32 << 20;
-/// Parts of a file at most.
+/// Maximum number of parts per file.
 const MOST_PARTS: u64 = 256;
 
-/// The order of the rows of a bin; `None` where the plan puts none in order.
+/// Samples the order of the rows of a bin; `None` if the plan does not order rows.
 ///
 /// # Errors
 ///
-/// The errors of the data files; storage.
+/// The errors of reading data files; storage errors.
 pub fn sampled(source: &Source, plan: &Plan, bin: &Bin) -> Result<Option<Sampled>> {
     let Some((columns, curve)) = &plan.order else {
         return Ok(None);
@@ -59,7 +59,7 @@ pub fn sampled(source: &Source, plan: &Plan, bin: &Bin) -> Result<Option<Sampled
     order.map(Some)
 }
 
-/// Rows of the columns, about as many as wanted.
+/// Reads rows of the columns, about as many as requested.
 fn rows(
     source: &Source,
     plan: &Plan,
@@ -106,7 +106,7 @@ fn rows(
                 let batch = batch?;
                 let columns = batch.columns().iter();
                 let bytes: u64 = columns.map(|column| plain_bytes(&**column)).sum();
-                // as many as the unit's part of the bytes allows
+                // at most the unit's share of the byte limit
                 let all = bytes.saturating_mul(rows) / (batch.num_rows() as u64).max(1);
                 let every = every.max(all / most.max(1));
                 columns_of_batches.push(thinned(&batch, &paths, every, &mut next)?);
@@ -135,7 +135,7 @@ fn rows(
     (0..columns.len()).map(joined).collect()
 }
 
-/// Every so-manieth row of a batch; `next` is the first of them, and becomes that of the next batch.
+/// Takes every n-th row of a batch; `next` is the index of the first, and is advanced for the next batch.
 fn thinned(
     rows: &RecordBatch,
     paths: &[Vec<String>],

@@ -1,7 +1,7 @@
-//! Rows in the order of a curve, by way of temporary files.
+//! Temporary files for ordering rows along a curve.
 //!
-//! Each piece of the data becomes one temporary file: its rows part by part, each part a stream of Arrow's
-//! IPC format. To read a part is to read one range of each file.
+//! Each piece of the data becomes one temporary file with its rows grouped by part, each part a stream in
+//! Arrow IPC format. Reading a part means reading one byte range of each file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,28 +21,28 @@ use crate::spec::arrow::longest_row;
 use crate::storage::pool::rows::Look;
 use crate::storage::{Storage, interrupt};
 
-/// The column of places, after all others.
+/// The column of positions, after all others.
 const PLACE: &str = "__deltareplay_place";
-/// Rows that are written at a time.
+/// Rows written at a time.
 const STEP: usize = 64 << 10;
-/// Decoded bytes that a piece may be ahead by.
+/// Decoded bytes that a piece may read ahead.
 const AHEAD: usize = 16 << 20;
-/// Decoded bytes that are divided among the parts at a time.
+/// Decoded bytes divided among the parts at a time.
 const RUN_BYTES: usize = 48 << 20;
-/// Bytes that are written at a time.
+/// Bytes written at a time.
 const STEP_BYTES: u64 = 64 << 20;
 
-/// A temporary file of rows, part by part.
+/// A temporary file of rows grouped by part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spilled {
     /// Its path.
     pub path: String,
-    /// The ends of the parts of each run.
+    /// The end offsets of the parts of each run.
     ends: Vec<Vec<u64>>,
 }
 
 impl Spilled {
-    /// Returns the ranges of bytes of the rows of a part.
+    /// Returns the byte ranges of the rows of a part.
     pub(super) fn part(&self, part: usize) -> Vec<Range<u64>> {
         let mut start = 0;
         let mut ranges = Vec::new();
@@ -60,11 +60,11 @@ impl Spilled {
 /// The index of a batch and of a row in it.
 pub(super) type Row = (u32, u32);
 
-/// Writes the rows of a piece to `path`, those of each part of the order together.
+/// Writes the rows of a piece to `path`, grouped by part of the order.
 ///
 /// # Errors
 ///
-/// The errors of the data files and their vectors; storage.
+/// The errors of reading data files and deletion vectors; storage errors.
 pub fn spill_piece(
     source: &Source,
     order: &Sampled,
@@ -94,10 +94,10 @@ pub fn spill_piece(
     spill(placed, order.parts(), storage, path)
 }
 
-/// Rows with their places, and the part that each belongs to.
+/// Rows with their positions, and the part of each row.
 pub(super) type Divided = (RecordBatch, Vec<usize>);
 
-/// Writes rows to `path`, those of each part together.
+/// Writes rows to `path`, grouped by part.
 pub(super) fn spill(
     rows: impl Iterator<Item = Result<Divided>>,
     parts: usize,
@@ -131,13 +131,13 @@ pub(super) fn spill(
 struct Runs<I> {
     rows: I,
     parts: usize,
-    /// The ends of the parts of each run in the file.
+    /// The end offsets of the parts of each run in the file.
     ends: Vec<Vec<u64>>,
     length: u64,
 }
 
 impl<I: Iterator<Item = Result<Divided>>> Runs<I> {
-    /// The next run as bytes of the file, part by part.
+    /// Returns the next run as bytes of the file, part by part.
     fn next(&mut self) -> Result<Option<Bytes>> {
         let mut batches: Vec<RecordBatch> = Vec::new();
         let mut parts: Vec<Vec<Row>> = vec![Vec::new(); self.parts];
@@ -172,15 +172,15 @@ impl<I: Iterator<Item = Result<Divided>>> Runs<I> {
     }
 }
 
-/// The rows of a batch of this number.
+/// Enumerates the rows of the batch with this index.
 pub(super) fn rows_of(batch: usize, rows: &RecordBatch) -> impl Iterator<Item = Row> + use<> {
-    // batches of a run, and rows of a batch, are not that many
+    // a run has fewer batches, and a batch fewer rows
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (batch, count) = (number(batch), number(rows.num_rows()));
     (0..count).map(move |row| (batch, row))
 }
 
-/// Gives `take` these rows of the batches, some at a time.
+/// Calls `take` with these rows of the batches, a bounded number at a time.
 pub(super) fn each_interleaved(
     batches: &[RecordBatch],
     rows: impl ExactSizeIterator<Item = Row>,
@@ -219,7 +219,7 @@ fn written(bytes: Vec<u8>, batches: &[RecordBatch], rows: &[Row]) -> Result<Vec<
     writer.into_inner().map_err(unspilled)
 }
 
-/// The error of data that cannot be written to a temporary file, or read from one.
+/// Returns the error for data that cannot be written to a temporary file, or read from one.
 pub(super) fn unspilled(cause: ArrowError) -> Error {
     let message = "rows cannot be brought into a temporary file, or out of one";
     Error::corrupt("optimize.spilled", message).because(cause)

@@ -1,7 +1,7 @@
-//! The files that the log says were removed, so that the table need not be listed.
+//! VACUUM LITE: finds removed files in the log, so that the table need not be listed.
 //!
-//! `_delta_log/_last_vacuum_info` tells up to which version that was done before. The log may name what it
-//! likes, so the files are looked at: only what a listing would have shown goes.
+//! `_delta_log/_last_vacuum_info` records the version up to which this was done before. The log may name
+//! arbitrary paths, so each file is checked: only files that a listing would have returned are deleted.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use crate::snapshot::Snapshot;
 use crate::storage::{FileMeta, Storage, pool};
 
 const INFO: &str = "_delta_log/_last_vacuum_info";
-/// It holds one number.
+/// Maximum size of the file, which holds one number.
 const MOST_INFO_BYTES: u64 = 1 << 20;
 const LATEST: &str = "latestCommitVersionOutsideOfRetentionWindow";
 
-/// The commits up to a snapshot, and the last of them from before the cutoff: a vacuum that has deleted what
-/// they removed need not look at them again.
+/// Returns the commits up to a snapshot, and the last of them before the cutoff: once a vacuum has deleted
+/// the files that they removed, later ones need not check these commits again.
 fn commits(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<(LogListing, Option<u64>)> {
     let mut listing = LogListing::read(&*source.storage, 0)?;
     listing
@@ -39,12 +39,12 @@ fn commits(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<(LogList
     Ok((listing, end))
 }
 
-/// The last commit from before the cutoff, which a full vacuum of this snapshot covers.
+/// Returns the last commit before the cutoff, which a full vacuum of this snapshot covers.
 pub(super) fn covered(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<Option<u64>> {
     commits(source, snapshot, cutoff).map(|(_, end)| end)
 }
 
-/// Files that commits from before the cutoff removed, and the last of these commits.
+/// Returns the files that commits before the cutoff removed, and the last of these commits.
 pub(super) fn candidates(
     source: &Source,
     snapshot: &Snapshot,
@@ -98,8 +98,8 @@ pub(super) fn candidates(
     Ok((named, Some(end)))
 }
 
-/// Returns the candidates that a full vacuum would list as well: files that are there, visible,
-/// older than the cutoff, and not in a directory that is a link.
+/// Returns the candidates that a full vacuum would list as well: files that exist, are visible, are older
+/// than the cutoff, and do not lie in a directory that is a link.
 pub(super) fn stored(
     source: &Source,
     visible: &Visible,
@@ -126,7 +126,7 @@ pub(super) fn stored(
     Ok(files.into_iter().flatten().filter(is_old).collect())
 }
 
-/// None for a file that is not there, or that no listing gives.
+/// Returns `None` for a file that does not exist or that no listing returns.
 fn look_at(storage: &dyn Storage, path: &str) -> Result<Option<FileMeta>> {
     match storage.head(path) {
         Ok(file) => Ok(Some(file)),
@@ -184,12 +184,12 @@ fn take(
     Ok(())
 }
 
-/// Up to which version removed files are known to be gone.
+/// Returns the version up to which removed files are known to be deleted.
 fn last(source: &Source) -> Result<Option<u64>> {
     let bytes = match source.storage.read_at_most(INFO, MOST_INFO_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.code() == "storage.not_found" => return Ok(None),
-        // no more than one that does not parse
+        // treated like a file that does not parse
         Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(None),
         Err(error) => return Err(error),
     };
@@ -197,14 +197,14 @@ fn last(source: &Source) -> Result<Option<u64>> {
     Ok(info.and_then(|info| info.get(LATEST).and_then(Value::as_u64)))
 }
 
-/// Records how far a vacuum went.
+/// Records the version up to which a vacuum deleted removed files.
 pub(super) fn note(source: &Source, searched: Option<u64>) -> Result<()> {
     let Some(version) = searched else {
         return Ok(());
     };
     let info = json!({ LATEST: version });
     match source.storage.put(INFO, info.to_string().as_bytes()) {
-        // the next one searches the same commits again
+        // the next run checks the same commits again
         Err(error) if is_full(&error) => Ok(()),
         written => written,
     }

@@ -1,8 +1,8 @@
-//! Vacuum: data files that no version inside the retention period needs.
+//! Vacuum: deletes data files that no version within the retention period needs.
 //!
-//! Every live file stays, every file that was removed inside the period, their deletion vectors,
-//! whatever is younger than the period, and all that is hidden. Found by listing the table (full),
-//! or by what the log says it removed (lite).
+//! The following files stay: live files, files removed within the period, their deletion vectors, files
+//! younger than the period, and hidden files. Candidates come from a listing of the table (full) or from the
+//! remove actions of the log (lite).
 //!
 //! Not part of the protocol; rules, names and commits as in the reference implementation.
 
@@ -27,13 +27,13 @@ mod lite;
 /// The options of a vacuum.
 #[derive(Clone, Copy, Debug)]
 pub struct VacuumOptions {
-    /// Milliseconds; the table's `delta.deletedFileRetentionDuration` unless given.
+    /// Retention in milliseconds; defaults to `delta.deletedFileRetentionDuration`.
     pub retention: Option<i64>,
-    /// By the log, without listing the table.
+    /// Find files in the log, without listing the table.
     pub lite: bool,
-    /// Delete nothing.
+    /// Report only; delete nothing.
     pub dry_run: bool,
-    /// Also with a retention that is shorter than the table's.
+    /// Allow a retention shorter than the table's.
     pub force: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct VacuumOptions {
 pub struct Vacuum {
     /// True if nothing was deleted.
     pub dry_run: bool,
-    /// Found by the log.
+    /// True if the files were found in the log.
     pub lite: bool,
     /// Files younger than this stay: milliseconds since the epoch.
     pub cutoff: i64,
@@ -50,21 +50,22 @@ pub struct Vacuum {
     pub retention: i64,
     /// The files, relative to the table root.
     pub files: Vec<String>,
-    /// Their bytes, as far as known.
+    /// Total size in bytes, as far as known.
     pub size_in_bytes: u64,
-    /// Directories that are as old, innermost first: files that go make them young.
+    /// Directories older than the cutoff, innermost first; recorded before files are deleted, which makes
+    /// directories younger.
     #[serde(skip)]
     pub(crate) directories: Vec<String>,
-    /// The last commit whose removed files are gone afterwards.
+    /// The last commit whose removed files are all deleted afterwards.
     #[serde(skip)]
     pub(crate) searched: Option<u64>,
 }
 
-/// The retention period of files, and the instant at which it begins: both in milliseconds.
+/// Returns the retention period of files and the instant at which it begins, both in milliseconds.
 ///
 /// # Errors
 ///
-/// Invalid argument: `vacuum.retention` for one that is negative, or shorter than the table's without
+/// Invalid argument: `vacuum.retention` for a period that is negative, or shorter than the table's without
 /// `force`. Unsupported: a feature that this build cannot write; `catalog.maintenance`.
 pub fn period(
     source: &Source,
@@ -94,7 +95,7 @@ pub fn period(
     Ok((retention, now.saturating_sub(retention)))
 }
 
-/// Finds what can go.
+/// Determines the files to delete.
 ///
 /// # Errors
 ///
@@ -144,8 +145,8 @@ pub fn plan(
     Ok(report)
 }
 
-/// Deletes what a plan found, and notes how far it went. A full one also removes directories that were older
-/// than the cutoff and have nothing left in them; gives how many.
+/// Deletes the files of a plan, and records the version reached. A full vacuum also removes empty directories
+/// that were older than the cutoff; returns their number.
 ///
 /// # Errors
 ///
@@ -157,7 +158,7 @@ pub fn delete(source: &Source, report: &Vacuum) -> Result<usize> {
     delete_directories(source, &report.directories)
 }
 
-/// Deletes files, in this order: a part of a plan.
+/// Deletes files of a plan, in this order.
 ///
 /// # Errors
 ///
@@ -167,7 +168,8 @@ pub fn delete_files(source: &Source, paths: &[String]) -> Result<()> {
     delete_all(&*source.storage, &paths)
 }
 
-/// The last commit whose removed files a full vacuum deletes, for [`finish`]; asked for before it deletes.
+/// Returns the last commit whose removed files a full vacuum deletes, for [`finish`]; call it before
+/// deleting.
 ///
 /// # Errors
 ///
@@ -176,7 +178,7 @@ pub fn covered(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<Opti
     lite::covered(source, snapshot, cutoff)
 }
 
-/// Notes how far a full vacuum went, and deletes directories that have nothing left in them; how many.
+/// Records the version reached by a full vacuum and deletes empty directories; returns their number.
 ///
 /// # Errors
 ///
@@ -194,7 +196,7 @@ fn delete_directories(source: &Source, directories: &[String]) -> Result<usize> 
     Ok(removed)
 }
 
-/// Files below a directory that are visible and older than the cutoff.
+/// Returns the visible files below a directory that are older than the cutoff.
 ///
 /// # Errors
 ///
@@ -211,7 +213,7 @@ pub fn old_files(
     Ok(files)
 }
 
-/// Directories that are visible and older than the cutoff, innermost first.
+/// Returns the visible directories that are older than the cutoff, innermost first.
 ///
 /// # Errors
 ///
@@ -224,8 +226,8 @@ pub fn old_directories(source: &Source, visible: &Visible, cutoff: i64) -> Resul
     Ok(innermost_first.map(|directory| directory.path).collect())
 }
 
-/// Directories to list in parallel, about `wanted` where the table has that many; and the files
-/// that lie above them and are older than the cutoff.
+/// Returns directories to list in parallel, about `wanted` if the table has that many; and the files above
+/// them that are older than the cutoff.
 ///
 /// # Errors
 ///
@@ -247,7 +249,7 @@ pub fn divided(
         }
         let is_single = directories.len() == 1;
         if deeper.is_empty() || (deeper.len() <= directories.len() && !is_single) {
-            break; // more of it would be listed here, and no more side by side
+            break; // more files would be listed here, and no more in parallel
         }
         for directory in &directories {
             let mut files = source.storage.list(directory, "")?;
@@ -259,14 +261,14 @@ pub fn divided(
     Ok((directories, above))
 }
 
-/// Files that the log has removed since, and their deletion vectors: storage paths inside the table.
+/// Returns files removed since then, and their deletion vectors: storage paths inside the table.
 ///
 /// # Errors
 ///
 /// Corrupt: the log.
 pub fn removed_since(source: &Source, snapshot: &Snapshot, since: i64) -> Result<HashSet<String>> {
     let mut paths = HashSet::new();
-    // one that is exactly as old stays
+    // a file removed at exactly this time stays
     for rows in snapshot.tombstones_since(source, since - 1)?.batches {
         named_by(source, &rows, &mut paths)?;
     }
@@ -277,8 +279,8 @@ fn hours(milliseconds: i64) -> i64 {
     milliseconds / (60 * 60 * 1000)
 }
 
-/// The names that a vacuum lists: those that begin with `_` or `.` are hidden, but for change
-/// files, directories of partitions, and what tasks of Spark have left in a directory of ours.
+/// The names that a vacuum lists: those that begin with `_` or `.` are hidden, except for change data files,
+/// directories of partitions, and files left by Spark tasks in a staging directory of this library.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Visible {
     partitions: Vec<String>,
@@ -286,7 +288,7 @@ pub struct Visible {
 }
 
 impl Visible {
-    /// In a table.
+    /// Creates the rules for a table.
     ///
     /// # Errors
     ///
@@ -309,11 +311,11 @@ impl Visible {
         })
     }
 
-    /// Out of the JSON that serde makes of it.
+    /// Deserializes the rules from JSON.
     ///
     /// # Errors
     ///
-    /// Invalid argument: it is something else.
+    /// Invalid argument: the JSON has another form.
     pub fn parse(json: &str) -> Result<Self> {
         serde_json::from_str(json).map_err(|cause| {
             let message = "these are no names that a vacuum sees";
@@ -321,7 +323,7 @@ impl Visible {
         })
     }
 
-    /// Returns `true` if data files may lie at a path: nothing on the way is hidden.
+    /// Returns `true` if data files may be stored at a path: no part of it is hidden.
     pub(crate) fn holds_data(&self, path: &str) -> bool {
         path.split('/').all(|part| {
             !part.starts_with(['_', '.'])
@@ -332,12 +334,12 @@ impl Visible {
         })
     }
 
-    /// A path from the table root, each of its parts.
+    /// Returns `true` if every part of a path from the table root is visible.
     fn reaches(&self, path: &str) -> bool {
         directories_above(path).all(|directory| self.is(directory)) && self.is(path)
     }
 
-    /// The last part of a path; what stands before it was checked before.
+    /// Checks the last part of a path whose parents were checked before.
     pub fn is(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         if self.iceberg && path == "metadata" {
@@ -354,21 +356,21 @@ impl Visible {
     }
 }
 
-/// The directories that a file lies in, outermost first.
+/// Returns the parent directories of a file, outermost first.
 fn directories_above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/')
         .filter_map(|(end, _)| path.get(..end))
 }
 
-/// Returns `true` if a path lies in a directory for files that no commit names yet, as statements
-/// in Spark make them: 32 hexadecimal digits at the table root. What Spark's tasks leave there is
-/// nobody else's.
+/// Returns `true` if a path lies in a staging directory, which statements in Spark create for files that are
+/// not committed yet: 32 hexadecimal digits at the table root. Whatever Spark's tasks leave there belongs to
+/// this library.
 fn is_staged(path: &str) -> bool {
     let (directory, _) = path.split_once('/').unwrap_or_default();
     directory.len() == 32 && directory.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Storage paths of live files, of those removed after the cutoff, and of their deletion vectors.
+/// Returns the storage paths of live files, of files removed after the cutoff, and of their deletion vectors.
 fn protected(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<String>> {
     let mut paths = HashSet::new();
     let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
@@ -379,7 +381,7 @@ fn protected(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<HashSe
     Ok(paths)
 }
 
-/// The files that file actions name: data files and deletion vectors inside the table.
+/// Collects the files that file actions reference: data files and deletion vectors inside the table.
 ///
 /// # Errors
 ///
@@ -402,7 +404,7 @@ pub fn named_by(source: &Source, rows: &RecordBatch, paths: &mut HashSet<String>
     Ok(())
 }
 
-/// The storage path of a file that the log names, if it lies inside the table.
+/// Returns the storage path of a file in the log, if it lies inside the table.
 pub(crate) fn inside(source: &Source, path: &str) -> Result<Option<String>> {
     match source.resolver.resolve("", path) {
         Ok(resolved) if resolved.starts_with('/') => Ok(None),

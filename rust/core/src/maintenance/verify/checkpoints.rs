@@ -1,4 +1,4 @@
-//! Checkpoints, compacted files and sidecars against the commits.
+//! Compares checkpoints, compacted files and sidecars with the commits.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) struct ReadCheckpoint {
     removes: KeySet,
 }
 
-/// Reads a checkpoint whole; a file that stands in it twice is named.
+/// Reads a checkpoint in full; reports files that occur twice.
 pub(super) fn read(
     source: &Source,
     instance: &CheckpointInstance,
@@ -49,7 +49,7 @@ pub(super) fn read(
     let mut removes = KeySet::default();
     let mut twice = Vec::new();
     for action in [FileAction::Add, FileAction::Remove] {
-        // all of them, so that none is left that does not decode
+        // all fields, so that every value is decoded
         let fields = match action {
             FileAction::Add => ADD_FIELDS.to_vec(),
             FileAction::Remove => REMOVE_FIELDS.to_vec(),
@@ -154,7 +154,7 @@ fn deleted(rows: &RecordBatch) -> Vec<Option<u64>> {
     (0..rows.num_rows()).map(cardinality).collect()
 }
 
-/// A checkpoint against the commits up to its version.
+/// Compares a checkpoint with the commits up to its version.
 pub(super) fn compare(
     read: &ReadCheckpoint,
     state: &State,
@@ -226,7 +226,7 @@ pub(super) fn compare(
     }
 }
 
-/// A compacted file against its commits.
+/// Compares a compacted file with its commits.
 pub(super) fn compacted(
     source: &Source,
     listing: &LogListing,
@@ -271,7 +271,7 @@ pub(super) fn compacted(
     Ok(())
 }
 
-/// Keys of the live adds, and of the tombstones.
+/// Returns the keys of the live adds, and of the tombstones.
 fn reconciled(source: &Source, files: &[TailFile]) -> Result<(KeySet, KeySet)> {
     let fields = vec![FileField::Path, FileField::DeletionVector];
     let selection = ActionSelection {
@@ -292,7 +292,7 @@ fn reconciled(source: &Source, files: &[TailFile]) -> Result<(KeySet, KeySet)> {
     Ok((adds, removes))
 }
 
-/// Sidecars that no checkpoint names.
+/// Reports sidecars that no checkpoint references.
 pub(super) fn orphans(
     source: &Source,
     listing: &LogListing,

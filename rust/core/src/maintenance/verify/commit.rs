@@ -1,4 +1,4 @@
-//! One commit: is it legal by itself, and on what came before it?
+//! Checks one commit by itself and against the state before it.
 //!
 //! Protocol: "Actions", "Add File and Remove File", "In-Commit Timestamps", "Protocol Evolution".
 
@@ -16,7 +16,7 @@ use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 use crate::transaction::WholeCommit;
 
-/// Judges a commit, then applies it. `timestamp` is the in-commit timestamp of the version before.
+/// Checks a commit, then applies it. `timestamp` is the in-commit timestamp of the previous version.
 pub(super) fn apply(
     source: &Source,
     (file, commit): (&VersionedFile, &WholeCommit),
@@ -50,7 +50,7 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// Checks the actions that may occur once in a commit.
+/// Checks the actions that may occur only once in a commit.
 fn once(commit: &WholeCommit, wrong: &mut impl FnMut(&'static str, String)) {
     const CODE: &str = "commit.duplicate_action";
     let actions = &commit.actions;
@@ -89,7 +89,7 @@ fn once(commit: &WholeCommit, wrong: &mut impl FnMut(&'static str, String)) {
     }
 }
 
-/// Protocol and metadata, by themselves and with each other.
+/// Checks protocol and metadata, by themselves and against each other.
 fn definition(
     protocol: &Protocol,
     metadata: &Metadata,
@@ -160,7 +160,7 @@ fn definition(
     Ok(())
 }
 
-/// Partition values and vectors of files.
+/// Checks partition values and deletion vectors of files.
 fn files(
     commit: &WholeCommit,
     metadata: &Metadata,
@@ -186,7 +186,7 @@ fn files(
                 file.path,
                 keys().collect::<Vec<_>>()
             );
-            // an absent key is null to all readers; a value of no column may be that of another table
+            // an absent key is null to all readers; a value for an unknown column may belong to another table
             let severity = if keys().all(|key| names.contains(key)) {
                 Severity::Warning
             } else {
@@ -255,7 +255,7 @@ fn times(
     Ok(())
 }
 
-/// Files in and out; each of them once in a commit.
+/// Applies added and removed files; each may occur once in a commit.
 fn replay(
     source: &Source,
     commit: &WholeCommit,

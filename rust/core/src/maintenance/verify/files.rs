@@ -1,4 +1,4 @@
-//! Data files and deletion vectors of the newest version against what is there.
+//! Compares data files and deletion vectors of the newest version with the storage.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::verified::malformed_texts;
 use crate::storage::{Beside, FileMeta, Storage, interrupt, now};
 
-/// A file that nobody knows may be about to be committed for so long.
+/// A file younger than this may be about to be committed, and is not reported.
 pub(super) const YOUNG: i64 = 60 * 60 * 1000;
 
-/// Size and modification time of the files that are there, by path.
+/// Size and modification time of the stored files, by path.
 pub(super) type Stored = HashMap<String, (u64, i64)>;
 
-/// The files that are there.
+/// Lists the stored files.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ pub(super) fn stored(storage: &Arc<dyn Storage>) -> Result<Stored> {
     Ok(files.into_iter().map(known).collect())
 }
 
-/// Looks at the live files; gives their number.
+/// Checks the live files; returns their number.
 pub(super) fn check(
     source: &Source,
     snapshot: &Snapshot,
@@ -55,7 +55,7 @@ pub(super) fn check(
     ];
     let names = names.map(str::to_owned);
     let columns = FileColumns::of_names(Some(&names), snapshot)?;
-    // a schema that does not say how the log names its columns is a finding of its commit
+    // a schema without the names used in the log is already a finding of its commit
     let typed = FileColumns::of_names(Some(&[PARTITION_VALUES.to_owned()]), snapshot).ok();
     let version = snapshot.version();
     let (mut count, mut known) = (0, HashSet::new());
@@ -85,7 +85,7 @@ pub(super) fn check(
     Ok(count)
 }
 
-/// Looks at some live files, and at their vectors: a part of [`check`], for others to do.
+/// Checks a batch of live files and their vectors: a part of [`check`] that another process can run.
 pub(super) fn check_batch(
     source: &Source,
     version: u64,
@@ -98,7 +98,7 @@ pub(super) fn check_batch(
     findings.unless_interrupted(outcome).map(drop)
 }
 
-/// Checks that each file is there, with its size.
+/// Checks that each file exists and has its size.
 fn present(
     source: &Source,
     version: u64,
@@ -124,7 +124,7 @@ fn present(
         };
         link(source, &resolved, findings);
         let listed = there.get(resolved.as_ref()).map(|(size, _)| *size);
-        // a listing does not show what lies outside, or behind a link
+        // a listing does not return files outside of the table, or behind a link
         let actual_size = match listed {
             Some(size) => Some(size),
             None => match source.storage.head(&resolved) {
@@ -154,7 +154,7 @@ fn present(
     Ok(())
 }
 
-/// Tells of a file that lies elsewhere: a copy of the table lacks it.
+/// Reports a file outside of the table, which a copy of the table would lack.
 pub(super) fn link(source: &Source, path: &str, findings: &mut Findings) {
     if path.starts_with('/') {
         return; // below a root that the caller has named
@@ -165,7 +165,7 @@ pub(super) fn link(source: &Source, path: &str, findings: &mut Findings) {
     }
 }
 
-/// Checks that each vector can be read, is whole, and fits its file.
+/// Checks that each vector can be read, is complete, and fits its file.
 fn vectors(
     source: &Source,
     version: u64,
@@ -214,7 +214,7 @@ fn vectors(
     Ok(())
 }
 
-/// Files that no action names.
+/// Reports files that no action references.
 fn orphans(
     snapshot: &Snapshot,
     there: &HashMap<String, (u64, i64)>,
@@ -243,7 +243,7 @@ fn orphans(
     Ok(())
 }
 
-/// Tells of a file that no action names.
+/// Reports a file that no action references.
 pub(super) fn orphan(path: &str, findings: &mut Findings) {
     let message = "no action of the log names this file";
     findings.add(Severity::Info, "file.orphan", (Some(path), None), message);

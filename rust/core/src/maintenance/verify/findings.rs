@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::LogWarning;
 use crate::log::path::SIDECAR_DIRECTORY;
 
-/// Findings of one code that are listed.
+/// Maximum number of findings listed per code.
 const MOST: u64 = 1_000;
 
 /// The severity of a finding.
@@ -17,18 +17,18 @@ const MOST: u64 = 1_000;
 pub enum Severity {
     /// Data is lost or wrong, or readers disagree.
     Error,
-    /// Readers find a way round it.
+    /// Readers can work around it.
     Warning,
     /// Nothing is wrong yet.
     Info,
 }
 
-/// One thing that is wrong.
+/// A fault of the table.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// The severity.
     pub severity: Severity,
-    /// Stable and dotted.
+    /// Stable, dotted code.
     pub code: &'static str,
     /// The file, relative to the table root.
     pub path: Option<String>,
@@ -36,7 +36,7 @@ pub struct Finding {
     pub version: Option<u64>,
     /// The line of the file, 1-based.
     pub line: Option<u64>,
-    /// The byte of the file.
+    /// The byte offset in the file.
     pub offset: Option<u64>,
     /// The fault.
     pub message: String,
@@ -44,12 +44,12 @@ pub struct Finding {
     pub remedy: &'static str,
 }
 
-/// The findings of a part of a verification, to be joined with those of the other parts.
+/// The findings of a part of a verification, to be merged with the other parts.
 #[derive(Clone, Debug, Serialize)]
 pub struct PartFindings {
     /// The findings, worst first.
     pub findings: Vec<Finding>,
-    /// The number of findings of a kind that are not listed, because there are so many.
+    /// The number of findings that are not listed because of the limit per code.
     pub omitted: u64,
 }
 
@@ -97,14 +97,14 @@ impl Findings {
         }
     }
 
-    /// Files with a finding.
+    /// Returns the files with a finding.
     pub(super) fn wrong_files(&self) -> HashSet<String> {
         let wrong = |finding: &&Finding| finding.severity == Severity::Error;
         let wrong = self.list.iter().filter(wrong);
         wrong.filter_map(|finding| finding.path.clone()).collect()
     }
 
-    /// Adds a fault that a reader passes over.
+    /// Adds a fault that readers tolerate.
     pub(super) fn warning(&mut self, warning: &LogWarning) {
         let location = (warning.path.as_deref(), warning.version);
         self.add(
@@ -115,7 +115,7 @@ impl Findings {
         );
     }
 
-    /// Adds an error that stopped a check; an interrupt stops everything.
+    /// Adds an error that ended a check; returns it if it is an interrupt.
     pub(super) fn error(&mut self, error: Error) -> Result<()> {
         if error.kind() == ErrorKind::Interrupted {
             return Err(error);
@@ -138,7 +138,7 @@ impl Findings {
         Ok(())
     }
 
-    /// The value; an error becomes a finding.
+    /// Returns the value, or records the error as a finding.
     pub(super) fn unless_interrupted<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
         match outcome {
             Ok(value) => Ok(Some(value)),
@@ -163,7 +163,7 @@ impl Findings {
     }
 }
 
-/// The remedy, by the kind of fault.
+/// Returns the remedy for the code of a finding.
 fn remedy(code: &str, path: &str) -> &'static str {
     let anew = "delete the checkpoint if the commits below it are still there, and write it anew with checkpoint()";
     match code {

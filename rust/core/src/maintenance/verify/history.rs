@@ -1,4 +1,5 @@
-//! All commits, oldest first, with what stands beside them: checksums, checkpoints, compacted files.
+//! Replays all commits, oldest first, and checks the checksums, checkpoints and compacted files of their
+//! versions.
 
 use std::collections::HashSet;
 
@@ -16,19 +17,19 @@ use crate::replay::{Source, heads};
 use crate::storage::interrupt;
 use crate::transaction::WholeCommit;
 
-/// The number of versions that are fetched before they are read.
+/// The number of versions to prefetch.
 const AHEAD: usize = 64;
 
-/// A replay with its witnesses.
+/// A replay of the commits, compared with the files derived from them.
 pub(super) struct History<'a> {
     source: &'a Source,
     listing: &'a LogListing,
-    /// Storage paths of every file that an action names.
+    /// Storage paths of every file that an action references.
     pub(super) named: HashSet<String>,
     pub(super) num_commits: u64,
     pub(super) num_checkpoints: u64,
     pub(super) num_checksums: u64,
-    /// `None`: something that it needs is lost.
+    /// `None` if something that it depends on is lost.
     state: Option<State>,
     timestamp: Option<i64>,
 }
@@ -89,7 +90,7 @@ impl<'a> History<'a> {
         self.compacted(findings)
     }
 
-    /// Begins to fetch what some versions have.
+    /// Prefetches the files of some versions.
     fn prefetch(&self, first: u64, last: u64) {
         let Some(memory) = self.source.storage.memory() else {
             return;
@@ -105,7 +106,7 @@ impl<'a> History<'a> {
         memory.prefetch(&paths);
     }
 
-    /// Commits that are missing between others, or after the oldest checkpoint that needs them.
+    /// Reports missing commits: between others, or after the oldest checkpoint that needs them.
     fn gaps(&self, findings: &mut Findings) {
         for pair in self.listing.commits.windows(2) {
             let [earlier, later] = pair else { continue };
@@ -115,14 +116,14 @@ impl<'a> History<'a> {
                 let message = "this commit is missing, while later ones are there";
                 findings.add(Severity::Error, "log.gap", location, message);
                 if missing - earlier.version > 100 {
-                    break; // a stray commit of a far-off version
+                    break; // a stray commit of a much later version
                 }
             }
         }
     }
 
     fn version(&mut self, version: u64, findings: &mut Findings) -> Result<()> {
-        // listings are in the order of their versions
+        // listings are sorted by version
         let at = |list: &'a [VersionedFile]| {
             let index = list.binary_search_by_key(&version, |file| file.version);
             index.ok().and_then(|index| list.get(index))
@@ -231,7 +232,7 @@ impl<'a> History<'a> {
         };
         match &self.state {
             Some(state) => compare(&read, state, checkpoint, findings),
-            // what lies before is lost, or was never there: from here on it counts
+            // earlier versions are lost or never existed: the state begins here
             None => self.state = Some(read.state),
         }
         Ok(())
@@ -246,7 +247,7 @@ impl<'a> History<'a> {
     }
 }
 
-/// On what a checksum and the commits disagree.
+/// Returns the differences between a checksum and the commits.
 fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     if let Some(all) = &checksum.all_files {

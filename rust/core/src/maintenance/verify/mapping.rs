@@ -1,4 +1,4 @@
-//! Column mapping: each column has a name of its own in files, and a number.
+//! Column mapping: each column has a unique physical name and a unique id.
 //!
 //! Protocol: "Column Mapping".
 
@@ -9,7 +9,7 @@ use crate::spec::properties::{ColumnMappingMode, TableProperties};
 use crate::spec::schema::{StructField, StructType};
 use crate::spec::{Metadata, Protocol};
 
-/// Returns the faults of the column mapping of a schema; none if columns are not mapped.
+/// Returns the faults of a schema's column mapping; none without column mapping.
 pub(super) fn faults(
     schema: &StructType,
     metadata: &Metadata,

@@ -1,8 +1,8 @@
-//! Verification: log and data files against the protocol, and against each other.
+//! Verification: checks the log and data files against the protocol, and against each other.
 //!
-//! The commits are replayed forwards, once. Each is checked by itself; what they add up to is compared
-//! with every checksum, checkpoint and compacted file on the way, and at the end with the data files
-//! that are there. Nothing is changed, and what can still be checked after a fault is checked.
+//! The commits are replayed forwards, once. Each is checked by itself; the resulting state is compared with
+//! every checksum, checkpoint and compacted file, and finally with the data files that exist. Nothing is
+//! changed, and a fault does not end the remaining checks.
 
 use std::collections::HashSet;
 
@@ -42,24 +42,24 @@ pub struct Verification {
     pub num_checkpoints: u64,
     /// Checksums that were compared.
     pub num_checksums: u64,
-    /// Live files of the newest version, where it can be opened.
+    /// Live files of the newest version, if it can be opened.
     pub num_files: Option<u64>,
     /// The findings, worst first.
     pub findings: Vec<Finding>,
-    /// The number of findings of a kind that are not listed, because there are so many.
+    /// The number of findings that are not listed because of the limit per code.
     pub omitted: u64,
 }
 
-/// Looks at everything; at the data files, and at their rows, only if that is asked for.
+/// Checks the log; the data files, and their rows, only on request.
 ///
 /// # Errors
 ///
-/// `table.not_found`; Storage, when the log cannot be listed.
+/// `table.not_found`; a storage error if the log cannot be listed.
 pub fn verify(source: &Source, data_files: bool, rows: bool) -> Result<Verification> {
     verified(source, data_files, rows).map(|(verification, _)| verification)
 }
 
-/// Looks at the log alone; gives also the files that it names anywhere: storage paths inside the table.
+/// Checks the log only; also returns all files that it references: storage paths inside the table.
 ///
 /// # Errors
 ///
@@ -68,12 +68,12 @@ pub fn verify_log(source: &Source) -> Result<(Verification, HashSet<String>)> {
     verified(source, false, false)
 }
 
-/// Looks at some live files of a version, and at their vectors: rows with `path`, `size`, `numRecords` and
+/// Checks a batch of live files of a version and their vectors: rows with `path`, `size`, `numRecords` and
 /// `deletionVector`.
 ///
 /// # Errors
 ///
-/// Interrupted. What is wrong is no error.
+/// Interrupted. Faults are findings, not errors.
 pub fn verify_files(
     source: &Source,
     version: u64,
@@ -86,18 +86,18 @@ pub fn verify_files(
     Ok(findings.part())
 }
 
-/// Reads all rows of a split of a scan that skips what it cannot read.
+/// Reads all rows of a split of a scan that skips unreadable files.
 ///
 /// # Errors
 ///
-/// Interrupted. What is wrong is no error.
+/// Interrupted. Faults are findings, not errors.
 pub fn verify_split(source: &Source, version: u64, split: &Split) -> Result<PartFindings> {
     let mut findings = Findings::default();
     rows::check_split(source, version, split, &mut findings)?;
     Ok(findings.part())
 }
 
-/// Tells of files that no action names.
+/// Reports files that no action references.
 pub fn orphans(mut paths: Vec<String>) -> PartFindings {
     paths.sort_unstable();
     let mut findings = Findings::default();
@@ -107,7 +107,7 @@ pub fn orphans(mut paths: Vec<String>) -> PartFindings {
     findings.part()
 }
 
-/// A file that nobody names is an orphan if it is older than this: milliseconds since the epoch.
+/// Returns the time before which an unreferenced file counts as an orphan: milliseconds since the epoch.
 pub fn orphans_before() -> i64 {
     now().saturating_sub(files::YOUNG)
 }
@@ -146,7 +146,7 @@ fn verified(
     match load(source, None, false) {
         Ok(snapshot) => {
             for warning in snapshot.warnings() {
-                // the others are known by their causes
+                // other warnings are found by their causes
                 if warning.code == "log.checkpoint_only" || warning.code.starts_with("hint.") {
                     findings.warning(&warning);
                 }

@@ -1,4 +1,4 @@
-//! The rows of the newest version: whether a scan gives every one of them.
+//! Reads the rows of the newest version and checks that a scan returns every one of them.
 
 use super::findings::{Findings, Severity};
 use crate::error::Result;
@@ -6,7 +6,7 @@ use crate::replay::Source;
 use crate::scan::{Scan, ScanOptions, SkippedFile, Split};
 use crate::snapshot::Snapshot;
 
-/// Reads all live files to their ends; what a scan refuses is named by its file.
+/// Reads all live files in full; reports each file that a scan refuses.
 pub(super) fn check(source: &Source, snapshot: &Snapshot, findings: &mut Findings) -> Result<()> {
     let options = ScanOptions {
         skip_errors: true,
@@ -20,7 +20,7 @@ pub(super) fn check(source: &Source, snapshot: &Snapshot, findings: &mut Finding
     Ok(())
 }
 
-/// Reads the rows of one split to their end: a part of [`check`], for others to do.
+/// Reads the rows of one split in full: a part of [`check`] that another process can run.
 pub(super) fn check_split(
     source: &Source,
     version: u64,
@@ -35,7 +35,7 @@ pub(super) fn check_split(
 }
 
 fn tell(skipped: Vec<SkippedFile>, version: u64, findings: &mut Findings) {
-    // a file that is gone, or too short, is known already
+    // a missing or truncated file is reported already
     let known = findings.wrong_files();
     for file in skipped {
         if !known.contains(&file.path) {

@@ -1,4 +1,4 @@
-//! The state that the commits add up to, kept as keys.
+//! The state that results from the commits, kept as keys.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -11,19 +11,19 @@ use crate::spec::schema::StructType;
 /// A live file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Live {
-    /// Path and vector.
+    /// Path and deletion vector id.
     pub(super) key: FileActionKey,
     pub(super) size: i64,
-    /// Rows that its vector leaves out, if it has one.
+    /// The number of rows that its deletion vector deletes, if it has one.
     pub(super) deleted: Option<u64>,
 }
 
-/// A version, by its commits.
+/// The state of a version according to its commits.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// Its state beside files.
+    /// The state apart from files.
     pub(super) log: LogState,
-    /// By the key of the path alone.
+    /// Live files, keyed by path alone.
     pub(super) live: HashMap<FileActionKey, Live, BuildHasherDefault<Folded>>,
 }
 
@@ -39,15 +39,14 @@ impl State {
             .sum()
     }
 
-    /// Files with a vector, and the rows that these leave out.
+    /// Returns the number of files with a deletion vector, and of the rows that these delete.
     pub(super) fn vectors(&self) -> (u64, u64) {
         let deleted = self.live.values().filter_map(|file| file.deleted);
         deleted.fold((0, 0), |(files, rows), more| (files + 1, rows + more))
     }
 }
 
-/// Returns `true` if two descriptions of a table say the same; texts of one schema may differ in
-/// their spaces.
+/// Returns `true` if two metadata are equivalent; schemas may differ in whitespace.
 pub(super) fn same_metadata(left: &Metadata, right: &Metadata) -> bool {
     let schema = |metadata: &Metadata| StructType::parse(&metadata.schema_string).ok();
     let bare = |metadata: &Metadata| Metadata {
@@ -58,8 +57,8 @@ pub(super) fn same_metadata(left: &Metadata, right: &Metadata) -> bool {
         || (bare(left) == bare(right) && schema(left).is_some() && schema(left) == schema(right))
 }
 
-/// Returns `true` if transactions expire, so that some may be left out; also where the properties
-/// do not tell, which opening the table does.
+/// Returns `true` if transactions may have expired, so that a checkpoint may lack some; also if the
+/// properties cannot be parsed, which opening the table reports.
 pub(super) fn expiring(state: &State) -> bool {
     let (Some(metadata), Some(protocol)) = (&state.log.metadata, &state.log.protocol) else {
         return false;
