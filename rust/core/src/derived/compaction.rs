@@ -1,9 +1,9 @@
-//! A compacted file: a range of commits reconciled among themselves, as one file of action lines.
+//! A log compaction file: the reconciled actions of a range of commits, as one file of JSON actions.
 //!
-//! A compacted file holds what its range adds to the state below it: the newest protocol and
-//! metadata, if it has one, the newest transaction of each application and the newest word on each
-//! domain, also that it was removed; files that are live at its end; and every removal, however
-//! old, since each may cancel a file from below the range.
+//! A compacted file holds what its range adds to the state before it: the newest protocol and metadata, if
+//! any; the newest transaction of each application; the newest action of each domain, including tombstones;
+//! the files that are live at its end; and every remove, however old, since each may cancel a file from
+//! before the range.
 //!
 //! Protocol: "Log Compaction Files".
 
@@ -21,7 +21,7 @@ use crate::write::actions::line;
 use crate::write::{AddFile, RemoveFile};
 use serde_json::json;
 
-/// A compacted file that was written, or was there.
+/// A compacted file that was written or already existed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenCompaction {
     /// The first version.
@@ -30,24 +30,23 @@ pub struct WrittenCompaction {
     pub end: u64,
     /// Its path, relative to the table root.
     pub path: String,
-    /// Its actions.
+    /// Number of its actions.
     pub num_actions: u64,
-    /// Actions of the commits that it stands for, without `commitInfo` and `cdc`.
+    /// Number of actions in the commits that it replaces, without `commitInfo` and `cdc`.
     pub num_actions_before: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size_in_bytes: u64,
-    /// Bytes of the commits that it stands for.
+    /// Size in bytes of the commits that it replaces.
     pub size_in_bytes_before: u64,
 }
 
-/// Writes the compacted file of the commits `start..=end`: without `start` from after the newest
-/// checkpoint, without `end` up to the newest commit. Where there is one of this range already, that
-/// one stays.
+/// Writes the compacted file of the commits `start..=end`. `start` defaults to the commit after the newest
+/// checkpoint, `end` to the newest commit. An existing file of the same range is kept.
 ///
 /// # Errors
 ///
-/// Invalid argument: `compaction.range` for less than two commits. `version.range` when the log does
-/// not hold all of them.
+/// Invalid argument: `compaction.range` for fewer than two commits. `version.range` if the log does not
+/// contain all of them.
 pub fn compact_log(
     source: &Source,
     start: Option<u64>,
@@ -173,7 +172,7 @@ fn reconciled(source: &Source, batches: &[ActionBatch]) -> Result<Lines> {
     Ok(lines)
 }
 
-/// Lines in the making.
+/// JSON lines being written.
 #[derive(Default)]
 struct Lines {
     text: String,

@@ -1,7 +1,7 @@
-//! Files of the log that its commits can rebuild: checkpoints, the hint that names them, checksums,
+//! Log files that can be rebuilt from the commits: checkpoints, the hint that references them, checksums,
 //! compacted files.
 //!
-//! A snapshot in, bytes and their place out. Nothing here decides when.
+//! Takes a snapshot, returns bytes and their path. When to write them is decided elsewhere.
 
 pub mod checkpoint;
 pub mod checksum;

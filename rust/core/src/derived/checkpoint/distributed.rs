@@ -1,8 +1,8 @@
-//! A V2 checkpoint whose sidecars other processes write, for tables too large for one.
+//! A V2 checkpoint whose sidecars are written by other processes, for tables too large for one process.
 //!
-//! The driver replays the tail and cuts the checkpoint below it into pieces; whoever reads a piece
-//! writes its rows as sidecars and tells of them; the driver writes the tail's own rows and the manifest
-//! that names all. A sidecar that no manifest names is nobody's, and log cleanup takes it.
+//! The driver replays the tail of the log and divides the checkpoint below it into pieces; the reader of a
+//! piece writes its rows as sidecars and reports them; the driver writes the tail's own rows and the manifest
+//! that references all sidecars. Log cleanup deletes a sidecar that no manifest references.
 //!
 //! Protocol: "V2 Spec", "Sidecar Files".
 
@@ -26,17 +26,17 @@ use crate::spec::actions::Sidecar;
 use crate::storage::now;
 use crate::storage::{Storage, interrupt};
 
-/// A longer sidecar is ended, and another one begun: it is in memory until it is written.
+/// A sidecar is closed at this size, and another one begun: it is held in memory until it is written.
 const MOST_BYTES: usize = 128 << 20;
 
 /// The remaining work for a checkpoint.
 #[derive(Clone, Debug)]
 pub struct CheckpointPlan {
-    /// The pieces that others write as sidecars.
+    /// The pieces that other processes write as sidecars.
     pub pieces: Vec<ReplayPiece>,
-    /// The tail of the log that they read it with.
+    /// The tail of the log, needed to read the pieces.
     pub tail: ReplayTail,
-    /// The codec that the table asks for.
+    /// The compression codec set by the table properties.
     pub codec: Option<String>,
     snapshot: Snapshot,
     files: FileTable,
@@ -52,14 +52,14 @@ pub enum Planned {
     ToDo(Box<CheckpointPlan>),
 }
 
-/// A sidecar that nobody names yet.
+/// A sidecar that no manifest references yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenSidecar {
     /// The sidecar.
     pub sidecar: Sidecar,
-    /// Its live files.
+    /// Its number of live files.
     pub num_files: u64,
-    /// Its tombstones.
+    /// Its number of tombstones.
     pub num_removes: u64,
 }
 
@@ -67,7 +67,7 @@ pub struct WrittenSidecar {
 ///
 /// # Errors
 ///
-/// Invalid argument: `checkpoint.layout` for a table without the feature. What is wrong with the log, as
+/// Invalid argument: `checkpoint.layout` for a table without the feature. The errors of reading the log, as
 /// far as it is read.
 pub fn plan(source: &Source, snapshot: &Snapshot, target_size: u64) -> Result<Planned> {
     check_v2(snapshot)?;
@@ -94,8 +94,8 @@ pub fn plan(source: &Source, snapshot: &Snapshot, target_size: u64) -> Result<Pl
     })))
 }
 
-/// Writes the rows of a piece as sidecars: one, unless it were very long. What was written goes away
-/// again, as far as possible, where anything fails.
+/// Writes the rows of a piece as sidecars: one, unless it would be too long. After an error, the sidecars
+/// written so far are deleted, as far as possible.
 ///
 /// # Errors
 ///
@@ -123,12 +123,12 @@ pub fn write_sidecars(
 }
 
 impl CheckpointPlan {
-    /// Writes the tail's rows, then the manifest that names its sidecars and those of the pieces, then
+    /// Writes the tail's rows, then the manifest that references these sidecars and those of the pieces, then
     /// the hint.
     ///
     /// # Errors
     ///
-    /// Corrupt: `checkpoint.count` where not every live file is in a sidecar; storage.
+    /// Corrupt: `checkpoint.count` if some live file is missing from the sidecars. Storage errors.
     pub fn finish(
         &self,
         source: &Source,
@@ -166,7 +166,7 @@ impl CheckpointPlan {
     }
 }
 
-/// Rows in, sidecars out; one is open at a time.
+/// Writes rows to sidecars; one is open at a time.
 struct Writer<'a> {
     storage: &'a dyn Storage,
     schema: SchemaRef,
@@ -238,7 +238,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Returns the sidecars that were written, or removes them after an error.
+    /// Returns the sidecars that were written; deletes them after an error.
     fn settle(self, done: Result<()>) -> Result<Vec<WrittenSidecar>> {
         if let Err(error) = done {
             let paths = self

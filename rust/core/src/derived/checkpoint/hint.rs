@@ -11,18 +11,18 @@ use crate::log::hint::{Hint, hint_path};
 use crate::replay::Source;
 use crate::storage::{Beside, beside};
 
-/// Longer lists are left out: the hint is read by everyone who opens the table.
+/// Longer lists are omitted: every reader of the table reads the hint.
 const MOST_ENTRIES: usize = 30;
 
 /// The details of a V2 checkpoint in the hint.
 #[derive(Debug)]
 pub(super) struct V2Details {
-    /// The name of the manifest.
+    /// The file name of the manifest.
     pub(super) name: String,
     pub(super) size_in_bytes: u64,
     /// Milliseconds since the epoch.
     pub(super) modification_time: i64,
-    /// Each action of the manifest but sidecars.
+    /// The actions of the manifest without sidecars.
     pub(super) non_file_actions: Vec<Value>,
     pub(super) sidecars: Vec<Value>,
 }
@@ -32,7 +32,7 @@ pub(super) fn read(source: &Source) -> Beside<Hint> {
     beside(&source.storage, |storage| Hint::read(&**storage))
 }
 
-/// Writes the hint unless the one that was read names a newer version.
+/// Writes the hint, unless the current one names a newer version.
 pub(super) fn write(
     source: &Source,
     known: Beside<Hint>,

@@ -1,9 +1,9 @@
-//! A checkpoint of one version, and the hint that names it: one Parquet file (V1, classic name), or a
-//! manifest and sidecars (V2).
+//! A checkpoint of one version, and the hint that references it: a single Parquet file (V1, classic name), or
+//! a manifest with sidecars (V2).
 //!
-//! Live files stream from the log into row groups; what is held is what is being encoded. A checkpoint
-//! that would not hold every live file is never published: sidecars come first, and nobody looks at
-//! them before the manifest is there.
+//! Live files are streamed from the log into row groups; only the row group being encoded is held in memory.
+//! A checkpoint that lacks a live file is never published: sidecars are written first, and no reader sees
+//! them before the manifest exists.
 //!
 //! Protocol: "Checkpoints", "Checkpoint Schema", "Last Checkpoint File".
 
@@ -37,7 +37,7 @@ use rows::{ADD, ControlActions, FileRows, REMOVE, failed, rows_of};
 /// The property that names the codec.
 const CODEC: &str = "delta.parquet.compression.codec";
 
-/// The number of files that make a row group.
+/// The number of files per row group.
 const ROW_GROUP: usize = 50_000;
 
 /// The layout of a checkpoint.
@@ -53,7 +53,7 @@ pub enum CheckpointLayout {
 }
 
 impl CheckpointLayout {
-    /// The layout that the table's properties ask for.
+    /// Returns the layout set by the table properties.
     pub fn of(snapshot: &Snapshot) -> Self {
         let policy_property = snapshot.metadata().property("delta.checkpointPolicy");
         let v2 = policy_property.is_some_and(|policy| policy.eq_ignore_ascii_case("v2"));
@@ -64,7 +64,7 @@ impl CheckpointLayout {
         }
     }
 
-    /// The layout of this name: `classic`, `v2` or `v2-json`.
+    /// Parses the name of a layout: `classic`, `v2` or `v2-json`.
     ///
     /// # Errors
     ///
@@ -78,30 +78,30 @@ impl CheckpointLayout {
     }
 }
 
-/// A checkpoint that was written, or was there.
+/// A checkpoint that was written or already existed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenCheckpoint {
     /// Its version.
     pub version: u64,
     /// The path of its (first) file, relative to the table root.
     pub path: String,
-    /// All of its actions.
+    /// Number of all its actions.
     pub num_actions: u64,
-    /// The number of live files among them.
+    /// Number of live files among them.
     pub num_files: u64,
-    /// Bytes, those of sidecars too.
+    /// Total size in bytes, including sidecars.
     pub size_in_bytes: u64,
-    /// Sidecars.
+    /// Number of sidecars.
     pub num_sidecars: u64,
 }
 
-/// Writes the checkpoint of a snapshot, then the hint. Where the version has a complete one in this
-/// layout already, that one stays.
+/// Writes the checkpoint of a snapshot, then the hint. A complete checkpoint of the same version and layout
+/// is kept.
 ///
 /// # Errors
 ///
-/// Invalid argument: `checkpoint.layout` for V2 on a table without the feature. Corrupt:
-/// `checkpoint.count` when the log does not give all live files. Storage.
+/// Invalid argument: `checkpoint.layout` for V2 on a table without the feature. Corrupt: `checkpoint.count`
+/// if the log does not return all live files. Storage errors.
 pub fn write_checkpoint(
     source: &Source,
     snapshot: &Snapshot,
@@ -114,7 +114,7 @@ pub fn write_checkpoint(
     let version = snapshot.version();
     let segment = snapshot.segment();
     let had = segment.checkpoint.as_ref().map(|had| had.version) == Some(version);
-    // far away, the listing by which the version was opened has to do: one that came since stays, too
+    // on a remote store, the listing that opened the version is used: a checkpoint written since is kept, too
     let absent = source.storage.memory().is_some() && !had;
     let control = ControlActions::of(source, snapshot)?;
     prefetch(source, &segment);
@@ -163,7 +163,7 @@ fn check_v2(snapshot: &Snapshot) -> Result<()> {
     Err(Error::invalid("checkpoint.layout", message).at_version(snapshot.version()))
 }
 
-/// Returns `true` if a complete checkpoint of a version is there.
+/// Returns `true` if a complete checkpoint of a version exists.
 ///
 /// # Errors
 ///
@@ -185,7 +185,7 @@ fn existing(storage: &dyn Storage, version: u64, v2: bool) -> Result<Option<Chec
     Ok(listing.checkpoints.into_iter().rev().find(same))
 }
 
-/// A checkpoint that was there. It holds what the snapshot holds, so nothing but its size is read.
+/// Describes an existing checkpoint. Its content equals the snapshot's, so only its size is read.
 fn described(
     source: &Source,
     snapshot: &Snapshot,
@@ -216,7 +216,7 @@ fn described(
     })
 }
 
-/// Refuses a checkpoint that lacks files.
+/// Refuses to publish a checkpoint that lacks files.
 fn check_count(source: &Source, snapshot: &Snapshot, num_files: u64) -> Result<()> {
     check_known(snapshot, num_files, snapshot.num_files(source)?)
 }
@@ -235,9 +235,9 @@ fn compression(snapshot: &Snapshot) -> Compression {
     codec(snapshot.metadata().property(CODEC)).0
 }
 
-/// The encoding of files of a checkpoint. No two files share a path, hardly two their statistics,
-/// and nobody looks for either by value: neither a dictionary nor bounds of pages would help. How
-/// often the path is null in a row group tells readers which have no file.
+/// Returns the writer options for the files of a checkpoint. Paths are unique and statistics nearly so, and
+/// no reader searches for values of either: dictionaries and page bounds would not help. The null count of
+/// the path per row group tells readers which row groups have no file actions.
 fn options(compression: Compression) -> ArrowWriterOptions {
     writer_options(compression, |builder| {
         let builder = builder.set_max_row_group_row_count(Some(ROW_GROUP));
@@ -261,7 +261,7 @@ struct Encoded {
     num_files: u64,
 }
 
-/// Everything in one file.
+/// Encodes all actions into one file.
 fn encode(source: &Source, snapshot: &Snapshot, control: &ControlActions) -> Result<Encoded> {
     let files = FileRows::of(snapshot)?;
     let schema = files.schema(false);

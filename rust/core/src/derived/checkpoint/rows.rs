@@ -1,4 +1,4 @@
-//! The rows of a checkpoint: which columns it has, and control actions as Arrow.
+//! The rows of a checkpoint: its columns, and control actions as Arrow arrays.
 //!
 //! Protocol: "Checkpoint Schema".
 
@@ -24,7 +24,7 @@ use crate::snapshot::Snapshot;
 use crate::spec::actions::Sidecar;
 use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
-/// The position of each kind of action.
+/// The column index of each kind of action.
 pub(super) const TXN: usize = 0;
 pub(super) const ADD: usize = 1;
 pub(super) const REMOVE: usize = 2;
@@ -34,7 +34,7 @@ const DOMAIN: usize = 5;
 pub(super) const CHECKPOINT_METADATA: usize = 6;
 pub(super) const SIDECAR: usize = 7;
 
-/// Rows in which column `at` has these values and all others are null.
+/// Returns rows in which column `at` has these values and all other columns are null.
 pub(super) fn rows_of(schema: &SchemaRef, at: usize, values: ArrayRef) -> Result<RecordBatch> {
     let rows = values.len();
     let columns = schema.fields().iter().enumerate().map(|(number, field)| {
@@ -47,7 +47,7 @@ pub(super) fn rows_of(schema: &SchemaRef, at: usize, values: ArrayRef) -> Result
     RecordBatch::try_new(Arc::clone(schema), columns.collect()).map_err(misfit)
 }
 
-/// Everything but files: protocol, metadata, live transactions and domains.
+/// All actions except files: protocol, metadata, live transactions and domains.
 #[derive(Debug)]
 pub(super) struct ControlActions {
     pub(super) protocol: Protocol,
@@ -70,7 +70,7 @@ impl ControlActions {
         2 + self.transactions.len() as u64 + self.domains.len() as u64
     }
 
-    /// By the column that they go into.
+    /// Returns the rows of each column, with its index.
     pub(super) fn rows(&self) -> Result<Vec<(usize, StructArray)>> {
         let mut rows = vec![
             (
@@ -94,7 +94,7 @@ impl ControlActions {
     }
 }
 
-/// `add` and `remove` with their rows.
+/// The columns and rows of `add` and `remove`.
 #[derive(Debug)]
 pub(super) struct FileRows {
     pub(super) adds: FileColumns,
@@ -107,7 +107,7 @@ impl FileRows {
         Ok(Self::with(FileColumns::of_names(Some(&names), snapshot)?))
     }
 
-    /// The columns of all actions, with these columns of `add`.
+    /// Uses these columns of `add`.
     pub(super) fn with(adds: FileColumns) -> Self {
         Self {
             adds,
@@ -122,7 +122,7 @@ impl FileRows {
         self.removes.iter().map(|field| field.arrow()).collect()
     }
 
-    /// The columns of a checkpoint that holds everything; `v2`: those of a manifest too.
+    /// Returns the columns of a checkpoint with all actions; with `v2`, including those of a manifest.
     pub(super) fn schema(&self, v2: bool) -> SchemaRef {
         let mut columns = vec![
             structure("txn", transaction_fields()),
@@ -142,7 +142,7 @@ impl FileRows {
         Arc::new(Schema::new(columns))
     }
 
-    /// The columns of a sidecar.
+    /// Returns the columns of a sidecar.
     pub(super) fn sidecar_schema(&self) -> SchemaRef {
         Arc::new(Schema::new(vec![
             structure("add", self.adds.schema().fields().clone()),
@@ -150,7 +150,7 @@ impl FileRows {
         ]))
     }
 
-    /// Unexpired tombstones.
+    /// Reads the unexpired tombstones.
     pub(super) fn tombstones(
         &self,
         source: &Source,
@@ -161,7 +161,7 @@ impl FileRows {
         batches.map(|batch| self.removed(batch)).collect()
     }
 
-    /// Tombstones as the log has them, as a checkpoint has them.
+    /// Converts tombstones from the columns of the log to those of a checkpoint.
     pub(super) fn removed(&self, batch: &RecordBatch) -> Result<StructArray> {
         let values = self.removes.iter().map(|field| {
             let values = batch.column_by_name(field.name()).cloned();
@@ -178,7 +178,7 @@ impl FileRows {
     }
 }
 
-/// The columns of `add`, by the properties that choose how statistics are kept.
+/// Returns the columns of `add`, depending on the properties for the format of statistics.
 pub(super) fn names_of_adds(snapshot: &Snapshot) -> Vec<String> {
     let on = |key: &str, default: bool| {
         let value = snapshot.metadata().property(key);
@@ -190,7 +190,7 @@ pub(super) fn names_of_adds(snapshot: &Snapshot) -> Vec<String> {
         .filter(|field| as_json || **field != FileField::Stats)
         .map(|field| field.name().to_owned())
         .collect();
-    // the protocol's default is false, delta-spark's is true
+    // the default is false in the protocol and true in delta-spark
     if on("delta.checkpoint.writeStatsAsStruct", false) {
         if !snapshot.metadata().partition_columns.is_empty() {
             names.push("partitionValues_parsed".to_owned());

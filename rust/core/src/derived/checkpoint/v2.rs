@@ -1,4 +1,4 @@
-//! A V2 checkpoint: sidecars first, side by side, then the manifest that names them.
+//! A V2 checkpoint: sidecars first, in parallel, then the manifest that references them.
 //!
 //! Protocol: "V2 Spec", "Sidecar Files", "UUID-named checkpoint".
 
@@ -26,14 +26,14 @@ use crate::storage::Storage;
 use crate::storage::pool::{self, ordered};
 use crate::write::random::new_id;
 
-/// The most sidecars that are encoded at once: each holds its rows in memory.
+/// The maximum number of sidecars encoded at once: each holds its rows in memory.
 const MOST_AT_ONCE: usize = 8;
 
-/// The positions of `add` and `remove` in a sidecar.
+/// The column indexes of `add` and `remove` in a sidecar.
 pub(super) const SIDECAR_ADD: usize = 0;
 pub(super) const SIDECAR_REMOVE: usize = 1;
 
-/// The rows of one sidecar: by their column, about [`ROW_GROUP`] of them.
+/// The rows of one sidecar, with their column index: about [`ROW_GROUP`] rows.
 type SidecarRows = Vec<(usize, StructArray)>;
 
 pub(super) fn write(
@@ -47,13 +47,13 @@ pub(super) fn write(
         .fill(snapshot)
         .and_then(|()| check_count(source, snapshot, sidecars.num_files));
     if let Err(error) = filled {
-        // nobody knows of them; log cleanup takes what cannot be deleted now
+        // no manifest references them; log cleanup deletes what cannot be deleted now
         let paths: Vec<String> = sidecars.written.iter().map(storage_path).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         let _best_effort = source.storage.delete(&paths);
         return Err(error);
     }
-    // from here on a manifest may name them, even if its writer never hears of it
+    // from here on a manifest may reference them, even if its writer gets no confirmation
     let contents = Contents {
         schema: sidecars.files.schema(true),
         compression: sidecars.compression,
@@ -70,7 +70,7 @@ pub(super) fn storage_path(sidecar: &Sidecar) -> String {
 
 /// The content of a manifest.
 pub(super) struct Contents {
-    /// Its own columns.
+    /// The columns of the manifest.
     pub(super) schema: SchemaRef,
     pub(super) compression: Compression,
     pub(super) sidecars: Vec<Sidecar>,
@@ -78,7 +78,7 @@ pub(super) struct Contents {
     pub(super) num_removes: u64,
 }
 
-/// Sidecars in the making.
+/// Sidecars being written.
 struct Sidecars {
     source: Source,
     files: FileRows,
@@ -105,7 +105,7 @@ impl Sidecars {
         })
     }
 
-    /// Writes all of them.
+    /// Writes all sidecars.
     fn fill(&mut self, snapshot: &Snapshot) -> Result<()> {
         let mut pending = PendingSidecar::default();
         for values in self.files.tombstones(&self.source, snapshot)? {
@@ -142,7 +142,7 @@ impl Sidecars {
         Ok(())
     }
 
-    /// Encodes and writes what waits.
+    /// Encodes and writes the pending sidecars.
     fn flush(&mut self) -> Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
         let (storage, schema) = (Arc::clone(&self.source.storage), Arc::clone(&self.schema));
@@ -163,7 +163,7 @@ impl Sidecars {
     }
 }
 
-/// Writes a sidecar that nobody names yet.
+/// Writes a sidecar that no manifest references yet.
 pub(super) fn put(storage: &dyn Storage, bytes: &[u8]) -> Result<Sidecar> {
     let mut sidecar = Sidecar {
         path: format!("{}.parquet", new_id()),
@@ -176,7 +176,7 @@ pub(super) fn put(storage: &dyn Storage, bytes: &[u8]) -> Result<Sidecar> {
     Ok(sidecar)
 }
 
-/// Rows that are still to become a sidecar.
+/// Pending rows of a sidecar.
 #[derive(Default)]
 struct PendingSidecar {
     parts: SidecarRows,
@@ -280,7 +280,7 @@ pub(super) fn manifest(
     Ok(written)
 }
 
-/// Every action of the manifest but sidecars.
+/// Returns the actions of the manifest without sidecars.
 fn actions(version: u64, tags: &BTreeMap<String, String>, control: &ControlActions) -> Vec<Value> {
     let mut actions = vec![
         json!({"checkpointMetadata": {"version": version, "tags": tags}}),

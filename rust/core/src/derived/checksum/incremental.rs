@@ -1,8 +1,8 @@
-//! A checksum carried on: the checksum of the version before, and the actions of one commit.
+//! Incremental checksums: from the checksum of the previous version and the actions of one commit.
 //!
-//! A sum can be carried on only if every `add` brings a file that was not live, and every `remove` takes
-//! one that was. Where the checksum before lists the live files, that is looked up; otherwise it is
-//! believed of operations that write files under new names, and of no other.
+//! Totals can be updated only if every `add` adds a file that was not live, and every `remove` removes a live
+//! one. If the previous checksum lists the live files, this is verified; otherwise it is assumed for
+//! operations that write files under new names, and for no others.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::storage::now;
 use crate::transaction::WholeCommit;
 use crate::write::AddFile;
 
-/// Operations that add again what is live, or that anybody may have given any meaning.
+/// Operations that add live files again, or whose meaning is not defined.
 const OPAQUE: [&str; 6] = [
     "COMPUTE STATS",
     "ROW TRACKING BACKFILL",
@@ -27,10 +27,9 @@ const OPAQUE: [&str; 6] = [
     "Manual Update",
 ];
 
-/// Writes the checksum of `version` out of that of the version before it, which is read unless it is
-/// `known`, and the bytes of the commit.
-/// False when it cannot be carried on, and nothing is written; true also when there is one already,
-/// which stays.
+/// Writes the checksum of `version` from that of the previous version, which is read unless it is `known`,
+/// and the bytes of the commit. Returns false if it cannot be derived, and nothing is written; returns true
+/// also if a checksum exists already, which is kept.
 ///
 /// # Errors
 ///
@@ -59,7 +58,7 @@ pub fn carry_checksum(
     Ok(true)
 }
 
-/// The checksum of the version before, if there is one that can be read.
+/// Returns the checksum of the previous version, if it exists and can be read.
 fn checksum_before(source: &Source, version: u64) -> Result<Option<VersionChecksum>> {
     let Some(before) = version.checked_sub(1) else {
         return Ok(None);
@@ -123,7 +122,7 @@ fn carried(source: &Source, before: VersionChecksum, commit: &WholeCommit) -> Re
     }))
 }
 
-/// `None`: it takes a look at all live files.
+/// Returns the totals of the version; `None` if they require reading all live files.
 fn totals(
     source: &Source,
     before: &VersionChecksum,
@@ -154,7 +153,7 @@ fn totals(
     }
     let operation = commit.info.get("operation").and_then(Value::as_str);
     let trusted = operation.is_some_and(|operation| !OPAQUE.contains(&operation));
-    // rows that are only rewritten leave behind what they were in
+    // a rewrite removes its source files; without removes, live files are added again
     let annotated = commit.removes.is_empty() && commit.adds.iter().any(|file| !file.data_change);
     if !trusted || annotated {
         return Ok(None);
@@ -175,7 +174,7 @@ fn totals(
     Ok(Some(totals))
 }
 
-/// By the list of the live files.
+/// Returns the totals, using the list of the live files.
 fn exactly(source: &Source, before: Vec<AddFile>, commit: &WholeCommit) -> Option<Totals> {
     let keys = &source.keys;
     let mut live: BTreeMap<FileActionKey, AddFile> = BTreeMap::new();

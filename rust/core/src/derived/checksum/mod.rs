@@ -1,5 +1,5 @@
-//! The checksum of one version: counted in full from its live files, or carried on from the version
-//! before it by the actions of one commit.
+//! The checksum of one version: computed from all its live files, or updated from that of the previous
+//! version with the actions of one commit.
 //!
 //! Protocol: "Version Checksum File".
 
@@ -24,7 +24,7 @@ mod incremental;
 
 pub use incremental::carry_checksum;
 
-/// Larger lists are left out as a whole.
+/// Longer lists are omitted.
 const MOST_FILES: usize = 50;
 const MOST_TRANSACTIONS: usize = 100;
 const MOST_DOMAINS: usize = 10;
@@ -33,23 +33,24 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// Writes the checksum of a snapshot, counted in full; false where there is one already, which stays.
+/// Writes the checksum of a snapshot, computed from all live files; returns false if one exists already,
+/// which is kept.
 ///
 /// # Errors
 ///
-/// Storage, and what reading the log may meet.
+/// Storage errors, and the errors of reading the log.
 pub fn write_checksum(source: &Source, snapshot: &Snapshot, txn_id: Option<&str>) -> Result<bool> {
     let path = checksum_path(snapshot.version());
     let text = Body::of(source, snapshot, txn_id)?.to_json()?;
     source.storage.put_if_absent(&path, text.as_bytes())
 }
 
-/// The path of a checksum, relative to the table root.
+/// Returns the path of a checksum, relative to the table root.
 pub fn checksum_path(version: u64) -> String {
     format!("{LOG_DIRECTORY}/{version:020}.crc")
 }
 
-/// All that a checksum says; `None` is what its writer does not know.
+/// The fields of a checksum; `None` if the writer does not know the value.
 #[derive(Debug)]
 struct Body {
     txn_id: Option<String>,
@@ -133,7 +134,7 @@ impl Body {
     }
 }
 
-/// Totals of a table with few files, which are listed.
+/// Returns the totals of a table with few files, which are listed.
 fn listed(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
     let mut totals = Totals::empty();
     for rows in snapshot.file_batches(source, FileColumns::all(), None)? {
@@ -144,7 +145,7 @@ fn listed(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
     Ok(totals)
 }
 
-/// Totals of any table: only the columns that are counted are read.
+/// Returns the totals of any table; reads only the columns that are counted.
 fn counted(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
     let mut totals = Totals {
         all: None,
@@ -178,7 +179,7 @@ struct Totals {
 }
 
 impl Totals {
-    /// Totals of a table without files: everything is known.
+    /// Returns the totals of a table without files: everything is known.
     fn empty() -> Self {
         let boundaries = size_boundaries();
         Self {
@@ -196,7 +197,7 @@ impl Totals {
         }
     }
 
-    /// One more live file.
+    /// Adds a live file.
     fn add(&mut self, file: AddFile) {
         let size = u64::try_from(file.size).unwrap_or(0);
         let vector = file.deletion_vector.as_ref();
@@ -210,14 +211,14 @@ impl Totals {
         }
     }
 
-    /// A file of this size, with this number of deleted rows if it has a vector.
+    /// Adds a file of this size, with this number of deleted rows if it has a deletion vector.
     fn more(&mut self, size: u64, deleted: Option<u64>) {
-        // sums of numbers that a log may choose freely: they saturate
+        // a log may contain arbitrary numbers: sums saturate
         let plus = |sum: u64, more: u64| Some(sum.saturating_add(more));
         let _always_some = self.count(size, deleted, plus);
     }
 
-    /// One live file less; `None` when there were fewer.
+    /// Removes a live file; `None` if there were fewer.
     fn remove(&mut self, size: u64, deleted: Option<u64>) -> Option<()> {
         self.count(size, deleted, u64::checked_sub)
     }
@@ -254,7 +255,7 @@ impl Totals {
     }
 }
 
-/// The boundaries of the reference implementation, 95 of them.
+/// Returns the 95 bin boundaries of the reference implementation.
 fn size_boundaries() -> Vec<u64> {
     let steps =
         |from: u64, to: u64, step: u64| (from..=to).step_by(usize::try_from(step).unwrap_or(1));
