@@ -1,5 +1,4 @@
-//! The actions that a transaction writes: file actions as plain data, and every action as a line of
-//! JSON.
+//! The actions that a transaction writes: file actions as plain data, and all actions as JSON lines.
 //!
 //! Protocol: "Actions".
 
@@ -16,19 +15,19 @@ use crate::error::{Error, Result};
 use crate::scan::ScanFile;
 use crate::spec::DeletionVectorDescriptor;
 
-/// Values by name; null where there is none.
+/// String values by key; `None` is null.
 pub type Texts = BTreeMap<String, Option<String>>;
 
 /// `add`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AddFile {
-    /// URI-encoded, relative to the table root or absolute.
+    /// URI-encoded; relative to the table root, or absolute.
     pub path: String,
-    /// By the names that the log uses.
+    /// By the column names used in the log.
     #[serde(default)]
     pub partition_values: Texts,
-    /// Bytes.
+    /// Size in bytes.
     pub size: i64,
     /// Milliseconds since the epoch.
     pub modification_time: i64,
@@ -41,16 +40,16 @@ pub struct AddFile {
     /// Free-form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Texts>,
-    /// Rows to leave out.
+    /// Rows deleted from the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_vector: Option<DeletionVectorDescriptor>,
     /// The row id of the first row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_row_id: Option<i64>,
-    /// The version in which the rows were written.
+    /// The version that first wrote the rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_row_commit_version: Option<i64>,
-    /// Who clustered the file.
+    /// The implementation that clustered the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clustering_provider: Option<String>,
 }
@@ -59,7 +58,7 @@ pub struct AddFile {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RemoveFile {
-    /// As the `add` has it.
+    /// As in the `add`.
     pub path: String,
     /// Milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,13 +66,13 @@ pub struct RemoveFile {
     /// True if rows leave the table.
     #[serde(default = "yes")]
     pub data_change: bool,
-    /// True if partition values and size are there.
+    /// True if partition values and size are present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extended_file_metadata: Option<bool>,
-    /// As the `add` has them.
+    /// As in the `add`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_values: Option<Texts>,
-    /// Bytes.
+    /// Size in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<i64>,
     /// JSON text.
@@ -82,13 +81,13 @@ pub struct RemoveFile {
     /// Free-form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Texts>,
-    /// As the `add` has it.
+    /// As in the `add`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_vector: Option<DeletionVectorDescriptor>,
-    /// As the `add` has it.
+    /// As in the `add`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_row_id: Option<i64>,
-    /// As the `add` has it.
+    /// As in the `add`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_row_commit_version: Option<i64>,
 }
@@ -99,10 +98,10 @@ pub struct RemoveFile {
 pub struct CdcFile {
     /// URI-encoded, below `_change_data`.
     pub path: String,
-    /// By the names that the log uses.
+    /// By the column names used in the log.
     #[serde(default)]
     pub partition_values: Texts,
-    /// Bytes.
+    /// Size in bytes.
     pub size: i64,
     /// Always false.
     #[serde(default)]
@@ -117,19 +116,19 @@ fn yes() -> bool {
 }
 
 impl AddFile {
-    /// The number of rows in the file, deleted ones too, where the statistics tell it.
+    /// Returns the number of rows in the file, including deleted ones, if the statistics have it.
     pub fn num_records(&self) -> Option<i64> {
         self.statistic("numRecords")
     }
 
-    /// One entry of the statistics.
+    /// Returns one entry of the statistics.
     pub(crate) fn statistic<T: for<'de> Deserialize<'de>>(&self, name: &str) -> Option<T> {
         let stats: HashMap<String, &RawValue> =
             serde_json::from_str(self.stats.as_deref()?).ok()?;
         serde_json::from_str(stats.get(name)?.get()).ok()
     }
 
-    /// The `remove` that takes this file out of the table.
+    /// Returns the `remove` that deletes this file from the table.
     pub fn removed(&self, now: i64, data_change: bool) -> RemoveFile {
         RemoveFile {
             path: self.path.clone(),
@@ -146,12 +145,11 @@ impl AddFile {
         }
     }
 
-    /// This file with another deletion vector; its bounds are then those of a superset of its rows.
+    /// Returns this file with another deletion vector; its bounds then cover a superset of its rows.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `transaction.deletion_vector` where the statistics do not tell the number of
-    /// rows.
+    /// Invalid argument: `transaction.deletion_vector` if the statistics lack the number of rows.
     pub fn revectored(&self, vector: DeletionVectorDescriptor) -> Result<Self> {
         let lacks = || {
             let message = "a file with a deletion vector must tell its number of rows in its statistics: \
@@ -175,14 +173,14 @@ impl AddFile {
         })
     }
 
-    /// All rows of a batch with the columns of `add`.
+    /// Reads all rows of a batch with the columns of `add`.
     pub(crate) fn of_rows(rows: &RecordBatch) -> Result<Vec<Self>> {
         (0..rows.num_rows())
             .map(|row| Self::of_row(rows, row))
             .collect()
     }
 
-    /// The file as a scan reads it.
+    /// Returns the file as a scan reads it.
     pub(crate) fn scan_file(&self) -> ScanFile {
         ScanFile {
             path: self.path.clone(),
@@ -194,8 +192,8 @@ impl AddFile {
         }
     }
 
-    /// Row `row` of a batch with the columns of `add`; as a snapshot has it but for `dataChange`, which
-    /// is that of the row.
+    /// Reads row `row` of a batch with the columns of `add`, as in a snapshot, except that `dataChange` is
+    /// taken from the row.
     pub(crate) fn of_row(rows: &RecordBatch, row: usize) -> Result<Self> {
         let row = Row(rows, row);
         Ok(Self {
@@ -215,14 +213,14 @@ impl AddFile {
 }
 
 impl RemoveFile {
-    /// All rows of a batch with the columns of `remove`.
+    /// Reads all rows of a batch with the columns of `remove`.
     pub(crate) fn of_rows(rows: &RecordBatch) -> Result<Vec<Self>> {
         (0..rows.num_rows())
             .map(|row| Self::of_row(rows, row))
             .collect()
     }
 
-    /// Row `row` of a batch with the columns of `remove`.
+    /// Reads row `row` of a batch with the columns of `remove`.
     pub(crate) fn of_row(rows: &RecordBatch, row: usize) -> Result<Self> {
         let row = Row(rows, row);
         Ok(Self {
@@ -241,7 +239,7 @@ impl RemoveFile {
     }
 }
 
-/// One row of file actions.
+/// A row of file actions.
 struct Row<'a>(&'a RecordBatch, usize);
 
 impl Row<'_> {
@@ -280,14 +278,14 @@ impl Row<'_> {
     }
 }
 
-/// Adds what is there.
+/// Inserts the value unless it is `None`.
 pub(crate) fn put(body: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
     if let Some(value) = value {
         body.insert(key.to_owned(), value.into());
     }
 }
 
-/// One line of a commit.
+/// Appends one JSON line of a commit.
 pub(crate) fn line(lines: &mut String, kind: &str, body: &impl Serialize) -> Result<()> {
     let body = serde_json::to_string(body).map_err(|cause| {
         Error::invalid(
@@ -304,7 +302,7 @@ pub(crate) fn line(lines: &mut String, kind: &str, body: &impl Serialize) -> Res
     Ok(())
 }
 
-/// Actions out of a JSON array, as a caller wrote them.
+/// Parses actions from a JSON array supplied by a caller.
 ///
 /// # Errors
 ///

@@ -1,8 +1,7 @@
-//! Arrow that breaks its own rules: refused before anything is done with it.
+//! Validation of Arrow data from callers, before any other use.
 //!
-//! Whoever hands Arrow over is believed by everything that reads it: that text is UTF-8, that offsets
-//! ascend, that a dictionary has what its keys name. What is not so would be undefined behaviour later,
-//! or a file that no reader takes.
+//! Arrow consumers trust the producer: that text is UTF-8, that offsets ascend, that dictionary keys are in
+//! range. Invalid data would later cause undefined behaviour, or a file that no reader accepts.
 //!
 //! Source: Arrow columnar format, "Variable-size Binary Layout", "Dictionary-encoded Layout".
 
@@ -15,12 +14,12 @@ use arrow_schema::{ArrowError, DataType};
 
 use crate::error::{Error, Result};
 
-/// Checks all values of a batch; `before` rows came earlier.
+/// Checks all values of a batch; `before` is the number of preceding rows.
 ///
 /// # Errors
 ///
 /// Invalid argument: `rows.text` with the column and the first row whose text is not UTF-8; `rows.arrow` with
-/// the column for what else is no valid Arrow.
+/// the column for any other invalid Arrow data.
 pub(super) fn check_valid(rows: &RecordBatch, before: u64) -> Result<()> {
     for (field, column) in rows.schema_ref().fields().iter().zip(rows.columns()) {
         let broken = |cause: ArrowError| {
@@ -53,8 +52,8 @@ pub(super) fn check_valid(rows: &RecordBatch, before: u64) -> Result<()> {
     Ok(())
 }
 
-/// Returns `true` if all text in it is UTF-8, that of nulls too; an error where anything else is
-/// wrong. Recurses along the type, of which there are arrays already.
+/// Returns `true` if all its text is UTF-8, including text of null rows; fails if the data is invalid
+/// otherwise. Recurses along the type, for which arrays exist already.
 fn is_utf8(data: &ArrayData) -> std::result::Result<bool, ArrowError> {
     let mut valid = true;
     match bytes_type(data.data_type()) {
@@ -80,15 +79,15 @@ fn bytes_type(text: &DataType) -> Option<DataType> {
     }
 }
 
-/// Text as the bytes that it is; an error where they do not lie in its buffers.
+/// Reinterprets text as bytes; fails if the values lie outside of their buffers.
 fn as_bytes(data: &ArrayData) -> std::result::Result<ArrayRef, ArrowError> {
     let data_type = bytes_type(data.data_type()).unwrap_or_else(|| data.data_type().clone());
     let bytes = data.clone().into_builder().data_type(data_type).build()?;
     cast(&make_array(bytes), &DataType::LargeBinary)
 }
 
-/// The column or the part of it, and the row, of the first text that is not UTF-8. Nulls may hold
-/// anything, and so may what lies below a null: `present` says of which rows that is not so.
+/// Returns the column or nested field, and the row, of the first text that is not UTF-8. Values of null rows,
+/// and values nested in them, may hold anything: `present` marks the rows that are not null.
 fn first_bad_text(
     array: &dyn Array,
     name: &str,

@@ -1,9 +1,10 @@
-//! Values of one type as those of another, where Spark would store them so.
+//! Conversion of values to the table's types, following Spark's store assignment.
 //!
-//! The rules are those of delta-spark's statements in ANSI mode: numbers into numbers, with an error for a
-//! value that does not fit; anything into text, and text into anything, as a cast reads it; truth into
-//! numbers and back; days and moments into each other; lists, maps and structs by their parts. Numbers
-//! never become moments, nor moments numbers. Moments without a zone are taken as UTC.
+//! The rules are those of delta-spark's statements in ANSI mode: numbers to numbers, with an error for a
+//! value that does not fit; any type to string, and strings to any type, as by a cast; booleans to and from
+//! numbers; dates and timestamps to each other; arrays, maps and structs by their elements and fields.
+//! Numbers are never converted to dates or timestamps, nor the reverse. Timestamps without a time zone are
+//! taken as UTC.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use crate::spec::schema::{
     ArrayType, DataType, MapType, PrimitiveType, StructType, named_twice, twice,
 };
 
-/// Refuses what can never be stored so; `name` is the column, or the part of one, for the message.
+/// Refuses types that can never be converted; `name` is the column or nested field, for the message.
 ///
 /// # Errors
 ///
@@ -108,7 +109,7 @@ pub(crate) fn check(source: &ArrowType, target: &DataType, name: &str) -> Result
     }
 }
 
-/// Two columns of one name: which of them would be stored?
+/// Refuses two columns of one name: it would be unclear which of them is stored.
 pub(super) fn refuse_twins(fields: &Fields) -> Result<()> {
     match named_twice(fields.iter().map(|field| field.name().as_str())) {
         Some(name) => Err(Error::invalid("rows.column", twice(name))),
@@ -183,7 +184,7 @@ fn is_text(data_type: &ArrowType) -> bool {
     )
 }
 
-/// The values as the table's type.
+/// Converts the values to the table's type.
 ///
 /// # Errors
 ///
@@ -313,7 +314,7 @@ fn primitive(values: &ArrayRef, target: &ArrowType, name: &str) -> Result<ArrayR
     }
 }
 
-/// Doubles in single precision: an infinity in the place of a number would be another value.
+/// Converts doubles to single precision; refuses numbers that would become infinite.
 fn singles(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
     let doubles = values.as_primitive::<Float64Type>();
     let singles = doubles.unary::<_, Float32Type>(|double| double as f32);
@@ -327,10 +328,11 @@ fn singles(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
     Ok(Arc::new(singles))
 }
 
-/// Times in microseconds. Wall-clock times are those of UTC, so that a zone is but a label.
+/// Converts timestamps to microseconds. Wall-clock times are taken as UTC, so that the time zone is only a
+/// label.
 fn microseconds(values: &ArrayRef, name: &str) -> Result<TimestampMicrosecondArray> {
     if let Some(nanos) = values.as_primitive_opt::<TimestampNanosecondType>() {
-        // the last microsecond before it, below the epoch too: a cast would round towards zero
+        // floor, also before the epoch: a cast would round towards zero
         return Ok(nanos.unary(|nanos| nanos.div_euclid(1_000)));
     }
     let zone = match values.data_type() {
@@ -370,7 +372,8 @@ fn plain_cast(values: &ArrayRef, target: &ArrowType, name: &str) -> Result<Array
     strict_cast(&*own_text(values), target).map_err(|cause| unfit(name, target).because(cause))
 }
 
-/// The offsets of the rows from 0 on, and which of the values below are theirs: rows may be a slice.
+/// Returns the offsets rebased to 0, and the range of child values that belong to these rows: the array may
+/// be a slice.
 fn own_part(offsets: &OffsetBuffer<i32>) -> (OffsetBuffer<i32>, Range<usize>) {
     let (first, last) = (offsets.first(), offsets.last());
     let index = |offset: i32| usize::try_from(offset).unwrap_or_default();
@@ -378,7 +381,7 @@ fn own_part(offsets: &OffsetBuffer<i32>) -> (OffsetBuffer<i32>, Range<usize>) {
     (own, index(first)..index(last))
 }
 
-/// Long texts that begin at 0: a cast to short offsets takes those of a slice as they are.
+/// Copies large text so that its offsets begin at 0: a cast to 32-bit offsets ignores that it is a slice.
 fn own_text(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
         ArrowType::LargeUtf8 => Arc::new(rebased(values.as_string::<i64>())),

@@ -1,4 +1,4 @@
-//! Lookups of columns that every step of a write shares.
+//! Column helpers shared by all steps of a write.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::spec::char_length::DECLARED_TYPE;
 use crate::spec::collation::COLLATIONS;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
-/// Returns `true` if a column holds nothing but nulls; files do not have it.
+/// Returns `true` if a column has the type `void`; data files do not contain it.
 pub(super) fn is_void(field: &StructField) -> bool {
     field.data_type == DataType::Primitive(PrimitiveType::Void)
 }
 
-/// The schema with columns that may all be null; those of `char(n)` and those
-/// with a collation are known as such.
+/// Returns the Arrow schema with all columns nullable; columns of `char(n)` and columns with a collation keep
+/// their metadata.
 pub(crate) fn nullable(schema: &StructType) -> SchemaRef {
     let fields = schema.arrow_fields();
     let fields = fields.iter().map(|field| {
@@ -29,7 +29,7 @@ pub(crate) fn nullable(schema: &StructType) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Fields>()))
 }
 
-/// Rows that Arrow cannot bring into the columns of the table.
+/// Returns the error for rows that Arrow cannot convert to the columns of the table.
 pub(crate) fn misfit(cause: ArrowError) -> Error {
     Error::invalid("rows.type", "the rows do not fit into the table's columns").because(cause)
 }

@@ -1,6 +1,6 @@
-//! The conditions that every row of a table must satisfy.
+//! Constraints on the rows of a table: nullability, invariants, CHECK constraints, text length.
 //!
-//! Protocol: "Column Invariants", "CHECK Constraints"; text of limited length as Spark has it.
+//! Protocol: "Column Invariants", "CHECK Constraints"; length limits of text as in Spark.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::spec::{Metadata, Protocol};
 const INVARIANTS: &str = "delta.invariants";
 const CONSTRAINTS: &str = "delta.constraints.";
 
-/// The rules of one table.
+/// The constraints of one table.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    /// Columns, and fields of structs, by the places on the way to them.
+    /// Required columns and fields of structs, by their index paths.
     required: Vec<Vec<usize>>,
     lengths: Vec<Length>,
     conditions: Vec<Condition>,
@@ -33,7 +33,7 @@ pub(super) struct Rules {
 struct Length {
     at: usize,
     limit: usize,
-    /// Shorter text is filled up with blanks.
+    /// True if shorter text is padded with blanks.
     padded: bool,
     text: String,
 }
@@ -92,7 +92,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// A field that may not be null is one that its structs cannot be null without.
+    /// Records a required field: the structs around it must not be null either.
     fn require(&mut self, field: &StructField, path: &[usize]) {
         if !field.nullable {
             self.required.push(path.to_vec());
@@ -134,7 +134,7 @@ impl Rules {
         Ok(())
     }
 
-    /// One more condition, that of the rows which are replaced.
+    /// Adds a condition: that of the rows being replaced.
     pub(super) fn demand(&mut self, bound: BoundPredicate) {
         self.conditions.push(Condition {
             code: "rows.where",
@@ -144,7 +144,7 @@ impl Rules {
         });
     }
 
-    /// The values of a `char(n)` column, filled up with blanks. What is too long the check refuses.
+    /// Returns the values of a `char(n)` column padded with blanks. Longer text is left to the check.
     pub(super) fn padded(&self, at: usize, values: ArrayRef) -> ArrayRef {
         let length = self.lengths.iter().find(|length| length.at == at);
         let Some(length) = length.filter(|length| length.padded) else {
@@ -163,7 +163,7 @@ impl Rules {
         Arc::new(filled.collect::<StringArray>())
     }
 
-    /// Judges rows; `before` is how many came before them.
+    /// Checks rows; `before` is the number of preceding rows.
     ///
     /// # Errors
     ///
@@ -209,7 +209,7 @@ impl Rules {
     }
 }
 
-/// The name of a field, and the first row in which it or a struct around it is null.
+/// Returns the name of a field and the first row in which it, or a struct around it, is null.
 fn first_null(rows: &RecordBatch, path: &[usize]) -> Option<(String, usize)> {
     let (at, parts) = path.split_first()?;
     let mut name = rows.schema_ref().fields().get(*at)?.name().clone();
@@ -237,7 +237,7 @@ pub(super) fn unknown(what: &str, text: &str) -> Error {
     Error::unsupported("rows.expression", message)
 }
 
-/// The error for a row that is refused, with the row.
+/// Returns the error for a row that violates a constraint, with the row.
 pub(super) fn offending(
     code: &'static str,
     what: &str,
@@ -253,7 +253,7 @@ pub(super) fn offending(
     Error::invalid(code, message)
 }
 
-/// `char(n)` and `varchar(n)`.
+/// Returns the maximum length of a `char(n)` or `varchar(n)` column.
 fn length(field: &StructField, at: usize) -> Result<Option<Length>> {
     let Some(text) = field.metadata.get(DECLARED_TYPE).and_then(Value::as_str) else {
         return Ok(None);

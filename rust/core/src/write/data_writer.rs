@@ -1,4 +1,4 @@
-//! Rows into data files of the table, those that were in another file with the ids that they had there.
+//! Writes rows to data files; rows copied from other files keep their row ids and commit versions.
 //!
 //! Protocol: "Row Tracking".
 
@@ -26,12 +26,12 @@ pub struct DataWriter {
 }
 
 impl DataWriter {
-    /// For a table of this metadata and protocol.
+    /// Creates a writer for a table of this metadata and protocol.
     ///
     /// # Errors
     ///
-    /// As [`Layout::new`]; Corrupt: `rows.row_ids` where the table tracks rows, and does not say in which
-    /// columns.
+    /// As [`Layout::new`]; Corrupt: `rows.row_ids` if the table tracks rows but does not name the
+    /// materialized columns.
     pub fn new(metadata: &Metadata, protocol: &Protocol, options: WriteOptions) -> Result<Self> {
         let (properties, _) = TableProperties::new(metadata, protocol)?;
         let mut extras = Vec::new();
@@ -56,7 +56,7 @@ impl DataWriter {
         })
     }
 
-    /// The columns beside the table's that a read of rows to [`DataWriter::copy`] requests.
+    /// Returns the columns to read in addition to the table's, for rows passed to [`DataWriter::copy`].
     pub fn extras(&self) -> Extras {
         Extras {
             row_id: self.tracked,
@@ -64,7 +64,7 @@ impl DataWriter {
         }
     }
 
-    /// Writes rows of the table's columns, with their ids and commit versions where they had any before.
+    /// Writes rows with the table's columns, and with their row ids and commit versions if they had any.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl DataWriter {
         self.rows.write(&all, written)
     }
 
-    /// Writes rows as they were read with [`DataWriter::extras`], columns after those are left out.
+    /// Writes rows as they were read with [`DataWriter::extras`]; further columns are ignored.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl DataWriter {
         self.write(&rows.map_err(misfit)?, ids, versions, written)
     }
 
-    /// Closes the files that are open.
+    /// Closes the open files.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl DataWriter {
     }
 }
 
-/// The description by which the data files of a table are read.
+/// Returns the layout for reading the data files of a table.
 ///
 /// # Errors
 ///

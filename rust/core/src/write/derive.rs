@@ -1,4 +1,4 @@
-//! Columns whose values the table makes: generated ones, defaults, identities.
+//! Columns whose values the table computes: generated, default and identity columns.
 //!
 //! Protocol: "Generated Columns", "Default Columns", "Identity Columns".
 
@@ -26,7 +26,7 @@ const STEP: &str = "delta.identity.step";
 const MARK: &str = "delta.identity.highWaterMark";
 const EXPLICIT: &str = "delta.identity.allowExplicitInsert";
 
-/// The expression of a generated column.
+/// Returns the expression of a generated column.
 pub(super) fn generated(
     field: &StructField,
     protocol: &Protocol,
@@ -39,7 +39,7 @@ pub(super) fn generated(
     formula(field, GENERATED, what, schema.fields())
 }
 
-/// The value of a column that the rows leave out.
+/// Returns the default of a column that the rows lack.
 pub(super) fn default(field: &StructField, protocol: &Protocol) -> Result<Option<BoundFormula>> {
     if !protocol.is_supported("allowColumnDefaults") {
         return Ok(None);
@@ -52,12 +52,12 @@ pub(super) fn default(field: &StructField, protocol: &Protocol) -> Result<Option
     )
 }
 
-/// Refuses an expression that gives a column no value.
+/// Refuses an expression that cannot be the default of a column.
 ///
 /// # Errors
 ///
-/// As [`Formula::parse`] and [`Formula::bind`], where it names a column, too; Invalid argument: `rows.type`,
-/// `rows.value`.
+/// As [`Formula::parse`] and [`Formula::bind`], and also if it references a column; Invalid argument:
+/// `rows.type`, `rows.value`.
 pub fn check_default(field: &StructField, expression: &str) -> Result<()> {
     let formula = Formula::parse(expression)?.bind(&Fields::empty())?;
     check(formula.data_type(), &field.data_type, &field.name)?;
@@ -84,7 +84,7 @@ fn formula(
     })
 }
 
-/// The values of a formula in the type of a column.
+/// Evaluates a formula and converts the values to the type of a column.
 pub(super) fn computed(
     formula: &BoundFormula,
     rows: &RecordBatch,
@@ -93,7 +93,7 @@ pub(super) fn computed(
     coerce(&formula.evaluate(rows)?, &field.data_type, &field.name)
 }
 
-/// Refuses rows that have another value in a generated column than its expression gives.
+/// Refuses rows whose value in a generated column differs from its expression.
 pub(super) fn check_generated(
     formula: &BoundFormula,
     rows: &RecordBatch,
@@ -119,17 +119,17 @@ pub(super) fn check_generated(
     }
 }
 
-/// A column that counts.
+/// An identity column.
 #[derive(Debug)]
 pub(super) struct Identity {
     next: i64,
     step: i64,
-    /// The last value that was given out.
+    /// The last value that was assigned.
     pub(crate) last: Option<i64>,
 }
 
 impl Identity {
-    /// `None` for a column that does not count.
+    /// Returns `None` for a column that is no identity column.
     pub(crate) fn of(field: &StructField, protocol: &Protocol) -> Option<Self> {
         let number = |key: &str| field.metadata.get(key).and_then(Value::as_i64);
         if !protocol.is_supported("identityColumns") || !is_identity(field) {
@@ -145,7 +145,7 @@ impl Identity {
         })
     }
 
-    /// The values of the next rows.
+    /// Returns the values of the next rows.
     pub(crate) fn take(&mut self, rows: usize, name: &str) -> Result<ArrayRef> {
         let mut values = Vec::with_capacity(rows);
         for _ in 0..rows {
@@ -160,14 +160,14 @@ impl Identity {
     }
 }
 
-/// Returns `true` if the table counts in a column.
+/// Returns `true` for an identity column.
 pub fn is_identity(field: &StructField) -> bool {
     [START, STEP, MARK]
         .iter()
         .any(|key| field.metadata.contains_key(*key))
 }
 
-/// Refuses values for an identity column that makes its own.
+/// Refuses explicit values for an identity column that is `GENERATED ALWAYS`.
 pub(super) fn check_explicit(field: &StructField, protocol: &Protocol) -> Result<()> {
     let allowed = field.metadata.get(EXPLICIT).and_then(Value::as_bool);
     if protocol.is_supported("identityColumns") && is_identity(field) && allowed != Some(true) {
@@ -180,7 +180,7 @@ pub(super) fn check_explicit(field: &StructField, protocol: &Protocol) -> Result
     Ok(())
 }
 
-/// Metadata in which identity columns have got that far; `None` where none did.
+/// Returns the metadata with the new high-water marks of identity columns; `None` if none has changed.
 ///
 /// # Errors
 ///

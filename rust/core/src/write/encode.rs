@@ -1,4 +1,4 @@
-//! One Parquet file in memory, its columns encoded side by side.
+//! A Parquet file in memory whose columns are encoded in parallel.
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -18,12 +18,12 @@ use crate::codec::parquet_file::writer_options;
 use crate::error::{Error, Result};
 use crate::storage::pool;
 
-/// The most bytes of a row group.
+/// The maximum size of a row group in bytes.
 const ROW_GROUP_BYTES: usize = 128 << 20;
 const ROW_GROUP_ROWS: usize = 1 << 20;
-/// Fewer values than these are not worth a second thread.
+/// Fewer values than this are not worth a second thread.
 const FEW: usize = 16 << 10;
-/// No more is taken in advance.
+/// The maximum number of bytes reserved in advance.
 const MOST_CAPACITY: usize = 256 << 20;
 
 /// Returns `true` if this number of values is worth more than one thread.
@@ -31,21 +31,21 @@ pub(super) fn side_by_side(rows: usize, columns: usize) -> bool {
     pool::threads() > 1 && columns > 1 && rows.saturating_mul(columns) >= FEW
 }
 
-/// A Parquet file in the making.
+/// A Parquet file being written.
 pub(super) struct ParquetFile {
     writer: SerializedFileWriter<Vec<u8>>,
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
-    /// The writers of the open row group: one for each leaf.
+    /// The writers of the open row group: one per leaf column.
     columns: Vec<ArrowColumnWriter>,
     rows: usize,
     groups: usize,
-    /// Room for a file of several row groups.
+    /// The capacity to reserve for a file of several row groups.
     capacity: usize,
 }
 
 impl ParquetFile {
-    /// For a file of about this many bytes at most.
+    /// Begins a file of at most about this many bytes.
     pub(crate) fn new(layout: &Layout, target_size: usize) -> Result<Self> {
         let options = writer_options(layout.compression, |builder| builder);
         let schema = layout.files.clone();
@@ -66,7 +66,7 @@ impl ParquetFile {
         })
     }
 
-    /// Takes rows with the columns of the file.
+    /// Writes rows with the columns of the file.
     pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<()> {
         if self.columns.is_empty() {
             let columns = self.factory.create_column_writers(self.groups);
@@ -105,7 +105,7 @@ impl ParquetFile {
                 columns.into_iter().map(ArrowColumnWriter::close).collect()
             };
         if self.groups == 1 {
-            // there will be more: growing would copy all of them, again and again
+            // more row groups follow: a growing buffer would copy them repeatedly
             self.writer.inner_mut().reserve(self.capacity);
         }
         let mut group = self.writer.next_row_group().map_err(unwritable)?;
@@ -123,18 +123,18 @@ impl ParquetFile {
         self.columns.iter().map(bytes).sum()
     }
 
-    /// About how long the file would be.
+    /// Returns the approximate length of the file.
     pub(super) fn length(&self) -> usize {
         self.writer.bytes_written() + self.in_progress()
     }
 
-    /// The bytes that it holds.
+    /// Returns the bytes of memory it uses.
     pub(crate) fn memory(&self) -> usize {
         let bytes = ArrowColumnWriter::memory_size;
         self.writer.bytes_written() + self.columns.iter().map(bytes).sum::<usize>()
     }
 
-    /// The whole file.
+    /// Returns the complete file.
     pub(crate) fn finish(mut self) -> Result<Vec<u8>> {
         self.flush()?;
         self.writer.into_inner().map_err(unwritable)

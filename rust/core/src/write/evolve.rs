@@ -1,22 +1,23 @@
-//! The table's schema with what rows have beyond it.
+//! Schema evolution: the table's schema extended by the columns of the rows.
 //!
-//! Protocol: "Schema evolution" is left to writers; columns are appended, and may be null.
+//! Protocol: schema evolution is left to writers; new columns are appended and nullable.
 
 use arrow_schema::Schema;
 
 use crate::error::Result;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
-/// The wider types that columns get.
+/// The type changes that are applied automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Widened {
-    /// Types of the same kind of number.
+    /// Within the same kind of number.
     Alike,
-    /// All that the protocol has.
+    /// All that the protocol allows.
     All,
 }
 
-/// The columns, and parts of columns, that another schema has of a wider type: the way to each, and the type.
+/// Returns the columns and nested fields for which another schema has a wider type: the path of each, and the
+/// type.
 pub fn widenings(
     table: &StructType,
     source: &StructType,
@@ -73,11 +74,11 @@ impl Widenings {
     }
 }
 
-/// The schema of the rows; columns that the table has in the same way stay as they are.
+/// Returns the schema of the rows; columns that the table has with the same type keep their definition.
 ///
 /// # Errors
 ///
-/// Invalid argument: `schema.arrow_type` for a type that tables do not have.
+/// Invalid argument: `schema.arrow_type` for a type that Delta does not support.
 pub fn replaced_schema(table: &StructType, source: &Schema) -> Result<StructType> {
     let source = StructType::from_arrow(source)?;
     let plain = |field: &StructField| field.data_type.arrow_type();
@@ -91,8 +92,8 @@ pub fn replaced_schema(table: &StructType, source: &Schema) -> Result<StructType
     StructType::new(fields.collect())
 }
 
-/// The schema with columns, and parts of columns, that only another has; these may be null. What holds
-/// nothing but nulls so far gets the type that the other has.
+/// Returns the schema extended by the columns and nested fields that only another schema has; these are
+/// nullable. A `void` column takes the type that the other schema has.
 ///
 /// # Errors
 ///

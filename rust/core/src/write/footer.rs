@@ -1,7 +1,7 @@
-//! Statistics of data files that another engine has written, as their footers tell them.
+//! Statistics of data files written by other engines, from their footers.
 //!
-//! Only the footers are read. A column whose bounds or nulls one row group does not tell has none. Which
-//! columns have statistics, and how long text is cut, is as for files that are written here.
+//! Only the footers are read. A column for which some row group lacks bounds or null counts has none. The
+//! columns with statistics, and the truncation of strings, are the same as for files written here.
 //!
 //! Protocol: "Per-file Statistics".
 
@@ -25,7 +25,8 @@ use crate::spec::properties::TableProperties;
 use crate::spec::schema::{StructField, StructType, same_name};
 use crate::spec::{Metadata, Protocol};
 
-/// A new file holds no more rows than that in a byte: constants take next to no room.
+/// A file with more rows per byte than this is refused; the limit is high, since constants compress to almost
+/// nothing.
 pub(super) const RULES: FooterRules = FooterRules {
     code: "data.footer",
     most_rows_per_byte: 1 << 20,
@@ -33,12 +34,12 @@ pub(super) const RULES: FooterRules = FooterRules {
     some_encrypted: true,
 };
 
-/// The statistics that the files of a table have.
+/// The statistics of a table's data files.
 #[derive(Clone, Debug)]
 pub struct FooterStatistics(StatisticsPlan);
 
 impl FooterStatistics {
-    /// For files of a table.
+    /// Creates the plan for the files of a table.
     ///
     /// # Errors
     ///
@@ -59,11 +60,11 @@ impl FooterStatistics {
         StatisticsPlan::new(metadata, protocol, &fields, mode).map(Self)
     }
 
-    /// The statistics of a file as the log has them, as JSON; `path` is as the log has it.
+    /// Returns the statistics of a file as JSON, in the form of the log; `path` is as in the log.
     ///
     /// # Errors
     ///
-    /// Corrupt: `data.footer`, a path that leads out of the table. Errors of the storage.
+    /// Corrupt: `data.footer`, a path outside of the table. Storage errors.
     pub fn read(&self, source: &Source, path: &str, size: u64) -> Result<String> {
         let stored = source.resolver.resolve("", path)?;
         let footer = source.footer(&stored, size, RULES);
@@ -91,7 +92,7 @@ impl FooterStatistics {
 
 struct Footer<'a> {
     metadata: &'a ParquetMetaData,
-    /// The columns that are counted by the legacy calendar.
+    /// The columns in the legacy calendar.
     legacy: Option<LegacyColumns>,
 }
 
@@ -142,7 +143,7 @@ fn leaf(
 /// The statistics of a leaf in the footer.
 struct LeafStatistics {
     nulls: usize,
-    /// The least and the greatest value of each row group.
+    /// The minimum and maximum of each row group.
     bounds: Option<ArrayRef>,
 }
 
@@ -156,7 +157,7 @@ impl LeafStatistics {
         let converter = converter.with_missing_null_counts_as_zero(false);
         let counts = converter.row_group_null_counts(groups).ok()?;
         let mut nulls = 0_usize;
-        // row groups in which there is a value
+        // row groups with at least one value
         let mut with_values = Vec::new();
         for (at, group) in groups.iter().enumerate() {
             let count = counts.is_valid(at).then(|| counts.value(at))?;

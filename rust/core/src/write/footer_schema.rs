@@ -1,7 +1,7 @@
-//! The columns of a data file that another engine has written, as its footer tells them.
+//! The columns of a data file written by another engine, from its footer.
 //!
-//! Spark leaves its own schema in the footer, which says more than Parquet's: that one counts where it is
-//! there. All columns may be null, as in all that Spark reads from files.
+//! Spark stores its own schema in the footer, which is more precise than Parquet's and takes precedence. All
+//! columns are nullable, as in everything that Spark reads from files.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
 
-/// The key of the schema that Spark writes.
+/// The key of the schema written by Spark.
 const SPARK: &str = "org.apache.spark.sql.parquet.row.metadata";
 
-/// The columns of a file; `path` is as the log would have it.
+/// Returns the columns of a file; `path` is as in the log.
 ///
 /// # Errors
 ///
-/// Corrupt: `data.footer`; Invalid argument: `schema.arrow_type` for a type that tables do not have. Errors
-/// of the storage.
+/// Corrupt: `data.footer`; Invalid argument: `schema.arrow_type` for a type that Delta does not support.
+/// Storage errors.
 pub fn footer_schema(source: &Source, path: &str, size: u64) -> Result<StructType> {
     let stored = source.resolver.resolve("", path)?;
     source
@@ -53,8 +53,8 @@ fn schema(footer: &ParquetMetaData) -> Result<StructType> {
     nullable(&StructType::from_arrow(&Schema::new(fields))?)
 }
 
-/// Timestamps of 96 bits are instants, whatever else is said of them. `leaves` tells of each column without
-/// parts, in order, whether it is one.
+/// Converts 96-bit timestamps to instants, whatever the Arrow type says. `leaves` tells for each leaf column,
+/// in order, whether it is one.
 fn instant(field: &FieldRef, leaves: &mut dyn Iterator<Item = bool>) -> FieldRef {
     let data_type = match field.data_type() {
         ArrowType::Struct(parts) => ArrowType::Struct(
@@ -73,7 +73,7 @@ fn instant(field: &FieldRef, leaves: &mut dyn Iterator<Item = bool>) -> FieldRef
     Arc::new(Field::new(field.name(), data_type, true))
 }
 
-/// The same, each part nullable, without what belongs to the table that the file was written for.
+/// Returns the schema with all fields nullable, without metadata of the table that the file was written for.
 fn nullable(schema: &StructType) -> Result<StructType> {
     let fields = schema.fields().iter().map(|field| {
         let mut metadata = field.metadata.clone();

@@ -1,6 +1,6 @@
-//! Rows as a caller gives them, brought to the columns of the table and checked by its rules.
+//! Conversion of a caller's rows to the columns of the table, with all checks.
 //!
-//! The schemas decide the origin of each column before a row is read.
+//! The source of each column is derived from the schemas before any row is read.
 //!
 //! Protocol: "Column Invariants", "CHECK Constraints", "Generated Columns", "Default Columns",
 //! "Identity Columns".
@@ -23,44 +23,44 @@ use crate::spec::arrow::field_index;
 use crate::spec::schema::{StructField, StructType, same_name};
 use crate::spec::{Metadata, Protocol};
 
-/// The origin of a column of the table.
+/// The source of a column of the table.
 #[derive(Debug)]
 enum Origin {
     Source(usize),
     Null,
     Default(BoundFormula),
     Counted(Identity),
-    /// Made from the other columns.
+    /// Computed from the other columns.
     Generated(BoundFormula),
 }
 
-/// Brings rows of one schema into a table.
+/// Converts rows of one schema to rows of a table.
 #[derive(Debug)]
 pub struct Intake {
     columns: Vec<(StructField, Origin)>,
-    /// Generated columns that the rows bring along.
+    /// Generated columns that the rows contain.
     checked: Vec<(usize, BoundFormula)>,
     partitions: Vec<usize>,
     rules: Rules,
-    /// The table's columns, all of which may be null: whether they are is for the rules to say.
+    /// The table's columns, all nullable: nullability is checked by the rules.
     schema: SchemaRef,
     seen: u64,
 }
 
 impl Intake {
-    /// For rows of the schema `given`.
+    /// Creates an intake for rows of the schema `source`.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.column` for a column that the table does not have or that is there twice, `rows.missing` for one
-    /// that may not be left out, `rows.type`, `rows.identity`. Unsupported: `rows.expression`, with the
-    /// rule that cannot be evaluated here.
+    /// Invalid argument: `rows.column` for a column that the table does not have or that occurs twice,
+    /// `rows.missing` for a required column that the rows lack, `rows.type`, `rows.identity`. Unsupported:
+    /// `rows.expression`, with the rule that cannot be evaluated here.
     pub fn new(metadata: &Metadata, protocol: &Protocol, source: &Schema) -> Result<Self> {
         Self::of(metadata, protocol, source, false)
     }
 
-    /// For the table's own rows with other values in some columns, `set`: generated columns that are not
-    /// among these are made anew.
+    /// Creates an intake for the table's own rows with new values in the columns `set`: generated columns not
+    /// among these are recomputed.
     ///
     /// # Errors
     ///
@@ -141,11 +141,11 @@ impl Intake {
         })
     }
 
-    /// Rows have to satisfy this condition, too.
+    /// Adds a condition that the rows must satisfy.
     ///
     /// # Errors
     ///
-    /// Invalid argument: the condition does not fit the schema.
+    /// Invalid argument: the condition does not match the schema.
     pub fn demand(&mut self, condition: &Predicate, schema: &StructType) -> Result<()> {
         self.rules.demand(condition.bind(schema)?);
         Ok(())
@@ -160,7 +160,7 @@ impl Intake {
         self.columns.iter().filter_map(mark).collect()
     }
 
-    /// The table's columns, out of a batch of the schema that was given.
+    /// Converts a batch of the source schema to the table's columns.
     ///
     /// # Errors
     ///

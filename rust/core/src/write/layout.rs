@@ -1,5 +1,4 @@
-//! The layout of the files of a table: their columns and the names of these, their paths, their
-//! compression.
+//! The layout of a table's files: their columns and physical names, their paths, their compression.
 //!
 //! Protocol: "Column Mapping", "Data Files".
 
@@ -21,29 +20,28 @@ use crate::spec::properties::{ColumnMappingMode, TableProperties};
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType, same_name};
 use crate::spec::{Metadata, Protocol};
 
-/// The purpose of a file.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Rows of the table.
     Data,
-    /// The rows that changed, for the change data feed.
+    /// Changed rows, for the change data feed.
     Changes,
 }
 
-/// The layout of files. Made once for all files of one write.
+/// The layout of files, shared by all files of one write.
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub(super) purpose: Purpose,
-    /// The columns that are written: the table's under their logical names, then those that no
-    /// schema has.
+    /// The columns to write: the table's under their logical names, then those that are not in its schema.
     pub(crate) rows: SchemaRef,
-    /// The partition columns, in the table's order: place among the columns, name, name in the log.
+    /// The partition columns, in the table's order: index among the columns, name, name in the log.
     pub(super) partitions: Vec<(usize, String, String)>,
-    /// Places of the columns that are in the files.
+    /// Indexes of the columns stored in the files.
     pub(crate) data: Vec<usize>,
-    /// The same as the files have them.
+    /// The schema of the files.
     pub(crate) files: SchemaRef,
-    /// Files lie in directories with random names.
+    /// True if files are written to directories with random names.
     pub(super) random_directories: bool,
     pub(super) prefix_length: usize,
     pub(super) compression: Compression,
@@ -52,7 +50,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// For a table with this metadata and protocol, with columns beside those of its schema.
+    /// Creates the layout for a table with this metadata and protocol, with columns in addition to those of
+    /// its schema.
     ///
     /// # Errors
     ///
@@ -117,12 +116,12 @@ impl Layout {
         })
     }
 
-    /// The schema of the rows that are written.
+    /// Returns the schema of the rows to write.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.rows)
     }
 
-    /// The rows as the files have them.
+    /// Converts the rows to the schema of the files.
     pub(super) fn as_in_files(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(self.data.len());
         for (at, field) in self.data.iter().zip(self.files.fields()) {
@@ -171,7 +170,7 @@ fn check_type(data_type: &DataType) -> Result<(), &'static str> {
     })
 }
 
-/// The field as files have it: its name there, and its id.
+/// Returns the field as stored in files: with its physical name and its id.
 fn physical(field: &StructField, mode: ColumnMappingMode) -> Result<Field> {
     let name = field.name_in_files(mode)?;
     let plain = Field::new(name, physical_type(&field.data_type, mode)?, field.nullable);
@@ -213,8 +212,8 @@ fn physical_type(data_type: &DataType, mode: ColumnMappingMode) -> Result<ArrowT
     })
 }
 
-/// The same values under the names of another type, which is alike in all else but that its structs lack
-/// the parts that hold nothing but nulls.
+/// Renames the fields of values to those of another type, which may differ in nothing else, except that its
+/// structs lack the `void` fields.
 pub(super) fn renamed(values: &ArrayRef, target: &ArrowType) -> Result<ArrayRef> {
     if values.data_type() == target {
         return Ok(Arc::clone(values));

@@ -1,9 +1,8 @@
-//! Rows in, data files out.
+//! Writing of data files.
 //!
-//! An [`Intake`] brings rows to the table's columns and judges them by its rules; a [`RowWriter`] divides
-//! them by partition values and writes Parquet files as a [`Layout`] says, with statistics. Memory is
-//! bounded by the files that are open. Nothing here commits: [`WrittenFiles`] go away again unless they
-//! are kept.
+//! An [`Intake`] converts rows to the table's columns and checks its constraints; a [`RowWriter`] partitions
+//! them and writes Parquet files according to a [`Layout`], with statistics. Memory is bounded by the open
+//! files. Nothing here commits: [`WrittenFiles`] are deleted again unless they are kept.
 //!
 //! Protocol: "Per-file Statistics", "Partition Value Serialization", "Column Mapping".
 
@@ -54,17 +53,17 @@ use crate::error::{Error, Result};
 use crate::spec::arrow::cut;
 use crate::storage::interrupt;
 
-/// Rows that are taken in at a time, whatever the size of the batches that they come in.
+/// Rows processed at a time, whatever the size of the incoming batches.
 const STEP: usize = 64 << 10;
-/// And of at most so many bytes, spelled out: text in a file's types takes less than 2 GiB a batch.
+/// The maximum decoded bytes processed at a time: text of the file's types is limited to 2 GiB per batch.
 pub(crate) const STEP_BYTES: u64 = 64 << 20;
 
 /// Calls `take` with the rows of a stream, a bounded number at a time.
 ///
 /// # Errors
 ///
-/// Invalid argument: `rows.source` where the stream breaks, `rows.text` and `rows.arrow` where it is no valid
-/// Arrow; what `take` says.
+/// Invalid argument: `rows.source` if the stream fails, `rows.text` and `rows.arrow` for invalid Arrow data;
+/// the errors of `take`.
 pub fn each_step(
     rows: Box<dyn RecordBatchReader + Send>,
     take: &mut dyn FnMut(RecordBatch) -> Result<()>,

@@ -1,4 +1,4 @@
-//! Partition values as the log writes them.
+//! Serialization of partition values.
 //!
 //! Protocol: "Partition Value Serialization".
 
@@ -13,7 +13,8 @@ use chrono::DateTime;
 
 use crate::error::{Error, Result};
 
-/// The text of each value; null for null, and for no bytes, which the log cannot tell from null.
+/// Serializes each value; null for null, and for empty binary values, which the log cannot distinguish from
+/// null.
 pub(super) fn texts(values: &ArrayRef) -> Result<StringArray> {
     let refused = || {
         let message = format!(
@@ -71,7 +72,7 @@ pub(super) fn texts(values: &ArrayRef) -> Result<StringArray> {
     Ok(all)
 }
 
-/// The value as a reader of the table will see it: no bytes are null then.
+/// Returns the values as a reader of the table will see them: empty binary values become null.
 pub(super) fn as_read(values: &ArrayRef) -> Result<ArrayRef> {
     let is_empty = |bytes: Option<&[u8]>| bytes.is_some_and(<[u8]>::is_empty);
     match values.as_binary_opt::<i32>() {
@@ -85,7 +86,7 @@ pub(super) fn as_read(values: &ArrayRef) -> Result<ArrayRef> {
     }
 }
 
-/// Rust's spelling of a number as Java's.
+/// Converts Rust's spelling of a number to Java's.
 fn java(number: String) -> String {
     match number.as_str() {
         "inf" => "Infinity".to_owned(),

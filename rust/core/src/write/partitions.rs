@@ -1,4 +1,4 @@
-//! Rows divided by their partition values.
+//! Partitioning of rows by their partition values.
 //!
 //! Protocol: "Partition Value Serialization".
 
@@ -23,11 +23,11 @@ use crate::snapshot::Snapshot;
 use crate::spec::schema::DataType;
 use crate::write::actions::Texts;
 
-/// The values of the partition columns, as the log has them, in the order of the table's columns.
+/// The partition values, as in the log, in the order of the table's columns.
 pub(super) type Values = Vec<Option<String>>;
 
 impl Layout {
-    /// The rows of each partition, in the order of their first rows.
+    /// Divides rows by partition, in the order of first occurrence.
     pub(super) fn divided(&self, rows: &RecordBatch) -> Result<Vec<(Values, RecordBatch)>> {
         if rows.num_rows() == 0 {
             return Ok(Vec::new());
@@ -64,9 +64,9 @@ fn values_of(columns: &[StringArray], group: &[u32]) -> Values {
         .collect()
 }
 
-/// The rows with equal texts in all columns.
+/// Groups the rows with equal texts in all columns.
 fn groups(columns: &[StringArray], rows: usize) -> Vec<Vec<u32>> {
-    // which of the partitions so far each row belongs to; one more column makes them finer
+    // the partition of each row so far; each further column refines them
     let mut parts = vec![0_u32; rows];
     let mut count = 1;
     for column in columns {
@@ -95,18 +95,18 @@ fn groups(columns: &[StringArray], rows: usize) -> Vec<Vec<u32>> {
     groups
 }
 
-/// Texts that stand for values of a type in the form in which the log has them; null where they do not.
+/// Converts strings that represent values of a type to the form of the log; null for other strings.
 pub(crate) fn partition_text(values: &ArrayRef, data_type: &DataType) -> Result<StringArray> {
     coerce(values, data_type, "").and_then(|read| texts(&read))
 }
 
-/// More partitions than these are not named one by one.
+/// More partitions than this are not listed individually.
 const MOST_NAMED: usize = 200;
 
-/// Some partitions of a table by their values, however the log spells these: two files are in one
-/// partition if their values are equal, as SQL compares them.
+/// Some partitions of a table by their values, independent of their spelling in the log: two files are in the
+/// same partition if their values are equal, as SQL compares them.
 pub struct Partitions {
-    /// The names of the partition columns, and those by which the log has them with their types.
+    /// The names of the partition columns, and their names and types in the log.
     columns: Vec<(String, (String, FieldRef))>,
     keys: HashSet<Box<[u8]>>,
     /// The values of each partition, in the order of the columns, up to [`MOST_NAMED`].
@@ -114,11 +114,11 @@ pub struct Partitions {
 }
 
 impl Partitions {
-    /// The partitions of files.
+    /// Collects the partitions of files.
     ///
     /// # Errors
     ///
-    /// - Corrupt: `partition_value.parse` for a text that is no value of its column.
+    /// - Corrupt: `partition_value.parse` for a string that does not parse as its column's type.
     /// - Unsupported: `partition_value.type`.
     pub fn of_files<'a>(
         snapshot: &Snapshot,
@@ -151,12 +151,12 @@ impl Partitions {
         Ok(partitions)
     }
 
-    /// Returns `true` if there are none.
+    /// Returns `true` if there are no partitions.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// Returns the files that are in one of the partitions.
+    /// Returns for each file whether it is in one of the partitions.
     ///
     /// # Errors
     ///
@@ -166,11 +166,11 @@ impl Partitions {
         self.hold(&values, count)
     }
 
-    /// Marks the rows that are in one of the partitions.
+    /// Returns for each row whether it is in one of the partitions.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.partition` for a column that the rows lack, or have as another type.
+    /// Invalid argument: `rows.partition` for a column that the rows lack, or have with another type.
     pub fn hold_rows(&self, rows: &RecordBatch) -> Result<Vec<bool>> {
         let column = |(name, (in_log, field)): &(String, (String, FieldRef))| {
             rows.column_by_name(in_log)
@@ -192,7 +192,7 @@ impl Partitions {
         Ok(held)
     }
 
-    /// The values of each partition column, one for each file, and the number of files.
+    /// Parses the values of each partition column, one per file; also returns the number of files.
     fn parsed<'a>(
         &self,
         files: impl IntoIterator<Item = &'a Texts>,
@@ -215,8 +215,8 @@ impl Partitions {
         Ok((parsed.columns().to_vec(), texts.len()))
     }
 
-    /// The predicate that is true of the rows of these partitions and no others; `None` where it would
-    /// be too long.
+    /// Returns the predicate that is true exactly for the rows of these partitions; `None` if it would be too
+    /// long.
     pub fn predicate(&self, snapshot: &Snapshot) -> Option<Predicate> {
         if self.columns.is_empty() || self.keys.is_empty() || self.keys.len() > self.named.len() {
             return None;

@@ -1,6 +1,6 @@
-//! The path of a file, and its spelling in the log.
+//! The path of a new file, and its encoding in the log.
 //!
-//! Protocol: directories of partitions are a convention; only the values in the log count.
+//! Protocol: partition directories are only a convention; readers use the values in the log.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
@@ -8,7 +8,7 @@ use super::layout::{Layout, Purpose};
 use super::random::{new_id, random_bits};
 use crate::storage::URI_PATH;
 
-/// The letters that Hive escapes in names and values of partitions.
+/// The characters that Hive escapes in names and values of partitions.
 const HIVE: &AsciiSet = &CONTROLS
     .add(b'"')
     .add(b'#')
@@ -25,19 +25,19 @@ const HIVE: &AsciiSet = &CONTROLS
     .add(b']')
     .add(b'^');
 
-/// The letters that are escaped: on Windows, as by Spark, also those that names there may not hold,
-/// or not at the end.
+/// The characters that are escaped: on Windows, as in Spark, also those that are not allowed in file names,
+/// or not at their end.
 const ESCAPED: &AsciiSet = if cfg!(windows) {
     &HIVE.add(b' ').add(b'<').add(b'>').add(b'|')
 } else {
     HIVE
 };
 
-/// The name of a directory for null, and for the empty string.
+/// The directory name for null and for the empty string.
 pub(crate) const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 impl Layout {
-    /// A new name for a file with these partition values.
+    /// Returns a new path for a file with these partition values.
     pub(crate) fn path(&self, values: &[Option<&str>]) -> String {
         let (above, kind) = match self.purpose {
             Purpose::Data => ("", "part"),
@@ -54,7 +54,7 @@ impl Layout {
     }
 }
 
-/// The directory of a file, with a slash at the end; empty for the table root.
+/// Returns the directory of a file, with a trailing slash; empty for the table root.
 fn directory<'a>(values: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let part = |(name, value): (&str, Option<&str>)| {
         let value = value.filter(|value| !value.is_empty());
@@ -70,7 +70,7 @@ fn random_directory(length: usize) -> String {
     format!("{name}/")
 }
 
-/// Hive leaves letters of other scripts as they are.
+/// Escapes text as Hive does, which leaves non-ASCII characters as they are.
 pub(crate) fn escaped(text: &str) -> String {
     text.chars().fold(String::new(), |mut out, letter| {
         let mut buffer = [0; 4];
@@ -84,7 +84,7 @@ pub(crate) fn escaped(text: &str) -> String {
     })
 }
 
-/// A path as the log has it.
+/// Encodes a path as in the log.
 pub(crate) fn encoded(path: &str) -> String {
     utf8_percent_encode(path, URI_PATH).to_string()
 }

@@ -1,4 +1,4 @@
-//! A row in words, for messages.
+//! Display of rows in messages.
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
@@ -7,11 +7,11 @@ use arrow_schema::{ArrowError, DataType};
 
 use crate::spec::arrow::retyped;
 
-/// The most columns of a row in a message, and the most letters of each value.
+/// The maximum number of columns in a message, and of characters per value.
 const SHOWN_COLUMNS: usize = 12;
 const SHOWN_LETTERS: usize = 40;
 
-/// The same moments in a zone that can be printed without a list of all zones.
+/// Replaces named time zones by offsets, which can be displayed without a time zone database.
 fn zones_as_offsets(values: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
     let offset = |data_type: &DataType| match data_type {
         DataType::Timestamp(unit, Some(_)) => {
@@ -22,7 +22,7 @@ fn zones_as_offsets(values: &ArrayRef) -> std::result::Result<ArrayRef, ArrowErr
     cast(values, &retyped(values.data_type(), &offset))
 }
 
-/// A row in words.
+/// Formats a row for a message.
 pub(crate) fn row_display(rows: &RecordBatch, row: usize) -> String {
     let schema = rows.schema_ref();
     let options = FormatOptions::default().with_null("null");

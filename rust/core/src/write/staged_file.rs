@@ -1,4 +1,4 @@
-//! Files that a commit will name, or a vacuum removes.
+//! Files that a commit will reference, or that a vacuum deletes.
 
 use crate::error::Result;
 use crate::replay::Source;
@@ -7,20 +7,20 @@ use crate::write::actions::AddFile;
 /// A file that was written for a commit.
 #[derive(Clone, Debug)]
 pub struct StagedFile {
-    /// As the storage takes it.
+    /// The storage path.
     pub path: String,
-    /// Bytes, where they are known.
+    /// Size in bytes, if known.
     pub size: Option<u64>,
-    /// When it was written: milliseconds since the epoch.
+    /// The time of writing: milliseconds since the epoch.
     pub written: i64,
 }
 
 impl StagedFile {
-    /// A data file of which the log will say when it was written.
+    /// Describes a data file, with the time of writing that the log will state.
     ///
     /// # Errors
     ///
-    /// Corrupt: a path that leads out of the table.
+    /// Corrupt: a path outside of the table.
     pub fn of(source: &Source, file: &AddFile) -> Result<Self> {
         Ok(Self {
             path: source.resolver.resolve("", &file.path)?.into_owned(),

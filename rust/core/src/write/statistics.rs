@@ -1,7 +1,8 @@
-//! Statistics of a new file, accumulated batch by batch: counts, and bounds of the first columns.
+//! Statistics of a new file, accumulated batch by batch: row and null counts, and bounds of the first
+//! columns.
 //!
-//! Protocol: "Per-file Statistics"; which columns, and how long text is cut, as in the reference
-//! implementation.
+//! Protocol: "Per-file Statistics"; the selection of columns and the truncation of strings follow the
+//! reference implementation.
 
 use std::sync::Arc;
 
@@ -30,19 +31,19 @@ use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, StructField};
 use crate::spec::{Metadata, Protocol};
 
-/// Years that every reader's parser takes: from 0001-01-01 to 9999-12-31.
+/// Days in the years that every reader can parse: from 0001-01-01 to 9999-12-31.
 const DAYS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
 
-/// The statistics that the files of a table have.
+/// The statistics to collect for the files of a table.
 #[derive(Clone, Debug)]
 pub(super) struct StatisticsPlan {
     pub(crate) columns: Vec<MeasuredColumn>,
-    /// UTF-16 units of text.
+    /// The length of string bounds in UTF-16 code units.
     prefix: usize,
     tight_bounds: bool,
 }
 
-/// A column of the files, or a part of one, by its place.
+/// A column of the files, or a nested field, by its index.
 #[derive(Clone, Debug)]
 pub(super) struct MeasuredColumn {
     at: usize,
@@ -56,11 +57,11 @@ pub(super) enum MeasuredKind {
     Struct(Vec<MeasuredColumn>),
 }
 
-/// The leaves that may still be chosen.
+/// The leaf columns that may still be selected.
 enum Chosen {
-    /// The next ones, this many.
+    /// The next ones, up to this number.
     First(usize),
-    /// The leaves below these paths of logical names, in lower case.
+    /// The leaf columns below these paths of logical names, in lower case.
     Named(Vec<Vec<String>>),
 }
 
@@ -87,7 +88,7 @@ impl Chosen {
 }
 
 impl StatisticsPlan {
-    /// For files with these columns of the table.
+    /// Selects the statistics for files with these columns of the table.
     pub(crate) fn new(
         metadata: &Metadata,
         protocol: &Protocol,
@@ -133,7 +134,7 @@ fn columns<'a>(
     Ok(measured)
 }
 
-/// The statistics of the rows that a file has so far.
+/// The statistics of the rows written so far.
 #[derive(Debug)]
 pub(super) struct Statistics {
     pub(crate) rows: usize,
@@ -147,14 +148,14 @@ pub(super) enum Accumulator {
         bounds: MeasuredBounds,
     },
     Struct(Vec<Accumulator>),
-    /// Not even how many there are.
+    /// Not even the null count is known.
     Unknown,
 }
 
-/// The least and the greatest value so far.
+/// The minimum and maximum so far.
 #[derive(Debug)]
 pub(super) enum MeasuredBounds {
-    /// There is no order, or a value that statistics cannot hold: a NaN, a year beyond 9999.
+    /// The type has no order, or there is a value that statistics cannot hold: a NaN, a year beyond 9999.
     Nothing,
     NoValueYet,
     Bounds(ArrayRef, ArrayRef),
@@ -168,7 +169,7 @@ impl Statistics {
         }
     }
 
-    /// Takes in rows, which have the columns of the file.
+    /// Adds rows with the columns of the file.
     pub(crate) fn take(&mut self, plan: &StatisticsPlan, rows: &RecordBatch) -> Result<()> {
         self.rows += rows.num_rows();
         for (column, accumulator) in plan.columns.iter().zip(&mut self.columns) {
@@ -179,7 +180,7 @@ impl Statistics {
         Ok(())
     }
 
-    /// The statistics as the log has them.
+    /// Returns the statistics as JSON, in the form of the log.
     pub(crate) fn json(self, plan: &StatisticsPlan) -> Result<String> {
         let mut parts = Parts::default();
         for (column, accumulator) in plan.columns.iter().zip(self.columns) {
@@ -233,7 +234,7 @@ fn accumulate(
                 let Some(values) = structure.columns().get(part.at) else {
                     continue;
                 };
-                // a part of nothing is nothing
+                // a field of a null struct is null
                 if structure.null_count() > 0 {
                     accumulate(part, known, &nullif(values, &absent).map_err(misfit)?)?;
                 } else {
@@ -269,7 +270,7 @@ pub(super) fn joined(before: MeasuredBounds, values: &ArrayRef) -> Result<Measur
     })
 }
 
-/// The least and the greatest of some values, not all of them null.
+/// Returns the minimum and maximum of values that are not all null.
 fn extremes(values: &ArrayRef) -> Option<(ArrayRef, ArrayRef)> {
     match values.data_type() {
         ArrowType::Int8 => of::<Int8Type>(values, |_| true),
@@ -284,7 +285,7 @@ fn extremes(values: &ArrayRef) -> Option<(ArrayRef, ArrayRef)> {
                     .is_ok_and(|day| DAYS.contains(&day))
             })
         }
-        // a NaN is greater than everything, and most readers do not know that
+        // NaN sorts after all other values, which most readers do not take into account
         ArrowType::Float32 => {
             let numbers = values.as_primitive::<Float32Type>();
             let any_nan = numbers.iter().flatten().any(f32::is_nan);
@@ -324,7 +325,7 @@ where
     Some((bound(least), bound(greatest)))
 }
 
-/// Columns of the three structs; what is absent is left out.
+/// Columns of the three structs; absent ones are omitted.
 type Named = Vec<(FieldRef, ArrayRef)>;
 
 #[derive(Default)]
@@ -375,7 +376,7 @@ fn put(
     Ok(())
 }
 
-/// Texts are cut, other values stay; `None` where there is no such text.
+/// Truncates text and returns other values unchanged; `None` if no such text exists.
 fn cut(value: ArrayRef, short: impl Fn(&str) -> Option<String>) -> Option<ArrayRef> {
     match value.as_string_opt::<i32>() {
         Some(texts) => {

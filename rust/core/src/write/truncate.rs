@@ -1,11 +1,11 @@
-//! Bounds of texts, cut short.
+//! Truncation of string bounds.
 //!
-//! Protocol: "Per-file Statistics"; where texts are cut as in the reference implementation.
+//! Protocol: "Per-file Statistics"; strings are truncated as in the reference implementation.
 
 const GREATEST: char = '\u{10FFFF}';
 const TIE_BREAKER: char = '\u{7F}';
 
-/// The first units of a text, one more where a pair of them would be divided.
+/// Returns the first `units` UTF-16 code units of a text, one more if a surrogate pair would be split.
 fn cut(value: &str, units: usize) -> &str {
     let mut seen = 0;
     for (at, letter) in value.char_indices() {
@@ -17,12 +17,12 @@ fn cut(value: &str, units: usize) -> &str {
     value
 }
 
-/// A text that no greater text than the value precedes; none where no units are kept.
+/// Returns a prefix of the value, which is not greater than it; `None` if `units` is 0.
 pub(super) fn lower_bound(value: &str, units: usize) -> Option<String> {
     (units > 0).then(|| cut(value, units).to_owned())
 }
 
-/// A short text that is not less than the value; none where there is no such text.
+/// Returns a short text that is not less than the value; `None` if there is none.
 pub(super) fn upper_bound(value: &str, units: usize) -> Option<String> {
     if value.len() <= units || value.encode_utf16().count() <= units {
         return (units > 0).then(|| value.to_owned());

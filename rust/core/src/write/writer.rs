@@ -1,7 +1,7 @@
-//! Rows into files: one open file for each partition, closed when it is large enough, or when the open
-//! ones together hold too much memory.
+//! Writes rows to files: one open file per partition, closed when it reaches the target size, or when the
+//! open files together use too much memory.
 //!
-//! Nothing here commits. What was written goes away again, unless it is kept.
+//! Nothing here commits. Written files are deleted again unless they are kept.
 
 use std::collections::BTreeMap;
 use std::mem::take;
@@ -21,17 +21,17 @@ use crate::storage::{Storage, interrupt, now, pool};
 use crate::write::StagedFile;
 use crate::write::actions::{AddFile, CdcFile, Texts};
 
-/// Bytes of all open files together.
+/// Maximum bytes of all open files together.
 const OPEN_BYTES: usize = 256 << 20;
-/// Rows that are written at a time.
+/// Rows written at a time.
 const STEP: usize = 64 << 10;
 
 /// The options by which files are written.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
-    /// Bytes after which a file is closed.
+    /// Target size of a file in bytes.
     pub target_file_size: usize,
-    /// True if a file is on disk when it is said to be written.
+    /// True if files are synced to disk before the write returns.
     pub durable: bool,
 }
 
@@ -44,7 +44,7 @@ impl Default for WriteOptions {
     }
 }
 
-/// Files that were written; they go away with this value unless they are kept.
+/// Files that were written; deleted when this value is dropped, unless they are kept.
 #[derive(Debug)]
 pub struct WrittenFiles {
     source: Source,
@@ -53,16 +53,16 @@ pub struct WrittenFiles {
     pub adds: Vec<AddFile>,
     /// Change data files to commit.
     pub cdcs: Vec<CdcFile>,
-    /// Rows in files of the table.
+    /// Rows in data files.
     pub rows: u64,
-    /// Bytes of files of the table.
+    /// Bytes of data files.
     pub bytes: u64,
     /// Bytes of change data files.
     pub change_bytes: u64,
 }
 
 impl WrittenFiles {
-    /// None yet.
+    /// Creates an empty list.
     pub fn new(source: &Source) -> Self {
         Self {
             source: source.clone(),
@@ -75,7 +75,7 @@ impl WrittenFiles {
         }
     }
 
-    /// Puts one file of any kind, which goes the way of the others.
+    /// Writes one file of any kind, which is deleted or kept with the others.
     pub(crate) fn put(&mut self, path: String, bytes: &[u8], durable: bool) -> Result<()> {
         self.expect(&path, bytes);
         if put(&*self.source.storage, &path, bytes, durable)? {
@@ -84,13 +84,13 @@ impl WrittenFiles {
         Err(self.disown(path))
     }
 
-    /// Puts several side by side.
+    /// Writes several files in parallel.
     fn put_all(&mut self, files: Vec<(String, Vec<u8>)>, durable: bool) -> Result<()> {
         files
             .iter()
             .for_each(|(path, bytes)| self.expect(path, bytes));
         let storage = Arc::clone(&self.source.storage);
-        // all are waited for, so that all can go away again
+        // wait for all of them, so that all can be deleted
         let outcomes = pool::on_all(files, move |(path, bytes)| {
             Ok((path.clone(), put(&*storage, path, bytes, durable)))
         })?;
@@ -108,7 +108,7 @@ impl WrittenFiles {
         outcome
     }
 
-    /// An error may come too late for the file: it is known before it is tried.
+    /// Records a file before it is written: the write may succeed even if it returns an error.
     fn expect(&mut self, path: &str, bytes: &[u8]) {
         self.files.push(StagedFile {
             path: path.to_owned(),
@@ -117,18 +117,18 @@ impl WrittenFiles {
         });
     }
 
-    /// Somebody else's file stays.
+    /// Removes a file that belongs to another writer from the list, and returns the error.
     fn disown(&mut self, path: String) -> Error {
         self.files.retain(|file| file.path != path);
         let message = "there is a file of this name already, although the name is random";
         Error::storage("rows.file_exists", message).at_path(path)
     }
 
-    /// Files that another process wrote, and that no commit names yet.
+    /// Takes over files that another process wrote and that no commit references yet.
     ///
     /// # Errors
     ///
-    /// Corrupt: a path that leads out of the table.
+    /// Corrupt: a path outside of the table.
     pub fn adopted(source: &Source, adds: Vec<AddFile>) -> Result<Self> {
         let mut adopted = Self::new(source);
         for file in &adds {
@@ -150,12 +150,12 @@ impl WrittenFiles {
         self.change_bytes += other.change_bytes;
     }
 
-    /// All files, for the transaction that commits them.
+    /// Returns all files, for the transaction that commits them.
     pub fn files(&self) -> &[StagedFile] {
         &self.files
     }
 
-    /// The files stay where they are.
+    /// Keeps the files.
     pub fn keep(mut self) {
         self.files.clear();
     }
@@ -169,14 +169,14 @@ impl Drop for WrittenFiles {
     }
 }
 
-/// Puts a file of a random name: false where somebody else's is there.
+/// Writes a file with a random name; returns `false` if another writer's file exists there.
 fn put(storage: &dyn Storage, path: &str, bytes: &[u8], durable: bool) -> Result<bool> {
     let created = if durable {
         storage.put_if_absent(path, bytes)?
     } else {
         storage.put_if_absent_unsynced(path, bytes)?
     };
-    // what is there and equal is what an answer that was lost has made
+    // an existing file with equal content was written by a request whose response was lost
     let same = || {
         let there = storage.read_at_most(path, bytes.len() as u64);
         there.is_ok_and(|there| there == bytes)
@@ -233,7 +233,7 @@ impl OpenFile {
 }
 
 impl RowWriter {
-    /// For files of this layout.
+    /// Creates a writer of files with this layout.
     pub fn new(layout: Arc<Layout>, options: WriteOptions) -> Self {
         Self {
             layout,
@@ -242,17 +242,17 @@ impl RowWriter {
         }
     }
 
-    /// The columns of rows to write: those of the table under their logical names, all of which may be
-    /// null here, then those beside them.
+    /// Returns the columns of rows to write: those of the table under their logical names, all nullable here,
+    /// then the additional ones.
     pub fn lenient(&self) -> SchemaRef {
         Arc::clone(&self.layout.rows)
     }
 
-    /// Takes rows of the layout's schema.
+    /// Writes rows of the layout's schema.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.partition`, `rows.type`. Storage.
+    /// Invalid argument: `rows.partition`, `rows.type`. Storage errors.
     pub fn write(&mut self, rows: &RecordBatch, written: &mut WrittenFiles) -> Result<()> {
         let mut from = 0;
         while from < rows.num_rows() {
@@ -304,7 +304,7 @@ impl RowWriter {
         }
     }
 
-    /// Closes one file, and stages it; gives its path and its bytes.
+    /// Closes one file and stages it; returns its path and its bytes.
     fn finish_file(
         &self,
         values: &Values,
@@ -351,14 +351,14 @@ impl RowWriter {
         Ok((stored, bytes))
     }
 
-    /// Closes what is open.
+    /// Closes the open files.
     ///
     /// # Errors
     ///
     /// As [`RowWriter::write`].
     pub fn finish(&mut self, written: &mut WrittenFiles) -> Result<()> {
         let durable = self.options.durable;
-        // a file far away takes as long as many at once
+        // on a remote store, writing many files in parallel takes as long as writing one
         let far = self.open.len() > 1 && written.source.storage.memory().is_some();
         let mut files = Vec::new();
         for (values, file) in take(&mut self.open) {
