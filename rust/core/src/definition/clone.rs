@@ -1,7 +1,7 @@
-//! Metadata of a table that begins as a copy of another.
+//! The metadata of a clone.
 //!
-//! It has columns, partitioning and properties of the source, another id, and what else belongs to the
-//! target. Rows get ids of their own.
+//! Columns, partitioning and properties are those of the source; the table id, and properties tied to the
+//! target, are not. Rows get new row ids.
 //!
 //! Not part of the protocol; rules as in the reference implementation.
 
@@ -12,14 +12,15 @@ use crate::error::Result;
 use crate::spec::Metadata;
 use crate::write::random::new_id;
 
-/// Properties that speak of the source's own log.
+/// Properties that refer to the source's own log.
 const OF_ITS_LOG: [&str; 3] = [
     "delta.inCommitTimestampEnablementVersion",
     "delta.inCommitTimestampEnablementTimestamp",
     "delta.requireCheckpointProtectionBeforeVersion",
 ];
 
-/// Metadata of the target, in which there was a table with the metadata `there`; with more properties.
+/// Returns the metadata of the target, whose current metadata, if it exists, is `there`, with additional
+/// properties.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The columns by which a table is clustered: a domain of the system.
+//! The clustering columns of a table, stored in a system domain.
 //!
 //! Protocol: "Clustered Table".
 
@@ -13,22 +13,22 @@ use crate::spec::column_path::{
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
-/// The domain.
+/// The name of the domain.
 pub const CLUSTERING: &str = "delta.clustering";
 
-/// Its configuration where rows are clustered no more.
+/// The configuration of the domain when clustering is disabled.
 pub const NOT_CLUSTERED: &str = r#"{"clusteringColumns":[]}"#;
 
-/// The reference implementation takes no more columns than that.
+/// The reference implementation allows at most this many columns.
 const MOST_COLUMNS: usize = 4;
 const FIRST_COLUMNS: i64 = 32;
 
-/// The configuration of the domain that names these columns; parts of structs by dots.
+/// Returns the configuration of the domain for these columns; struct fields are separated by dots.
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.clustering` for a partitioned table, too many columns, a type that has no
-/// order, and a column without statistics; `alter.column` for one that is not there.
+/// Invalid argument: `alter.clustering` for a partitioned table, too many columns, a type without an order,
+/// and a column without statistics; `alter.column` for a column that does not exist.
 pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
     let refused = |message: String| Err(Error::invalid("alter.clustering", message));
     if !metadata.partition_columns.is_empty() {
@@ -67,12 +67,12 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
     Ok(json!({"clusteringColumns": columns_to_cluster}).to_string())
 }
 
-/// The columns by which rows are to be put in order, as the schema spells them, and their types.
+/// Returns the columns to order rows by, as the schema spells them.
 ///
 /// # Errors
 ///
-/// Invalid argument: `optimize.z_order` for a partition column, a type that has no order, and a column
-/// without statistics; `alter.column` for one that is not there.
+/// Invalid argument: `optimize.z_order` for a partition column, a type without an order, and a column without
+/// statistics; `alter.column` for a column that does not exist.
 pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Vec<String>>> {
     let refused = |message: String| Err(Error::invalid("optimize.z_order", message));
     let schema = StructType::parse(&metadata.schema_string)?;
@@ -107,11 +107,11 @@ pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Ve
     Ok(paths)
 }
 
-/// The columns that a configuration names, as the schema spells them.
+/// Returns the columns in a configuration, as the schema spells them.
 ///
 /// # Errors
 ///
-/// Corrupt: `optimize.clustering` where the configuration names none of the schema's.
+/// Corrupt: `optimize.clustering` if the configuration names no columns of the schema.
 pub fn clustering_columns(schema: &StructType, configuration: &str) -> Result<Vec<Vec<String>>> {
     let wrong = || {
         let message = format!(
@@ -124,7 +124,7 @@ pub fn clustering_columns(schema: &StructType, configuration: &str) -> Result<Ve
     let columns = value.get("clusteringColumns").and_then(Value::as_array);
     let mut paths = Vec::new();
     for column in columns.ok_or_else(wrong)? {
-        // the protocol's example has plain names, writers have lists of them
+        // names are plain strings in the protocol's example, and lists of strings in practice
         let names: Vec<String> = match column {
             Value::String(name) => vec![name.clone()],
             other => serde_json::from_value(other.clone()).map_err(|_| wrong())?,
@@ -146,7 +146,7 @@ pub fn clustering_columns(schema: &StructType, configuration: &str) -> Result<Ve
     Ok(paths)
 }
 
-/// Refuses to let a column go by which the table is clustered.
+/// Refuses to drop a clustering column.
 ///
 /// # Errors
 ///
@@ -173,7 +173,7 @@ pub fn refuse_if_clustered_by(
     Ok(())
 }
 
-/// The path of a column, as the schema spells it, and its type.
+/// Returns the path of a column, as the schema spells it, and its type.
 fn leaf<'a>(schema: &'a StructType, column: &str) -> Result<(Vec<String>, &'a DataType)> {
     let mut spelled: Vec<String> = Vec::new();
     let mut current: Option<&DataType> = None;
@@ -194,7 +194,7 @@ fn leaf<'a>(schema: &'a StructType, column: &str) -> Result<(Vec<String>, &'a Da
     }
 }
 
-/// Paths of the columns without parts, in order.
+/// Returns the paths of the leaf columns, in order.
 fn leaves(schema: &StructType) -> Vec<Vec<String>> {
     let mut paths = Vec::new();
     let mut open: Vec<(Vec<String>, &StructField)> = Vec::new();

@@ -1,5 +1,5 @@
-//! Columns, and parts of columns, that stay and become another: their type, their comment, their default,
-//! whether they may be null, and their place. No file is touched.
+//! Changes of existing columns and nested fields: type, comment, default, nullability, position. No data file
+//! is rewritten.
 //!
 //! Protocol: "Default Columns", "Type Widening".
 
@@ -12,27 +12,27 @@ use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField, StructType};
 use crate::write::{CURRENT_DEFAULT, check_default, is_identity};
 
-/// One change of a column.
+/// A change of a column.
 #[derive(Clone, Debug)]
 pub enum ColumnChange {
     /// A wider type.
     Type(DataType),
     /// A new comment, or none.
     Comment(Option<String>),
-    /// The expression that gives a value to rows without one, or none any more.
+    /// The default expression, or none.
     Default(Option<String>),
-    /// It may be null.
+    /// The column becomes nullable.
     DropNotNull,
-    /// It goes to another place in its struct.
+    /// The column moves to another position in its struct.
     Move(Position),
 }
 
-/// The old metadata with a column changed.
+/// Returns the old metadata with a changed column.
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.column` for a column that is not there, or counts; `alter.column_default`;
-/// as [`widen_column`].
+/// Invalid argument: `alter.column` for a column that does not exist, or is an identity column;
+/// `alter.column_default`; as [`widen_column`].
 pub fn change_column(old: &Metadata, path: &[String], change: &ColumnChange) -> Result<Metadata> {
     let keeps_values = matches!(change, ColumnChange::Comment(_) | ColumnChange::Move(_));
     if !keeps_values && is_identity(&column_at(old, path)?.1) {

@@ -1,7 +1,6 @@
-//! Columns, and parts of columns, added, renamed and dropped; no file is touched.
+//! Adds, renames and drops columns and nested fields; no data file is rewritten.
 //!
-//! A path leads into structs by the names of their fields, into arrays by `element`, into maps by `key`
-//! and `value`.
+//! A path leads into structs by field name, into arrays by `element`, into maps by `key` and `value`.
 //!
 //! Protocol: "Column Mapping".
 
@@ -17,7 +16,7 @@ use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType}
 
 const STATISTICS: &str = "delta.dataSkippingStatsColumns";
 
-/// The path that a user names: one name may lead into structs by dots.
+/// Returns the path of a column named by a user: a single name may contain dots to address struct fields.
 ///
 /// # Errors
 ///
@@ -32,17 +31,17 @@ pub fn path_of(metadata: &Metadata, names: Vec<String>) -> Result<Vec<String>> {
     }
 }
 
-/// The position of a column among those of its struct, or of the table.
+/// The position of a column within its struct, or within the table.
 #[derive(Clone, Debug)]
 pub enum Position {
     /// Before the others.
     First,
-    /// After the one of this name.
+    /// After the column of this name.
     After(String),
 }
 
 impl Position {
-    /// The place that follows this position.
+    /// Returns the index for this position.
     pub(super) fn index_in(&self, fields: &StructType) -> Result<usize> {
         match self {
             Self::First => Ok(0),
@@ -51,23 +50,23 @@ impl Position {
     }
 }
 
-/// A column to be added.
+/// A column to add.
 #[derive(Clone, Debug)]
 pub struct NewColumn {
-    /// The struct that gets it as a field; empty for the table itself.
+    /// The path of the parent struct; empty for the table itself.
     pub parent: Vec<String>,
     /// Its name, its type and its metadata.
     pub field: StructField,
-    /// Its position; `None` for after the others.
+    /// Its position; `None` appends it.
     pub position: Option<Position>,
 }
 
-/// The old metadata with more columns, one after the other. Rows that are there have null in them.
+/// Returns the old metadata with these columns added one after the other. They are null in existing rows.
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.column` for one that may not be null or is there, for a parent that is no
-/// struct, and for a position after one that is not there.
+/// Invalid argument: `alter.column` for a column that is not nullable or exists already, for a parent that is
+/// no struct, and for a position after a column that does not exist.
 pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
     let before = StructType::parse(&old.schema_string)?;
     let mut schema = before.clone();
@@ -97,13 +96,12 @@ pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
     with_schema(old, &schema)
 }
 
-/// The old metadata with a column under another name.
+/// Returns the old metadata with a column renamed.
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.column` for a column that is not there, is spoken of by a constraint or a
-/// generated column, or has the other name of one that is there; `alter.column_mapping` where columns
-/// are not mapped.
+/// Invalid argument: `alter.column` for a column that does not exist or is referenced by a constraint or a
+/// generated column, and for a new name that is taken; `alter.column_mapping` without column mapping.
 pub fn rename_column(old: &Metadata, path: &[String], new_name: &str) -> Result<Metadata> {
     let (schema, parent, name) = mapped_column(old, path)?;
     let mut was = String::new();
@@ -135,12 +133,12 @@ pub fn rename_column(old: &Metadata, path: &[String], new_name: &str) -> Result<
     Ok(new)
 }
 
-/// The old metadata without these columns.
+/// Returns the old metadata without these columns.
 ///
 /// # Errors
 ///
-/// As [`rename_column`]; `alter.column` for a partition column, for the last one of its struct, and for one
-/// that another of them speaks of.
+/// As [`rename_column`]; `alter.column` for a partition column, for the last field of a struct, and for a
+/// column that another column references.
 pub fn drop_columns(old: &Metadata, paths: &[Vec<String>]) -> Result<Metadata> {
     for path in paths {
         mapped_column(old, path)?;
@@ -183,11 +181,11 @@ fn drop_column(old: &Metadata, path: &[String]) -> Result<Metadata> {
     Ok(new)
 }
 
-/// A column, or a part of one, with the path to it: the names are those of the schema.
+/// Returns a column or nested field with its path: the names are those of the schema.
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.column` for a column that is not there. Corrupt: the schema.
+/// Invalid argument: `alter.column` for a column that does not exist. Corrupt: the schema.
 pub fn column_at(metadata: &Metadata, path: &[String]) -> Result<(Vec<String>, StructField)> {
     let (last, parents) = last_of(path)?;
     let schema = StructType::parse(&metadata.schema_string)?;
@@ -203,7 +201,7 @@ pub fn column_at(metadata: &Metadata, path: &[String]) -> Result<(Vec<String>, S
     Ok((names, column))
 }
 
-/// A part of a column as a field.
+/// Returns a part of a column as a field.
 fn part_of(data_type: &DataType, step: &str) -> Result<StructField> {
     let (data_type, nullable) = match (data_type, step) {
         (DataType::Struct(fields), name) => {
@@ -223,11 +221,11 @@ fn part_of(data_type: &DataType, step: &str) -> Result<StructField> {
     })
 }
 
-/// The place of a field.
+/// Returns the index of a field.
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.column` where there is none of that name; those with names like it are offered.
+/// Invalid argument: `alter.column` if no field has the name; the error suggests similar names.
 pub fn position(fields: &StructType, name: &str) -> Result<usize> {
     let name_in_schema = fields.field(name).map(|field| field.name.clone());
     let at = |name_in_schema: String| {
@@ -242,7 +240,7 @@ pub fn position(fields: &StructType, name: &str) -> Result<usize> {
     })
 }
 
-/// The error of a step that leads nowhere.
+/// Returns the error for a path step that does not exist.
 pub fn no_way_into(step: &str) -> Error {
     refused(format!(
         "there is nothing named {} in this column: structs have fields, arrays `element`, maps `key` and `value`",
@@ -272,7 +270,7 @@ fn refuse_if_taken(fields: &StructType, name: &str, but: Option<usize>) -> Resul
     }
 }
 
-/// The schema with other fields in the struct that a path leads to.
+/// Replaces the fields of the struct at a path.
 pub(super) fn within(
     schema: &StructType,
     path: &[String],
@@ -314,7 +312,7 @@ fn within_type(
     })
 }
 
-/// A column that may get another name, or go: the schema, the way to its struct, and its name.
+/// Returns a column that can be renamed or dropped: the schema, the path of its struct, and its name.
 fn mapped_column<'a>(
     old: &Metadata,
     path: &'a [String],
@@ -334,7 +332,7 @@ fn mapped_column<'a>(
     Ok((schema, parent, name))
 }
 
-/// A column that a constraint or a generated column speaks of stays as it is.
+/// Refuses to change a column that a constraint or a generated column references.
 pub fn refuse_if_spoken_of(old: &Metadata, schema: &StructType, path: &[String]) -> Result<()> {
     let constraints = old.configuration.iter().filter_map(|(key, text)| {
         key.to_ascii_lowercase()
@@ -368,7 +366,7 @@ pub fn refuse_if_spoken_of(old: &Metadata, schema: &StructType, path: &[String])
     }
 }
 
-/// The columns that keep statistics are named by their names of today.
+/// Updates the names of the columns in the statistics property.
 fn change_statistics(metadata: &mut Metadata, mut keeps: impl FnMut(&mut Vec<String>) -> bool) {
     let property = metadata.configuration.iter_mut();
     let named = |(key, _): &(&String, &mut String)| key.eq_ignore_ascii_case(STATISTICS);

@@ -1,4 +1,4 @@
-//! CHECK constraints: properties that hold SQL.
+//! CHECK constraints: table properties that hold SQL expressions.
 //!
 //! Protocol: "CHECK Constraints".
 
@@ -10,12 +10,12 @@ use crate::spec::json::clipped;
 
 const PREFIX: &str = "delta.constraints.";
 
-/// The old metadata with one more constraint, and the rows that break it.
+/// Returns the old metadata with one more constraint, and the condition for rows that violate it.
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.constraint` for a name that is empty or taken; an expression that does not
-/// parse, or names a column that is not there.
+/// Invalid argument: `alter.constraint` for a name that is empty or taken; an expression that does not parse,
+/// or references a column that does not exist.
 pub fn add_constraint(
     old: &Metadata,
     name: &str,
@@ -42,7 +42,7 @@ pub fn add_constraint(
     Ok((new, broken))
 }
 
-/// The old metadata without a constraint, and its expression; None where there is none.
+/// Returns the old metadata without a constraint, and its expression; `None` if it does not exist.
 pub fn drop_constraint(old: &Metadata, name: &str) -> Option<(Metadata, String)> {
     let property = format!("{PREFIX}{}", name.trim());
     let mut new = old.clone();
@@ -55,7 +55,7 @@ pub fn drop_constraint(old: &Metadata, name: &str) -> Option<(Metadata, String)>
     Some((new, expression))
 }
 
-/// The names of all constraints.
+/// Returns the names of all constraints.
 pub fn constraint_names(metadata: &Metadata) -> Vec<String> {
     let names = metadata.configuration.keys().filter_map(|key| {
         let lowered = key.to_lowercase();

@@ -1,4 +1,4 @@
-//! Metadata of a table that leaves a feature behind.
+//! Metadata of a table without a dropped feature.
 //!
 //! Protocol: "Column Mapping", "Type Widening".
 
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::spec::Metadata;
 use crate::spec::schema::StructType;
 
-/// The old metadata without physical names and ids: files have the names of the columns.
+/// Returns the old metadata without physical names and column ids: the files use the logical names.
 ///
 /// # Errors
 ///
@@ -22,7 +22,7 @@ pub fn without_column_mapping(old: &Metadata) -> Result<Metadata> {
     Ok(new)
 }
 
-/// The old metadata without the types that columns had before.
+/// Returns the old metadata without the recorded type changes of its fields.
 ///
 /// # Errors
 ///
@@ -31,7 +31,7 @@ pub fn without_type_changes(old: &Metadata) -> Result<Metadata> {
     without(old, "delta.typeChanges")
 }
 
-/// Without the entries of fields that begin so, nested ones too.
+/// Removes the field metadata whose keys have this prefix, including nested fields.
 fn without(old: &Metadata, prefix: &str) -> Result<Metadata> {
     let mut schema = StructType::parse(&old.schema_string)?;
     schema.change_fields(&mut |field| field.metadata.retain(|key, _| !key.starts_with(prefix)));

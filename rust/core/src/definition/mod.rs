@@ -1,4 +1,4 @@
-//! New metadata from old: properties set and unset; columns mapped to names in files.
+//! Derives new metadata from old: sets and removes properties, assigns column mapping.
 //!
 //! Protocol: "Column Mapping", "Row Tracking", "Table Properties".
 
@@ -21,14 +21,14 @@ pub mod drop_feature;
 pub mod replace;
 pub mod widening;
 
-/// The property that SQL sets for the description of a table.
+/// The property for the description of a table in SQL.
 const COMMENT: &str = "comment";
 const MODE: &str = "delta.columnMapping.mode";
 const MAX_ID: &str = "delta.columnMapping.maxColumnId";
 const ID: &str = "delta.columnMapping.id";
 const PHYSICAL: &str = "delta.columnMapping.physicalName";
 
-/// Names of the columns in which files keep the ids of rows, and what the names begin with.
+/// Properties for the names of the materialized row tracking columns, and the prefixes of these names.
 const ROW_TRACKING_COLUMNS: [(&str, &str); 2] = [
     (
         "delta.rowTracking.materializedRowIdColumnName",
@@ -40,7 +40,7 @@ const ROW_TRACKING_COLUMNS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Metadata of a new table.
+/// Returns the metadata of a new table.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ pub fn new_metadata(
     mapped(metadata, true)
 }
 
-/// Metadata of a table whose files are there already: they have the names of the columns.
+/// Returns the metadata of a table whose files exist already: they use the logical column names.
 ///
 /// # Errors
 ///
@@ -86,7 +86,7 @@ fn unmapped(
     })
 }
 
-/// Returns names of columns as the schema spells them. Unknown names stay as they are.
+/// Returns column names as the schema spells them. Unknown names are kept.
 fn as_spelled(schema: &StructType, names: Vec<String>) -> Vec<String> {
     let spelled = |name: String| match schema.field(&name) {
         Some(field) => field.name.clone(),
@@ -95,8 +95,7 @@ fn as_spelled(schema: &StructType, names: Vec<String>) -> Vec<String> {
     names.into_iter().map(spelled).collect()
 }
 
-/// The first actions in the log of a new table: its metadata, and the protocol that follows from
-/// them.
+/// Returns the first actions in the log of a new table: its metadata, and the protocol that it requires.
 ///
 /// # Errors
 ///
@@ -108,17 +107,17 @@ pub fn first_actions(metadata: Metadata) -> Result<(Metadata, Protocol)> {
     Ok((metadata, protocol))
 }
 
-/// Properties that say which protocol a table is to have never reach the log.
+/// Removes the properties that select the protocol of a new table; they are never written to the log.
 pub(super) fn without_consumed(mut metadata: Metadata) -> Metadata {
     metadata.configuration.retain(|key, _| !is_consumed(key));
     metadata
 }
 
-/// The old metadata with these properties set; `comment` is the description, as in SQL.
+/// Returns the old metadata with these properties set; `comment` is the description, as in SQL.
 ///
 /// # Errors
 ///
-/// Invalid argument: a property; `alter.column_mapping` for a change of mode that would need rewriting
+/// Invalid argument: a property; `alter.column_mapping` for a change of mode that would require rewriting
 /// files.
 pub fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> Result<Metadata> {
     let mut new = old.clone();
@@ -135,7 +134,8 @@ pub fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> 
     mapped(new, false)
 }
 
-/// The old metadata without these properties; `if_exists`: those that are not set are passed over.
+/// Returns the old metadata without these properties; with `if_exists`, properties that are not set are
+/// ignored.
 ///
 /// # Errors
 ///
@@ -174,7 +174,8 @@ fn check_mode(old: &Metadata, new: &Metadata) -> Result<()> {
     Err(Error::invalid("alter.column_mapping", message))
 }
 
-/// The old metadata with another schema, which has all of its columns and parts of columns, and more.
+/// Returns the old metadata with another schema, which contains all its columns and nested fields, and
+/// possibly more.
 ///
 /// # Errors
 ///
@@ -187,8 +188,8 @@ pub fn with_schema(old: &Metadata, schema: &StructType) -> Result<Metadata> {
     mapped(new, true)
 }
 
-/// Gives ids and names in files to columns that lack them, where the table maps columns. `fresh`: the
-/// columns are new, and so are their names in files.
+/// Assigns column ids and physical names to columns that lack them, if column mapping is enabled. With
+/// `fresh`, the columns are new and get generated physical names.
 fn mapped(mut metadata: Metadata, fresh: bool) -> Result<Metadata> {
     if mode(&metadata) == "none" {
         return Ok(metadata);
@@ -216,7 +217,7 @@ fn mapped(mut metadata: Metadata, fresh: bool) -> Result<Metadata> {
     Ok(metadata)
 }
 
-/// The greatest id that a column has or had; 0 where there is none.
+/// Returns the greatest column id ever assigned; 0 if there is none.
 fn newest_id(metadata: &Metadata, schema: &StructType) -> i64 {
     let known = metadata
         .property(MAX_ID)
@@ -225,8 +226,8 @@ fn newest_id(metadata: &Metadata, schema: &StructType) -> i64 {
     used.chain(known).max().unwrap_or(0).max(0)
 }
 
-/// Properties that features of the protocol ask for: names of the columns in which files keep the ids of
-/// rows, and timestamps of commits where a catalog manages them.
+/// Adds the properties that features require: names of the materialized row tracking columns, and in-commit
+/// timestamps if a catalog manages commits.
 pub(super) fn with_needed_properties(mut metadata: Metadata, protocol: &Protocol) -> Metadata {
     if protocol.is_supported("rowTracking") {
         for (key, prefix) in ROW_TRACKING_COLUMNS {

@@ -1,9 +1,9 @@
-//! Metadata that take the place of a table's: what CREATE OR REPLACE, and an overwrite with other columns, keep
-//! of the old ones.
+//! Metadata that replaces a table's: what CREATE OR REPLACE, and an overwrite with other columns, keep of the
+//! old metadata.
 //!
-//! The table gets another id, schema, partitioning and properties. What readers of older versions rely on
-//! stays: names that hold the ids of rows, and ids and names in files of columns that stay as they were.
-//! Deletion vectors and row tracking stay enabled unless the new properties say otherwise.
+//! The table gets a new id, schema, partitioning and properties. What readers of older versions depend on is
+//! kept: the names of the materialized row tracking columns, and column ids and physical names of unchanged
+//! columns. Deletion vectors and row tracking stay enabled unless the new properties disable them.
 //!
 //! Not part of the protocol; rules as in the reference implementation.
 
@@ -16,10 +16,10 @@ use crate::error::Result;
 use crate::spec::Metadata;
 use crate::spec::schema::{DataType, StructField, StructType, same_name};
 
-/// Properties that stay enabled.
+/// Properties that stay enabled unless set.
 const STAY_ENABLED: [&str; 2] = ["delta.enableDeletionVectors", "delta.enableRowTracking"];
 
-/// Metadata of the table that replaces one with the metadata `old`.
+/// Returns the metadata of a table that replaces one with the metadata `old`.
 ///
 /// # Errors
 ///
@@ -51,7 +51,7 @@ pub fn replaced_metadata(
     mapped(new, true)
 }
 
-/// Metadata of a table whose rows are all replaced, together with their columns. The rest stays.
+/// Returns the metadata of a table whose rows and columns are all replaced. Everything else is kept.
 ///
 /// # Errors
 ///
@@ -72,8 +72,8 @@ pub fn overwritten_metadata(
     mapped(new, true)
 }
 
-/// Gives columns that stay their ids and names in files. Ids never come back: those of new columns follow
-/// the greatest that ever was.
+/// Keeps the column ids and physical names of unchanged columns. Ids are never reused: those of new columns
+/// follow the greatest id ever assigned.
 fn keep_ids(new: &mut Metadata, schema: &StructType, old: &Metadata) -> Result<()> {
     let known = StructType::parse(&old.schema_string)?;
     let last = newest_id(old, &known);
@@ -85,7 +85,7 @@ fn keep_ids(new: &mut Metadata, schema: &StructType, old: &Metadata) -> Result<(
     Ok(())
 }
 
-/// The fields, those of an unchanged type with their old ids and names in files.
+/// Returns the fields; those of an unchanged type keep their column ids and physical names.
 fn with_known_ids(new: &StructType, old: &StructType) -> Result<StructType> {
     let fields = new.fields().iter().map(|field| -> Result<StructField> {
         let Some(known) = old.field(&field.name) else {
@@ -112,7 +112,7 @@ fn with_known_ids(new: &StructType, old: &StructType) -> Result<StructType> {
     StructType::new(fields.collect::<Result<_>>()?)
 }
 
-/// Returns `true` if two types hold the same values, whatever is said of their parts beside that.
+/// Returns `true` if two types hold the same values, ignoring nullability and metadata of their parts.
 fn is_same_type(left: &DataType, right: &DataType) -> bool {
     match (left, right) {
         (DataType::Primitive(left), DataType::Primitive(right)) => left == right,

@@ -1,4 +1,4 @@
-//! Columns of a wider type; no file is touched.
+//! Type widening of columns; no data file is rewritten.
 //!
 //! Protocol: "Type Widening".
 
@@ -9,18 +9,18 @@ use crate::error::{Error, Result};
 use crate::spec::Metadata;
 use crate::spec::schema::{DataType, StructField, StructType};
 
-/// The property of tables whose columns may get wider types.
+/// The property that enables type widening.
 pub const TYPE_WIDENING: &str = "delta.enableTypeWidening";
-/// The metadata key of a field's former types.
+/// The metadata key of a field's type changes.
 pub const CHANGES: &str = "delta.typeChanges";
 
-/// The old metadata with a column, or a part of one, of a wider type. `path` leads into structs by the
-/// names of their fields, into arrays by `element`, into maps by `key` and `value`.
+/// Returns the old metadata with a wider type for a column or nested field. `path` leads into structs by
+/// field name, into arrays by `element`, into maps by `key` and `value`.
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.type_widening` where the table does not widen types, or not so;
-/// `alter.column` for a column that is not there, or is spoken of by a constraint or a generated column.
+/// Invalid argument: `alter.type_widening` if type widening is disabled, or does not allow this change;
+/// `alter.column` for a column that does not exist, or is referenced by a constraint or a generated column.
 pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Metadata> {
     if !old.is_on(TYPE_WIDENING) {
         let message =
@@ -51,8 +51,8 @@ fn widen_field(field: &mut StructField, path: &[String], to: &DataType) -> Resul
     Ok(())
 }
 
-/// The names of the types before and after, where no field between remembers them. `within` is the way
-/// from the field to the type.
+/// Widens the type and returns the names of the old and the new type, unless a nested field records the
+/// change. `within` is the path from the field to the type.
 fn widen_type(
     from: &mut DataType,
     path: &[String],
@@ -105,7 +105,7 @@ fn remember(field: &mut StructField, within: &[&str], from: &str, to: &str) {
     }
 }
 
-/// The name of a type, without its parts.
+/// Returns the name of a type, without its parts.
 pub fn name_of(data_type: &DataType) -> String {
     match data_type {
         DataType::Primitive(primitive) => primitive.to_string(),
