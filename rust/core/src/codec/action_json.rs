@@ -1,7 +1,7 @@
-//! The JSON bodies of `metaData`, `protocol`, `txn` and `domainMetadata`: text in, plain data out.
+//! Parses the JSON bodies of `metaData`, `protocol`, `txn` and `domainMetadata` into plain data.
 //!
-//! Takes the text of the action's own object (what stands after `"metaData":`). A null is the same as
-//! an absent key, unknown keys are passed over, and of a repeated key the last one counts.
+//! The input is the value of the action's key (the text after `"metaData":`). Null is the same as absent,
+//! unknown keys are ignored, and the last value of a duplicate key counts.
 //!
 //! Protocol: "Actions".
 
@@ -49,8 +49,8 @@ pub fn metadata_from_json(json: &str) -> Result<Metadata> {
     Ok(metadata)
 }
 
-/// Decodes the body of a `protocol` action; whether its versions and lists fit together is
-/// [`Protocol::check_well_formed`]'s question.
+/// Decodes the body of a `protocol` action; [`Protocol::check_well_formed`] checks whether its versions and
+/// feature lists are consistent.
 ///
 /// # Errors
 ///
@@ -114,7 +114,7 @@ pub fn domain_metadata_from_json(json: &str) -> Result<DomainMetadata> {
     })?;
     let removed = required("domainMetadata.removed", removed)?;
     if removed {
-        // a tombstone's configuration is a courtesy to later readers of the history
+        // the configuration of a tombstone only serves readers of the history
         configuration.get_or_insert_default();
     }
     Ok(DomainMetadata {
@@ -124,7 +124,7 @@ pub fn domain_metadata_from_json(json: &str) -> Result<DomainMetadata> {
     })
 }
 
-/// One entry of an action's object.
+/// An entry of an action's JSON object.
 struct Field<'a> {
     of: &'a str,
     name: &'a str,
@@ -162,7 +162,7 @@ fn required<T>(name: &str, value: Option<T>) -> Result<T> {
     value.ok_or_else(|| Error::corrupt(CODE, format!("{name} is missing")))
 }
 
-/// Text, or a number or boolean that a careless writer left without quotes.
+/// A string; also accepts a number or boolean that a writer left unquoted.
 struct Text(String);
 
 impl<'de> Deserialize<'de> for Text {

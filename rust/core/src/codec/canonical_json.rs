@@ -1,7 +1,7 @@
-//! The canonical form of a JSON object, and its MD5: what the checksum of `_last_checkpoint` is made of.
+//! The canonical form of a JSON object and its MD5: the checksum of `_last_checkpoint`.
 //!
-//! Every leaf becomes `path=value`, with names and strings percent-encoded; leaves are sorted and
-//! joined with commas. Numbers count by their text.
+//! Each leaf becomes `path=value`, with names and strings percent-encoded; leaves are sorted and joined with
+//! commas. Numbers are kept as written.
 //!
 //! Protocol: "JSON checksum".
 
@@ -13,18 +13,18 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::error::{Error, Result};
 use crate::spec::json::{Event, JsonError, JsonReader, MAX_DEPTH, clipped};
 
-/// All but letters, digits and `-._~`.
+/// All characters except letters, digits and `-._~`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// The top-level name that the checksum itself has.
+/// The top-level key of the checksum itself.
 const CHECKSUM: &str = "checksum";
 
-/// More than any honest file needs; a path is written out for each leaf, so that a few bytes of input
-/// could ask for many bytes here.
+/// The limit on the canonical form. The path is repeated for each leaf, so that a small file could otherwise
+/// expand to a very large canonical form.
 const MAX_BYTES: usize = 64 << 20;
 
 /// The leaves of one JSON object, without its checksum.
@@ -41,19 +41,19 @@ struct Leaf {
 struct Level {
     /// Length of the path of the object or array itself.
     path_length: usize,
-    /// Names met so far, in an object.
+    /// Keys of the object so far.
     names: Option<HashSet<String>>,
-    /// Elements met so far, in an array.
+    /// Number of elements of the array so far.
     elements: usize,
 }
 
 impl CanonicalJson {
-    /// Takes an object apart.
+    /// Parses a JSON object into its leaves.
     ///
     /// # Errors
     ///
-    /// Corrupt with `code`, and the byte in the text: no JSON object, a name that occurs twice in one
-    /// object, deep nesting, or a canonical form beyond 64 MiB.
+    /// Corrupt with `code` and the byte offset: invalid JSON or not an object, a duplicate key, nesting that
+    /// is too deep, or a canonical form of more than 64 MiB.
     pub(crate) fn parse(json: &str, code: &'static str) -> Result<Self> {
         let mut reader = JsonReader::new(json, MAX_DEPTH);
         let what = "the file is not the JSON object that it should be";
@@ -132,7 +132,7 @@ impl CanonicalJson {
         Ok(Self { leaves })
     }
 
-    /// The canonical text, sorted by path as the protocol says.
+    /// Returns the canonical text, sorted by path as in the protocol.
     pub(crate) fn text(&self) -> String {
         self.leaves
             .iter()
@@ -146,8 +146,8 @@ impl CanonicalJson {
         md5_hex(&self.text())
     }
 
-    /// Returns `true` if this is the MD5 of the canonical text. The reference implementation sorts
-    /// whole `path=value` entries, which differs in arrays of more than ten; either order is taken.
+    /// Returns `true` if this is the MD5 of the canonical text. The reference implementation sorts whole
+    /// `path=value` entries, which differs for arrays with more than ten elements; both orders are accepted.
     pub(crate) fn matches(&self, checksum: &str) -> bool {
         let mut entries: Vec<_> = self.leaves.iter().map(|leaf| leaf.text.as_str()).collect();
         entries.sort_unstable();

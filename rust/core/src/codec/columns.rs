@@ -1,6 +1,6 @@
-//! Columns of decoded actions: found by name as typed arrays, filtered, projected.
+//! Columns of decoded actions: lookup by name as typed arrays, filtering, projection.
 //!
-//! One error for all that a column can lack: `log.columns`.
+//! All errors have the code `log.columns`.
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StructArray};
 use arrow_schema::ArrowError;
@@ -8,25 +8,25 @@ use arrow_schema::ArrowError;
 use super::file_actions::FileField;
 use crate::error::{Error, Result};
 
-/// A batch or a struct: anything that has columns with names.
+/// A batch or a struct: anything with named columns.
 pub trait TypedColumns {
-    /// The column of this name, if there is one.
+    /// Returns the column of this name, if it exists.
     fn find(&self, name: &str) -> Option<&ArrayRef>;
 
-    /// The column of this name, of any type.
+    /// Returns the column of this name, of any type.
     ///
     /// # Errors
     ///
-    /// Corrupt: `log.columns`, when it is missing.
+    /// Corrupt: `log.columns` if it is missing.
     fn array(&self, name: &str) -> Result<&ArrayRef> {
         self.find(name).ok_or_else(|| missing(name))
     }
 
-    /// The column of this name and type.
+    /// Returns the column of this name and type.
     ///
     /// # Errors
     ///
-    /// Corrupt: `log.columns`, when it is missing or has another type.
+    /// Corrupt: `log.columns` if it is missing or has another type.
     fn typed<A: Array + 'static>(&self, name: &str) -> Result<&A> {
         self.find(name)
             .and_then(|column| column.as_any().downcast_ref())
@@ -46,7 +46,7 @@ impl TypedColumns for StructArray {
     }
 }
 
-/// The rows of a mask that are true.
+/// Returns the rows for which the mask is true.
 ///
 /// # Errors
 ///
@@ -55,11 +55,11 @@ pub fn filter_rows(rows: &RecordBatch, mask: &BooleanArray) -> Result<RecordBatc
     arrow_select::filter::filter_record_batch(rows, mask).map_err(misfit)
 }
 
-/// These fields of the rows, in this order.
+/// Returns these fields of the rows, in this order.
 ///
 /// # Errors
 ///
-/// Corrupt: `log.columns`, when one is missing.
+/// Corrupt: `log.columns` if one is missing.
 pub fn project(rows: &RecordBatch, fields: &[FileField]) -> Result<RecordBatch> {
     let index = |field: &FileField| rows.schema_ref().index_of(field.name());
     let columns = fields.iter().map(index).collect::<Result<Vec<_>, _>>();
@@ -74,7 +74,7 @@ pub fn missing(name: &str) -> Error {
     Error::corrupt("log.columns", message)
 }
 
-/// The error for columns that arrow cannot bring together.
+/// Returns the error for columns that Arrow cannot combine.
 pub fn misfit(cause: ArrowError) -> Error {
     Error::corrupt("log.columns", "the columns of actions do not fit together").because(cause)
 }

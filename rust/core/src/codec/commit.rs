@@ -1,7 +1,7 @@
-//! Lines of JSON actions to columns: commits, compacted files and JSON checkpoint manifests.
+//! Decodes JSON actions into columns: commits, log compaction files and JSON checkpoint manifests.
 //!
-//! Takes the bytes of whole files, oldest first; gives one [`ActionBatch`] for all of them. An
-//! action that is not asked for is recognised by the first bytes of its line and never parsed. No I/O.
+//! Takes the bytes of whole files, oldest first; returns one [`ActionBatch`] for all of them. An action that
+//! is not requested is recognised by the first bytes of its line and never parsed. No I/O.
 //!
 //! Protocol: "Delta Log Entries", "Log Compaction Files", "Actions".
 
@@ -22,17 +22,17 @@ use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// A batch is closed before its text outgrows Arrow's 32-bit offsets.
+/// A batch is closed before its text exceeds Arrow's 32-bit offsets.
 const MAX_BATCH_TEXT: usize = 1 << 30;
 
 /// The actions to decode, and the fields of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActionSelection {
-    /// Fields of `add`; `None`: not at all.
+    /// Fields of `add`; `None` skips the action.
     pub adds: Option<Vec<FileField>>,
-    /// Fields of `remove`; `None`: not at all.
+    /// Fields of `remove`; `None` skips the action.
     pub removes: Option<Vec<FileField>>,
-    /// Fields of `cdc`; `None`: not at all.
+    /// Fields of `cdc`; `None` skips the action.
     pub cdcs: Option<Vec<FileField>>,
     /// `protocol`, `metaData`, `txn`, `domainMetadata` and, in a manifest, `sidecar`.
     pub control: bool,
@@ -41,7 +41,7 @@ pub struct ActionSelection {
 }
 
 impl ActionSelection {
-    /// All actions with all of their fields.
+    /// Selects all actions with all of their fields.
     pub fn everything() -> Self {
         Self {
             adds: Some(ADD_FIELDS.to_vec()),
@@ -56,13 +56,13 @@ impl ActionSelection {
 /// The rows of one kind of file action, in log order.
 #[derive(Clone, Debug)]
 pub struct FileActions {
-    /// One row an action.
+    /// One row per action.
     pub rows: RecordBatch,
-    /// The place of each row among all actions of the batch; ascending.
+    /// The position of each row among all actions of the batch; ascending.
     pub sequence: Vec<u32>,
 }
 
-/// A control action at its place among all actions of the batch.
+/// A control action with its position among all actions of the batch.
 pub type Positioned<T> = (u32, T);
 
 /// The actions of a run of commits, in log order.
@@ -86,41 +86,41 @@ pub struct ActionBatch {
     pub sidecars: Vec<Sidecar>,
     /// `commitInfo` actions as JSON text.
     pub commit_infos: Vec<Positioned<String>>,
-    /// The first place of each file that was decoded.
+    /// The first position of each decoded file.
     pub starts: Vec<u32>,
-    /// The number of places.
+    /// The number of positions.
     pub places: u32,
 }
 
 impl ActionBatch {
-    /// The protocol that counts, if there is one.
+    /// Returns the last protocol, which takes effect, if there is one.
     pub fn protocol(&self) -> Option<&Protocol> {
         self.protocols.last().map(|(_, protocol)| protocol)
     }
 
-    /// The metadata that counts, if there is one.
+    /// Returns the last metadata, which takes effect, if there is one.
     pub fn metadata(&self) -> Option<&Metadata> {
         self.metadatas.last().map(|(_, metadata)| metadata)
     }
 
-    /// The first `commitInfo`, as JSON text.
+    /// Returns the first `commitInfo`, as JSON text.
     pub fn commit_info(&self) -> Option<&str> {
         self.commit_infos.first().map(|(_, text)| text.as_str())
     }
 
-    /// The same by its keys: empty where there is none, or none that is an object.
+    /// Returns the first `commitInfo` by its keys; empty if there is none, or if it is not an object.
     pub fn info(&self) -> Map<String, Value> {
         let info = self.commit_info();
         info.and_then(|text| info_of(text).ok()).unwrap_or_default()
     }
 }
 
-/// The entries of a `commitInfo`. Any writer puts there what it likes, and nothing depends on most of it: a
-/// value that cannot be read, such as a number beyond all types, is left out.
+/// Parses the entries of a `commitInfo`. Its content is up to the writer, and little depends on it: a value
+/// that cannot be parsed, such as a number out of range, is omitted.
 ///
 /// # Errors
 ///
-/// It is no JSON object.
+/// The text is not a JSON object.
 pub fn info_of(text: &str) -> serde_json::Result<Map<String, Value>> {
     let whole = serde_json::from_str(text);
     match whole {
@@ -148,7 +148,7 @@ pub struct ActionDecoder {
     out: ActionBatch,
 }
 
-/// Actions of one kind, with their places among all actions.
+/// Actions of one kind, with their positions among all actions.
 struct Sequenced {
     builder: FileActionBuilder,
     sequence: Vec<u32>,
@@ -178,7 +178,7 @@ impl Sequenced {
 }
 
 impl ActionDecoder {
-    /// For what is wanted.
+    /// Creates a decoder for these actions.
     pub fn new(selection: ActionSelection) -> Self {
         let actions = |fields: &Option<Vec<FileField>>| fields.as_deref().map(Sequenced::new);
         Self {
@@ -194,19 +194,19 @@ impl ActionDecoder {
     ///
     /// # Errors
     ///
-    /// Corrupt, with line and byte: `commit.utf8`, `commit.json`, `commit.torn` when the last line
-    /// is not complete, `commit.action` when a field has the wrong type.
+    /// Corrupt, with line and byte offset: `commit.utf8`, `commit.json`, `commit.torn` if the last line is
+    /// incomplete, `commit.action` if a field has the wrong type.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<()> {
         self.begin_file();
         self.decode_piece(bytes)
     }
 
-    /// Begins a file that comes in pieces.
+    /// Begins a file that is decoded in pieces.
     pub fn begin_file(&mut self) {
         self.out.starts.push(self.out.places);
     }
 
-    /// Decodes some whole lines of the file; errors count from the beginning of the piece.
+    /// Decodes some whole lines of the file; errors count lines and bytes from the beginning of the piece.
     pub fn decode_piece(&mut self, bytes: &[u8]) -> Result<()> {
         let text = std::str::from_utf8(bytes).map_err(|cause| {
             let at = cause.valid_up_to();
@@ -307,8 +307,7 @@ impl ActionDecoder {
         Ok(())
     }
 
-    /// Returns `true` if the batch is as large as one may grow: call [`ActionDecoder::finish`] and
-    /// go on.
+    /// Returns `true` if the batch has reached its maximum size: call [`ActionDecoder::finish`] and continue.
     pub fn is_full(&self) -> bool {
         let all = [&self.adds, &self.removes, &self.cdcs];
         all.into_iter()
@@ -316,7 +315,7 @@ impl ActionDecoder {
             .any(|actions| actions.builder.text_bytes() > MAX_BATCH_TEXT / 2)
     }
 
-    /// Returns the actions decoded so far; the decoder is empty afterwards.
+    /// Returns the actions decoded so far and resets the decoder.
     pub fn finish(&mut self) -> Result<ActionBatch> {
         let mut out = std::mem::take(&mut self.out);
         out.adds = self.adds.as_mut().map(Sequenced::finish).transpose()?;
@@ -381,7 +380,8 @@ impl From<JsonError> for Problem {
 }
 
 impl Problem {
-    /// `start`: where the line begins; `torn`: it is the last one and no line feed ends it.
+    /// Adds line and byte offset to the error; `start` is the offset of the line, and `torn` means that it is
+    /// the last one and has no line feed.
     fn locate(self, bytes: &[u8], start: usize, torn: bool) -> Error {
         let (offset, error) = match self {
             Problem::Action(offset, error) => (offset, error),
@@ -404,7 +404,7 @@ impl Problem {
     }
 }
 
-/// The 1-based number of the line that holds byte `at`.
+/// Returns the 1-based number of the line that contains the byte `at`.
 fn line_number(bytes: &[u8], at: usize) -> u64 {
     let before = bytes.get(..at).unwrap_or(bytes);
     1 + memchr::memchr_iter(b'\n', before).count() as u64

@@ -1,4 +1,4 @@
-//! `metaData`, `protocol`, `txn` and `domainMetadata` as Arrow columns: plain data in, one row an action out.
+//! Builds `metaData`, `protocol`, `txn` and `domainMetadata` columns: one Arrow row per action.
 //!
 //! Protocol: "Actions", "Checkpoint Schema".
 
@@ -14,27 +14,27 @@ use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
 type Rows = Result<StructArray, ArrowError>;
 
-/// A field of text that may be null.
+/// Returns a nullable string field.
 pub fn text(name: &str) -> FieldRef {
     Arc::new(Field::new(name, DataType::Utf8, true))
 }
 
-/// A field of 64-bit integers that may be null.
+/// Returns a nullable 64-bit integer field.
 pub fn long(name: &str) -> FieldRef {
     Arc::new(Field::new(name, DataType::Int64, true))
 }
 
-/// A field of booleans that may be null.
+/// Returns a nullable boolean field.
 pub fn boolean(name: &str) -> FieldRef {
     Arc::new(Field::new(name, DataType::Boolean, true))
 }
 
-/// A field of maps from text to text that may be null.
+/// Returns a nullable field of string maps.
 pub fn text_map(name: &str) -> FieldRef {
     Arc::new(Field::new(name, STRING_MAP.clone(), true))
 }
 
-/// A field of structs that may be null.
+/// Returns a nullable struct field.
 pub fn structure(name: &str, fields: Fields) -> FieldRef {
     Arc::new(Field::new(name, DataType::Struct(fields), true))
 }
@@ -51,7 +51,7 @@ fn format_fields() -> Fields {
     vec![text("provider"), text_map("options")].into()
 }
 
-/// The fields of `metaData`.
+/// Returns the fields of `metaData`.
 pub fn metadata_fields() -> Fields {
     vec![
         text("id"),
@@ -66,7 +66,7 @@ pub fn metadata_fields() -> Fields {
     .into()
 }
 
-/// The fields of `protocol`.
+/// Returns the fields of `protocol`.
 pub fn protocol_fields() -> Fields {
     let version = |name: &str| Arc::new(Field::new(name, DataType::Int32, true));
     vec![
@@ -78,21 +78,21 @@ pub fn protocol_fields() -> Fields {
     .into()
 }
 
-/// The fields of `txn`.
+/// Returns the fields of `txn`.
 pub fn transaction_fields() -> Fields {
     vec![text("appId"), long("version"), long("lastUpdated")].into()
 }
 
-/// The fields of `domainMetadata`.
+/// Returns the fields of `domainMetadata`.
 pub fn domain_fields() -> Fields {
     vec![text("domain"), text("configuration"), boolean("removed")].into()
 }
 
-/// Rows of `metaData`.
+/// Builds rows of `metaData`.
 ///
 /// # Errors
 ///
-/// Arrow's, here and below, for columns that do not fit: none that can be brought about from outside.
+/// Arrow errors, here and below, for columns that do not fit; no input can cause them.
 pub fn metadata_rows<'a>(all: impl Iterator<Item = &'a Metadata> + Clone) -> Rows {
     let format = StructArray::try_new(
         format_fields(),
@@ -120,7 +120,7 @@ pub fn metadata_rows<'a>(all: impl Iterator<Item = &'a Metadata> + Clone) -> Row
     StructArray::try_new(metadata_fields(), columns, None)
 }
 
-/// Rows of `protocol`.
+/// Builds rows of `protocol`.
 pub fn protocol_rows<'a>(all: impl Iterator<Item = &'a Protocol> + Clone) -> Rows {
     let version =
         |of: fn(&Protocol) -> i32| Arc::new(Int32Array::from_iter_values(all.clone().map(of)));
@@ -139,7 +139,7 @@ pub fn protocol_rows<'a>(all: impl Iterator<Item = &'a Protocol> + Clone) -> Row
     StructArray::try_new(protocol_fields(), columns, None)
 }
 
-/// Rows of `txn`.
+/// Builds rows of `txn`.
 pub fn transaction_rows<'a>(all: impl Iterator<Item = &'a SetTransaction> + Clone) -> Rows {
     let columns = vec![
         texts(all.clone().map(|transaction| Some(&transaction.app_id))),
@@ -153,7 +153,7 @@ pub fn transaction_rows<'a>(all: impl Iterator<Item = &'a SetTransaction> + Clon
     StructArray::try_new(transaction_fields(), columns, None)
 }
 
-/// Rows of `domainMetadata`.
+/// Builds rows of `domainMetadata`.
 pub fn domain_rows<'a>(all: impl Iterator<Item = &'a DomainMetadata> + Clone) -> Rows {
     let columns = vec![
         texts(all.clone().map(|domain| Some(&domain.domain))),
@@ -165,16 +165,16 @@ pub fn domain_rows<'a>(all: impl Iterator<Item = &'a DomainMetadata> + Clone) ->
     StructArray::try_new(domain_fields(), columns, None)
 }
 
-/// A column of texts.
+/// Builds a string column.
 pub fn texts<'a>(values: impl Iterator<Item = Option<&'a String>>) -> ArrayRef {
     Arc::new(StringArray::from_iter(values))
 }
 
-/// A column of maps from text to text.
+/// Builds a column of string maps.
 ///
 /// # Errors
 ///
-/// Arrow's: none that can be brought about from outside.
+/// Arrow errors; no input can cause them.
 pub fn maps<'a>(
     values: impl Iterator<Item = &'a BTreeMap<String, String>>,
 ) -> Result<ArrayRef, ArrowError> {

@@ -1,6 +1,6 @@
-//! `add`, `remove` and `cdc` as Arrow columns: their fields, their types, and builders for rows that
-//! come from JSON. Checkpoint columns are brought to the same types, so that nothing after this
-//! later stage can tell where a row came from.
+//! `add`, `remove` and `cdc` as Arrow columns: their fields, their types, and builders for rows from JSON.
+//! Checkpoint columns are converted to the same types, so that later stages do not depend on the origin of a
+//! row.
 //!
 //! Protocol: "Add File and Remove File", "Add CDC File".
 
@@ -23,7 +23,7 @@ pub use fields::{
 
 use FileField as F;
 
-/// One file action as it stands in a line of JSON: nothing decoded yet but numbers.
+/// A file action from a JSON line, with only its numbers decoded.
 #[derive(Clone, Debug, Default)]
 pub struct RawFileAction<'a> {
     path: Option<RawString<'a>>,
@@ -51,7 +51,7 @@ struct RawDescriptor<'a> {
 }
 
 impl<'a> RawFileAction<'a> {
-    /// Reads the object at the cursor. Unknown fields are passed over; `null` is the same as absent.
+    /// Reads the object at the cursor. Unknown fields are ignored; `null` is the same as absent.
     pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, JsonError> {
         let mut raw = Self::default();
         let begin = cursor.offset();
@@ -118,7 +118,7 @@ fn i32_at(cursor: &mut Cursor<'_>) -> Result<i32, JsonError> {
     })
 }
 
-/// Checks the map at the cursor and gives a cursor to read it with later.
+/// Checks the map at the cursor and returns a cursor to read it later.
 fn string_map_at<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>, JsonError> {
     cursor.peek();
     let at = cursor.clone();
@@ -138,7 +138,7 @@ fn for_each_entry<'a>(
         } else if cursor.peek() == Some(b'"') {
             visit(key, Some(MapValue::Text(cursor.string()?)));
         } else {
-            // some writers put bare numbers and booleans into maps of strings
+            // some writers leave numbers and booleans in string maps unquoted
             visit(key, Some(MapValue::Bare(cursor.skip()?)));
         }
     }
@@ -177,7 +177,7 @@ pub struct FileActionBuilder {
 }
 
 impl FileActionBuilder {
-    /// For these fields, in this order.
+    /// Creates a builder for these fields, in this order.
     pub fn new(fields: &[FileField]) -> Self {
         let columns = fields
             .iter()
@@ -197,17 +197,17 @@ impl FileActionBuilder {
         }
     }
 
-    /// The number of rows so far.
+    /// Returns the number of rows so far.
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Returns `true` if there is no row yet.
+    /// Returns `true` if there are no rows yet.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// About how many bytes the text columns hold; what bounds a batch.
+    /// Returns the approximate number of bytes of the text columns, which limits the batch size.
     pub fn text_bytes(&self) -> usize {
         let of = |column: &FieldBuilder| match column {
             FieldBuilder::Text(builder) => builder.values_slice().len(),
@@ -257,7 +257,7 @@ impl FileActionBuilder {
         Ok(())
     }
 
-    /// The columns so far as one batch; the builder is empty afterwards.
+    /// Returns the rows as one batch and resets the builder.
     pub fn finish(&mut self) -> Result<RecordBatch, arrow_schema::ArrowError> {
         let arrays = self.columns.iter_mut().map(FieldBuilder::finish).collect();
         let options =

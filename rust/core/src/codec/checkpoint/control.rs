@@ -1,7 +1,7 @@
-//! The actions of a checkpoint beside files: protocol, metadata, transactions, domains, sidecars.
+//! The actions of a checkpoint other than files: protocol, metadata, transactions, domains, sidecars.
 //!
-//! These are a handful of rows among millions, so only the pages that hold one are decoded: row group
-//! statistics and the column index tell which.
+//! These are few rows among millions, so only the pages that contain them are decoded; they are located by
+//! row group statistics and the column index.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,8 +18,8 @@ use crate::error::{Error, Result};
 use crate::spec::actions::{Format, Sidecar};
 use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
-/// The leaves by which the rows of the control actions are found: one that is required, and for those that
-/// would not be missed another, so that a row is found that lacks the first.
+/// The leaf columns that identify rows of control actions: a required field of each, and a second field for
+/// actions whose loss would go unnoticed, in case a row lacks the first.
 const MARKERS: [[&str; 2]; 8] = [
     ["protocol", "minReaderVersion"],
     ["metaData", "id"],
@@ -38,16 +38,16 @@ pub struct Control {
     pub protocol: Option<Protocol>,
     /// The metadata.
     pub metadata: Option<Metadata>,
-    /// The latest transaction of each application.
+    /// The latest version of each application.
     pub transactions: Vec<SetTransaction>,
-    /// Domains; tombstones too, where a writer left them in.
+    /// Domains, including tombstones if the writer kept them.
     pub domains: Vec<DomainMetadata>,
     /// The sidecars of a V2 checkpoint.
     pub sidecars: Vec<Sidecar>,
 }
 
 impl CheckpointFile {
-    /// Requests the control actions: the rows of the pages that hold one.
+    /// Requests the pages that contain control actions.
     pub fn request_control(&self) -> Vec<(Unit, RowGroupRequest)> {
         let leaves = self.leaves(|parts| {
             parts
@@ -82,7 +82,7 @@ impl CheckpointFile {
         requests
     }
 
-    /// Adds the control actions of a unit, all of whose request was fetched, to `control`.
+    /// Adds the control actions of a unit whose requested bytes were all fetched to `control`.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl CheckpointFile {
         Ok(())
     }
 
-    /// The rows of the pages in which the leaf is not null throughout.
+    /// Returns the rows of the pages in which the leaf is not entirely null.
     fn marked(&self, row_group: usize, leaf: usize, of: usize) -> Vec<Range<usize>> {
         let index = self.metadata().page_index_for_row_group(row_group);
         let (Some(nulls), Some(pages)) = (index.column_index(leaf), index.offset_index(leaf))
@@ -134,7 +134,7 @@ impl CheckpointFile {
     }
 }
 
-/// Ranges in order, without overlap; none of them empty.
+/// Sorts and merges the ranges; none of the result is empty.
 fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.retain(|range| !range.is_empty());
     ranges.sort_by_key(|range| range.start);
@@ -149,7 +149,8 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 impl Control {
-    /// `place`: the row group, and the number in it of the batch's first row.
+    /// Decodes the actions of a batch; `row_group` and `first` are its row group and the index of its first
+    /// row.
     fn take(&mut self, batch: &RecordBatch, (row_group, first): (usize, usize)) -> Result<()> {
         for [root, marker] in REQUIRED {
             let Some((_, field)) = batch.schema_ref().fields().find(root) else {
@@ -188,7 +189,7 @@ impl Control {
                         size_in_bytes: row.long("sizeInBytes")?.unwrap_or_default(),
                         modification_time: row.long("modificationTime")?.unwrap_or_default(),
                     }),
-                    _ => {} // files: this batch has none of their columns
+                    _ => {} // file actions: their columns are not in this batch
                 }
             }
         }
@@ -203,7 +204,7 @@ fn missing(field: &str) -> Error {
     )
 }
 
-/// One row of a struct column, its fields by name.
+/// A row of a struct column, with its fields by name.
 struct Row<'a> {
     rows: &'a StructArray,
     row: usize,
@@ -294,7 +295,7 @@ impl Row<'_> {
             self.version("minReaderVersion")?,
             self.version("minWriterVersion")?,
         );
-        // below table features some writers leave an empty list for none
+        // some writers store empty feature lists for protocols without table features
         let features = |list: Option<Vec<String>>, present: bool| {
             list.filter(|list| present || !list.is_empty())
         };

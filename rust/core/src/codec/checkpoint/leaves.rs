@@ -1,4 +1,4 @@
-//! The leaves of a checkpoint file that are decoded for the requested columns.
+//! Selection of the leaf columns of a checkpoint file to decode.
 
 use arrow_schema::{DataType, Fields};
 
@@ -8,7 +8,7 @@ use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField};
 use crate::codec::file_columns::{FileColumns, NUM_RECORDS, STATS};
 use crate::codec::statistics::gives;
 
-/// The form in which a file has the requested statistics.
+/// The form in which a file stores the requested statistics.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stats {
     Nowhere,
@@ -17,14 +17,14 @@ enum Stats {
 }
 
 impl CheckpointFile {
-    /// Returns the leaves that every row needs, its path and deletion vector, and those of the
+    /// Returns the leaves that every read needs, path and deletion vector, and those of the requested
     /// columns.
     pub(super) fn row_leaves(&self, action: FileAction, columns: &FileColumns) -> Vec<usize> {
         let key = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
         self.column_leaves(action, &columns.merged(&key))
     }
 
-    /// Returns the leaves that the columns are, or are made of.
+    /// Returns the leaves from which the requested columns are read or derived.
     pub(super) fn column_leaves(&self, action: FileAction, columns: &FileColumns) -> Vec<usize> {
         let fields = columns.fields();
         let stats = self.where_stats_are(action, columns);
@@ -44,8 +44,9 @@ impl CheckpointFile {
         })
     }
 
-    /// Text that is asked for is made of the struct only where there is none. What is made of statistics
-    /// comes from the struct where that gives all of it, in as many rows as there are texts.
+    /// Chooses the form of statistics to read. JSON is rendered from the struct only if the file has no JSON.
+    /// Columns derived from statistics use the struct if it contains everything needed, for as many rows as
+    /// there are JSON texts.
     fn where_stats_are(&self, action: FileAction, columns: &FileColumns) -> Stats {
         let shape = columns.stats_fields();
         let wants_text = columns.has(FileField::Stats);
@@ -68,7 +69,7 @@ impl CheckpointFile {
         }
     }
 
-    /// The fields of the typed statistics.
+    /// Returns the fields of the typed statistics.
     fn typed_stats(&self, action: FileAction) -> Option<&Fields> {
         let (_, root) = self.arrow.schema().fields().find(action.name())?;
         let DataType::Struct(fields) = root.data_type() else {
@@ -80,8 +81,7 @@ impl CheckpointFile {
         }
     }
 
-    /// Returns `true` if the struct has a row count wherever there is a text, or in every row that
-    /// has the action.
+    /// Returns `true` if the struct has a row count for every JSON text, or for every row with the action.
     fn counts(&self, action: FileAction, text: usize) -> bool {
         let Some(count) = self.leaf(&[action.name(), STATS, NUM_RECORDS]) else {
             return false;
@@ -100,8 +100,7 @@ impl CheckpointFile {
     }
 }
 
-/// Returns `true` if the shape has a leaf of this path. Recurses along the shape, which has a
-/// bounded depth.
+/// Returns `true` if the shape has a leaf at this path. Recurses along the shape, whose depth is bounded.
 fn asks_for(shape: &Fields, path: &[String]) -> bool {
     let Some((name, rest)) = path.split_first() else {
         return false;

@@ -1,4 +1,4 @@
-//! Typed statistics of checkpoints that Spark has written in its legacy calendar.
+//! Typed statistics of checkpoints that Spark wrote with its legacy (hybrid Julian) calendar.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) struct LegacyStats {
 }
 
 impl CheckpointFile {
-    /// `None` where the file's calendar is that of today, or has no typed statistics.
+    /// Returns `None` if the file uses the proleptic Gregorian calendar or has no typed statistics.
     pub(super) fn legacy_stats(&self, action: FileAction) -> Option<LegacyStats> {
         let file = self.metadata().file_metadata();
         let columns = LegacyColumns::of(file)?;
@@ -30,7 +30,7 @@ impl CheckpointFile {
 }
 
 impl LegacyStats {
-    /// Rows of the action with statistics counted as today. Bounds that cannot be told are null.
+    /// Returns the rows of the action with rebased statistics. Bounds that cannot be determined become null.
     pub(super) fn rebase(&self, rows: &StructArray) -> Result<StructArray> {
         let columns = rows.fields().iter().zip(rows.columns());
         let columns = columns.map(|(field, column)| {
@@ -46,7 +46,7 @@ impl LegacyStats {
             .map_err(arrow_error)
     }
 
-    /// Recurses along structs, as deep as the footer, which the decoder of footers bounds.
+    /// Recurses into structs; the depth is bounded by the footer decoder.
     fn part(&self, column: &ArrayRef, parquet: &Type) -> Result<ArrayRef, ArrowError> {
         if parquet.is_primitive() {
             return match self.columns.calendar(parquet.get_physical_type()) {
@@ -74,7 +74,7 @@ fn part<'a>(parent: &'a Type, name: &str) -> Option<&'a TypePtr> {
     parts.find(|part| part.name() == name)
 }
 
-/// The same struct with other columns of the same types, any of which may be null.
+/// Returns the struct with other columns of the same types, all nullable.
 fn with_columns(rows: &StructArray, columns: Vec<ArrayRef>) -> Result<StructArray, ArrowError> {
     let fields = rows.fields().iter().zip(&columns);
     let fields = fields.map(|(field, column)| {

@@ -1,7 +1,7 @@
-//! Checkpoint Parquet to columns: classic files, parts, V2 manifests and sidecars.
+//! Decoder for checkpoint Parquet files: classic files, parts, V2 manifests and sidecars.
 //!
-//! Takes bytes that the caller fetched, and says which: first of the footer, then of the leaves that are
-//! asked for, unit by unit.
+//! The caller fetches the bytes that the decoder requests: first the footer, then the requested leaf columns,
+//! unit by unit.
 //!
 //! Protocol: "Checkpoints", "Checkpoint Schema".
 
@@ -55,7 +55,7 @@ const ACTIONS: [&str; 8] = [
 ];
 const FILE_ACTIONS: [&str; 2] = ["add", "remove"];
 
-/// The field of each action that a row with the action must have.
+/// The required field of each action.
 const REQUIRED: [[&str; 2]; 7] = [
     ["add", "path"],
     ["remove", "path"],
@@ -85,7 +85,7 @@ impl FileAction {
     }
 }
 
-/// One Parquet file of a checkpoint, its footer decoded.
+/// A Parquet file of a checkpoint with its decoded footer.
 #[derive(Clone, Debug)]
 pub struct CheckpointFile {
     arrow: ArrowReaderMetadata,
@@ -93,7 +93,7 @@ pub struct CheckpointFile {
 }
 
 impl CheckpointFile {
-    /// The rules for its footer: rows of a checkpoint are at least some bits long.
+    /// The rules for its footer: the number of rows is limited by the file size.
     pub const FOOTER: FooterRules = FooterRules {
         code: CODE,
         most_rows_per_byte: 200,
@@ -101,17 +101,17 @@ impl CheckpointFile {
         some_encrypted: false,
     };
 
-    /// A file of `length` bytes, with its footer.
+    /// Creates a file of `length` bytes with this footer.
     ///
     /// # Errors
     ///
-    /// Corrupt: `checkpoint.parquet` where the schema has no counterpart in Arrow, `checkpoint.columns`
-    /// where the columns are not those of a checkpoint.
+    /// Corrupt: `checkpoint.parquet` if the schema cannot be converted to Arrow, `checkpoint.columns` if the
+    /// columns are not those of a checkpoint.
     pub fn new(footer: ParquetMetaData, length: u64) -> Result<Self> {
         guarded(CODE, || Self::of(Arc::new(footer), length))
     }
 
-    /// Nothing yet of the file's bytes.
+    /// Returns an empty buffer for the file's bytes.
     pub fn unfetched(&self) -> FetchedBytes {
         FetchedBytes::new(self.length)
     }
@@ -130,8 +130,8 @@ impl CheckpointFile {
         Ok(file)
     }
 
-    /// An action that is there is a struct, and so is a deletion vector: as anything else they would be
-    /// passed over with what they say.
+    /// Checks that actions and deletion vectors are structs: columns of any other type would be ignored
+    /// silently.
     fn check_shape(&self) -> Result<()> {
         let vector = FileField::DeletionVector.name();
         let not_structs = self.leaves(|parts| match parts {
@@ -165,7 +165,7 @@ impl CheckpointFile {
         self.arrow.metadata()
     }
 
-    /// The leaves whose path is accepted.
+    /// Returns the leaves whose path is accepted.
     fn leaves(&self, accept: impl Fn(&[String]) -> bool) -> Vec<usize> {
         let schema = self.metadata().file_metadata().schema_descr();
         (0..schema.num_columns())
@@ -173,7 +173,7 @@ impl CheckpointFile {
             .collect()
     }
 
-    /// The one leaf of this path.
+    /// Returns the leaf at this path, if there is exactly one.
     fn leaf(&self, path: &[&str]) -> Option<usize> {
         self.leaves(|parts| parts.iter().map(String::as_str).eq(path.iter().copied()))
             .first()
@@ -185,8 +185,8 @@ fn parquet_error(cause: ParquetError) -> Error {
     Error::corrupt("checkpoint.parquet", "the Parquet file does not decode").because(cause)
 }
 
-/// An action that is there without the field that says what it is about. `row` counts within the row
-/// group; it is not known where only some rows were decoded.
+/// Returns the error for an action without its required field. `row` is the index within the row group, or
+/// `None` if only some rows were decoded.
 fn without_field(root: &str, field: &str, row_group: usize, row: Option<usize>) -> Error {
     let row = row.map_or_else(|| "a row".to_owned(), |row| format!("row {row}"));
     let message = format!(
@@ -196,8 +196,8 @@ fn without_field(root: &str, field: &str, row_group: usize, row: Option<usize>) 
     Error::corrupt("checkpoint.rows", message)
 }
 
-/// The first row that has the action and not its required field; `present` are the rows that have
-/// both. If the file declares the action itself required, the field alone tells which rows have it.
+/// Returns the first row with the action but without its required field; `present` marks the rows with both.
+/// If the file declares the action itself required, the field alone determines which rows have it.
 fn first_without(
     rows: &StructArray,
     present: Option<&NullBuffer>,

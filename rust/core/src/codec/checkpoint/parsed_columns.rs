@@ -1,4 +1,4 @@
-//! The columns that a filter needs, decoded from one unit without any other.
+//! Decodes only the columns that a filter needs from one unit.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
@@ -18,7 +18,7 @@ impl CheckpointFile {
         self.request_leaves(unit, leaves, None)
     }
 
-    /// Begins to decode the parsed columns of one unit, all of whose request was fetched.
+    /// Begins to decode the parsed columns of a unit whose requested bytes were all fetched.
     ///
     /// # Errors
     ///
@@ -44,10 +44,9 @@ impl CheckpointFile {
     }
 }
 
-/// Decodes the parsed columns of one unit: all of its rows, in their order, also those that hold other
-/// actions, which are null.
+/// Decodes the parsed columns of one unit: all its rows in order; rows with other actions are null.
 pub struct ParsedColumnsReader<'a> {
-    /// None where the file has none of the columns.
+    /// `None` if the file has none of the columns.
     reader: Option<GuardedReader>,
     legacy: Option<LegacyStats>,
     columns: &'a FileColumns,

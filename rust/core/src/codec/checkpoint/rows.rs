@@ -1,4 +1,4 @@
-//! `add` and `remove` rows of one unit, decoded as views and handed on as plain columns.
+//! Decodes the `add` and `remove` rows of a unit as views and returns them as plain columns.
 
 use std::sync::Arc;
 
@@ -24,18 +24,17 @@ use crate::codec::statistics::render_stats_as;
 use crate::error::{Error, Result};
 use crate::spec::arrow::strict_cast;
 
-/// Rows a batch: small enough for the caches, large enough for the columns' fixed costs.
+/// Rows per batch: few enough for CPU caches, and enough to amortize per-column costs.
 const BATCH_ROWS: usize = 4 * 1024;
 
 impl CheckpointFile {
-    /// The units in which `action` with these columns is decoded; empty when the file has none. A row
-    /// group is cut where the leaves asked for have more compressed bytes than `unit_bytes`.
+    /// Returns the units in which `action` is decoded with these columns; empty if the file has none. A row
+    /// group is split if the requested leaves have more compressed bytes than `unit_bytes`.
     pub fn units(&self, action: FileAction, columns: &FileColumns, unit_bytes: u64) -> Vec<Unit> {
         self.units_of(action, &self.row_leaves(action, columns), unit_bytes)
     }
 
-    /// Requests one unit: path and deletion vector always, and the columns; only the rows in
-    /// `selected`, if it is given.
+    /// Requests one unit: path, deletion vector and the columns; only the rows in `selected`, if given.
     pub fn request(
         &self,
         unit: &Unit,
@@ -46,7 +45,7 @@ impl CheckpointFile {
         self.request_leaves(unit, self.row_leaves(action, columns), selected)
     }
 
-    /// Begins to decode what was requested of a unit, all of which was fetched.
+    /// Begins to decode the requested columns of a unit whose bytes were all fetched.
     ///
     /// # Errors
     ///
@@ -89,7 +88,7 @@ impl CheckpointFile {
     }
 }
 
-/// The rows of one unit as Parquet's own decoder gives them; where that panics, the bytes are at fault.
+/// Reads the rows of one unit with the Parquet decoder; a panic of the decoder is reported as corrupt bytes.
 pub(super) struct GuardedReader(ParquetRecordBatchReader);
 
 impl Iterator for GuardedReader {
@@ -101,13 +100,13 @@ impl Iterator for GuardedReader {
     }
 }
 
-/// Decodes the rows of one unit, some thousand at a time.
+/// Decodes the rows of one unit in batches of some thousand rows.
 pub struct UnitReader {
     reader: GuardedReader,
     legacy: Option<LegacyStats>,
     action: FileAction,
     row_group: usize,
-    /// The row of the row group that follows the unit; `None` where only some of its rows are decoded.
+    /// The row of the row group after the unit; `None` if only selected rows are decoded.
     end: Option<usize>,
     missing: usize,
 }
@@ -142,7 +141,7 @@ impl Iterator for UnitReader {
     }
 }
 
-/// Some rows of `add` or `remove` as they were decoded; those of other actions have no path.
+/// Decoded rows of `add` or `remove`; rows with other actions have no path.
 pub struct FileRows {
     rows: StructArray,
     path: StringViewArray,
@@ -150,7 +149,7 @@ pub struct FileRows {
 }
 
 impl FileRows {
-    /// `place`: the row group, and the number in it of the first row, where that is known.
+    /// Creates the rows; `place` holds the row group and, if known, the index of the first row in it.
     fn new(
         batch: &RecordBatch,
         action: FileAction,
@@ -170,7 +169,7 @@ impl FileRows {
             .column_by_name("path")
             .and_then(|path| path.as_string_view_opt())
             .ok_or_else(wrong)?;
-        // writers differ in which of the two they declare required: either may be the one that is null
+        // writers differ in which of the two is declared required: either may be the nullable one
         let present = NullBuffer::union(rows.nulls(), path.nulls());
         let schema = batch.schema_ref();
         let required = schema
@@ -205,17 +204,17 @@ impl FileRows {
         Ok(Self { rows, ..self })
     }
 
-    /// The `path` of each row; null where the row is another action.
+    /// Returns the `path` of each row; null if the row holds another action.
     pub fn path(&self) -> &StringViewArray {
         &self.path
     }
 
-    /// The deletion vector's descriptor of each row, if the file has the column.
+    /// Returns the deletion vector descriptor of each row, if the file has the column.
     pub fn vector(&self) -> Option<&StructArray> {
         self.vector.as_ref()
     }
 
-    /// The rows that hold the action.
+    /// Returns a mask of the rows that hold the action.
     pub fn present(&self) -> BooleanBuffer {
         self.path.nulls().map_or_else(
             || BooleanBuffer::new_set(self.path.len()),
@@ -223,9 +222,9 @@ impl FileRows {
         )
     }
 
-    /// The columns of the selected rows of all `parts`, in plain types; those that the file lacks are
-    /// null. Statistics that exist only as a struct become text; `stats_shape`, their type in the table,
-    /// separates instants from local times.
+    /// Returns the columns of the selected rows of all `parts`, in plain types; columns that the file lacks
+    /// are null. Statistics that exist only as a struct are rendered as JSON; `stats_shape`, their type in
+    /// the table, distinguishes timestamps with and without time zone.
     ///
     /// # Errors
     ///
@@ -247,11 +246,11 @@ impl FileRows {
     }
 }
 
-/// The statistics of rows of a file action, as text or as a struct: what was decoded.
+/// Returns the statistics of file actions as decoded: JSON or struct.
 ///
 /// # Errors
 ///
-/// Corrupt: `checkpoint.columns` for the same long texts over and over.
+/// Corrupt: `checkpoint.columns` if a few long texts are repeated too often.
 pub(super) fn stats_of(rows: &StructArray) -> Result<Option<&ArrayRef>> {
     let text = rows.column_by_name(FileField::Stats.name());
     if let Some(text) = text.and_then(|text| text.as_string_view_opt()) {
@@ -260,7 +259,7 @@ pub(super) fn stats_of(rows: &StructArray) -> Result<Option<&ArrayRef>> {
     Ok(text.or_else(|| rows.column_by_name(STATS)))
 }
 
-/// Rows that become one batch, and which of them.
+/// Rows of several parts that become one batch, with the selection of each.
 struct Parts<'a> {
     parts: &'a [(FileRows, SelectedRows)],
     stats_shape: &'a Fields,
@@ -271,7 +270,7 @@ impl Parts<'_> {
     fn column(&self, column: &FileColumn) -> Result<ArrayRef> {
         match column {
             FileColumn::Field(field) => self.field(*field),
-            // of each part by itself: nothing is said of rows that are left out, and text stays where it is
+            // convert each part separately: dropped rows are not parsed, and text is not copied
             FileColumn::NumRecords | FileColumn::StatsParsed(_) => {
                 let array = |rows: &FileRows| {
                     let stats = stats_of(&rows.rows)?;
@@ -313,7 +312,7 @@ impl Parts<'_> {
         }
     }
 
-    /// The selected rows of a column; `None` where there is none.
+    /// Returns the selected rows of a column; `None` if there is none.
     fn kept(
         &self,
         column: impl Fn(&FileRows) -> Result<Option<ArrayRef>>,
@@ -336,11 +335,12 @@ impl Parts<'_> {
     }
 }
 
-/// Paths mostly differ from each other, so they are about as long as what they point to; one file that
-/// was removed with many vectors repeats its own. A dictionary of a few kilobytes may say that one long
-/// text stands in every row, and all of it would be read for each.
+/// Refuses paths that are long and repeated too often. Paths are mostly distinct, so that they need about as
+/// many bytes as the values they refer to; only a file that was removed with many deletion vectors repeats
+/// its path. A dictionary of a few kilobytes could otherwise claim one long path for every row, and expand to
+/// gigabytes.
 fn check_repeated(path: &StringViewArray) -> Result<()> {
-    // of a batch of paths of 2,000 bytes
+    // based on a batch of paths of 2,000 bytes
     const FEW: u64 = 2_000 * BATCH_ROWS as u64;
     let buffered: usize = path.data_buffers().iter().map(|buffer| buffer.len()).sum();
     let total: u64 = path.lengths().map(u64::from).sum();
@@ -351,8 +351,8 @@ fn check_repeated(path: &StringViewArray) -> Result<()> {
     Ok(())
 }
 
-/// The descriptor with exactly the protocol's fields; null where it names no storage type, as some
-/// writers leave an empty struct for "no vector".
+/// Returns the descriptor with exactly the protocol's fields; null if it has no storage type, since some
+/// writers store an empty struct for "no vector".
 fn normal_vector(vector: &StructArray) -> Result<StructArray> {
     let rows = vector.len();
     let children = DELETION_VECTOR_FIELDS.iter().map(|field| {

@@ -1,4 +1,4 @@
-//! In which Arrow types the leaves of a checkpoint are decoded.
+//! Arrow types in which the leaves of a checkpoint are decoded.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
 use crate::codec::filter_concat::viewed;
 use crate::error::{Error, Result};
 
-/// Every field of a file action has the protocol's type, or whole numbers of another width.
+/// Checks that every field of a file action has the protocol's type, or an integer type of another width.
 ///
 /// # Errors
 ///
@@ -38,10 +38,10 @@ pub(super) fn check_types(plain: &Schema) -> Result<()> {
     Ok(())
 }
 
-/// Recurses along the protocol's type.
+/// Checks one type; recurses along the protocol's type.
 fn check_type(name: &str, actual: &DataType, expected: &DataType) -> Result<()> {
     let fits = match (actual, expected) {
-        // a column without a value has no type in some writers' files
+        // some writers leave a column without values untyped
         (DataType::Null, _) => true,
         (DataType::Struct(actual), DataType::Struct(expected)) => {
             for field in expected {
@@ -52,7 +52,7 @@ fn check_type(name: &str, actual: &DataType, expected: &DataType) -> Result<()> 
             }
             true
         }
-        // their fields have other names with each writer
+        // the names of key and value fields differ between writers
         (DataType::Map(actual, _), DataType::Map(expected, _)) => {
             let (DataType::Struct(actual), DataType::Struct(expected)) =
                 (actual.data_type(), expected.data_type())
@@ -74,8 +74,8 @@ fn check_type(name: &str, actual: &DataType, expected: &DataType) -> Result<()> 
     Err(Error::corrupt("checkpoint.columns", message))
 }
 
-/// The schema to decode in: text as views, but for typed structs, which are handed on as they are; and
-/// 96-bit timestamps as microseconds, since in nanoseconds a date of another age would overflow.
+/// Returns the schema for decoding: strings as views, except in typed structs, which keep their types; and
+/// 96-bit timestamps in microseconds, since distant dates overflow in nanoseconds.
 pub(super) fn reading_schema(plain: &Schema, parquet: &SchemaDescriptor) -> Schema {
     let instants: Vec<&[String]> = parquet
         .columns()
@@ -106,7 +106,7 @@ fn typed(field: &Field, data_type: DataType) -> FieldRef {
     Arc::new(field.clone().with_data_type(data_type))
 }
 
-/// Recurses along structs, as deep as the footer, which the decoder of footers bounds.
+/// Recurses into structs; the depth is bounded by the footer decoder.
 fn in_microseconds(field: &FieldRef, instants: &[&[String]], path: &mut Vec<String>) -> FieldRef {
     match field.data_type() {
         DataType::Struct(children) => {

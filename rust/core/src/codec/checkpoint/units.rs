@@ -1,4 +1,4 @@
-//! A checkpoint file cut into units of work: row groups, and large row groups into runs of pages.
+//! Units of work of a checkpoint file: row groups; large row groups are split into runs of pages.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use parquet::file::metadata::RowGroupMetaData;
 
 use super::{CheckpointFile, FileAction};
 
-/// Some rows of one row group.
+/// A range of rows of one row group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
     pub(super) row_group: usize,
@@ -17,12 +17,13 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// The number of rows that the unit has.
+    /// Returns the number of rows of the unit.
     pub fn rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// The unit's rows within its row group, or those of them in `selected`; `None` for a whole group.
+    /// Returns the selection of the unit's rows within its row group, restricted to `selected`; `None` for a
+    /// whole group.
     pub(super) fn selection(&self, selected: Option<&BooleanBuffer>) -> Option<RowSelection> {
         let ranges: Box<dyn Iterator<Item = Range<usize>>> = match selected {
             None if self.rows.len() == self.of => return None,
@@ -38,8 +39,8 @@ impl Unit {
 }
 
 impl CheckpointFile {
-    /// The units in which `action` is decoded when `leaves` are asked for. Row groups without the
-    /// action, by their statistics, are left out.
+    /// Returns the units in which `action` is decoded for these `leaves`. Row groups without the action,
+    /// according to their statistics, are skipped.
     pub(super) fn units_of(
         &self,
         action: FileAction,
@@ -53,7 +54,7 @@ impl CheckpointFile {
         let mut units = Vec::new();
         for (row_group, group) in self.metadata().row_groups().iter().enumerate() {
             let of = usize::try_from(group.num_rows()).unwrap_or_default();
-            // rows that say anything of a file and lack its path are met when they are decoded
+            // rows that have other fields of a file but no path are detected when they are decoded
             let has_values =
                 |leaf: &usize| nulls_of(group, *leaf).is_some_and(|nulls| nulls < of as u64);
             if of == 0 || (all_null(group, path) && !fields.iter().any(has_values)) {
@@ -77,8 +78,8 @@ impl CheckpointFile {
         units
     }
 
-    /// About the byte at which a unit begins: the first of its row group, and on by its share of the
-    /// rows. Whoever has the same file finds the same place.
+    /// Returns the approximate byte offset at which a unit begins: that of its row group plus its share by
+    /// rows. The result depends only on the file.
     pub fn begins(&self, unit: &Unit) -> u64 {
         let Some(group) = self.metadata().row_groups().get(unit.row_group) else {
             return 0;
@@ -94,8 +95,8 @@ impl CheckpointFile {
         start.saturating_add(u64::try_from(within).unwrap_or(u64::MAX))
     }
 
-    /// Rows at which to cut, strictly ascending inside of `0..of`: where pages of the largest leaf
-    /// begin, so that none of its pages is decoded twice.
+    /// Returns the rows at which to split, strictly ascending within `0..of`: page boundaries of the largest
+    /// leaf, so that none of its pages is decoded twice.
     fn cuts(
         &self,
         row_group: usize,
@@ -148,7 +149,7 @@ pub(super) fn all_null(group: &RowGroupMetaData, leaf: usize) -> bool {
     nulls_of(group, leaf).is_some_and(|nulls| i64::try_from(nulls) == Ok(group.num_rows()))
 }
 
-/// The number of nulls that the statistics of the group say that the leaf has.
+/// Returns the null count of the leaf in the statistics of the row group.
 pub(super) fn nulls_of(group: &RowGroupMetaData, leaf: usize) -> Option<u64> {
     let statistics = group.columns().get(leaf)?.statistics()?;
     statistics.null_count_opt()

@@ -1,9 +1,9 @@
-//! Base 85 as the log has it: Z85, whose bytes are filled up with zeros to a multiple of four.
+//! Base 85 as used in the log: Z85, with bytes zero-padded to a multiple of four.
 //!
-//! The `z85` crate reads it strictly, and one thing more: it does not pad with zeros itself but marks
-//! each byte that the last group lacks by a `#`, and so do vectors of writers that leave padding to it
-//! (five characters that begin with `#` stand for more than 32 bits, so nothing else is meant). The
-//! reference does not know that and reads other bytes.
+//! The `z85` crate decodes it strictly, with one extension: instead of zero-padding, it marks each missing
+//! byte of the last group with a `#`, and so do vectors of writers that leave padding to the crate. Five
+//! characters that begin with `#` exceed 32 bits, so this is unambiguous. The reference implementation does
+//! not know these marks and decodes other bytes.
 //!
 //! Protocol: "Deletion Vector Descriptor Schema"; ZeroMQ RFC 32.
 
@@ -11,15 +11,15 @@ use z85::DecodeError;
 
 use crate::error::{Error, Result};
 
-/// As text; zeros are added to a length that is no multiple of four.
+/// Encodes bytes as text; zeros are appended up to a multiple of four.
 pub fn encode(bytes: &[u8]) -> String {
     let mut padded = bytes.to_vec();
     padded.resize(bytes.len().next_multiple_of(4), 0);
     z85::encode(padded)
 }
 
-/// The bytes that the text stands for, with the zeros that pad them; without where the text says how
-/// many bytes its last group lacks.
+/// Decodes the text to bytes, including zero padding; excluding it if the text marks how many bytes the last
+/// group lacks.
 ///
 /// # Errors
 ///
@@ -28,7 +28,7 @@ pub fn decode(text: &str) -> Result<Vec<u8>> {
     const BEYOND: &str = "five characters that stand for more than four bytes";
     z85::decode(text).map_err(|cause| {
         let (what, at) = match cause {
-            // it is wrong wherever it stands; the crate counts it otherwise in a group that is marked
+            // report it wherever it occurs; the crate counts differently in a marked group
             DecodeError::InvalidByte(_, wrong) => (
                 "a character that base 85 does not have",
                 text.bytes().position(|byte| byte == wrong).unwrap_or(0),

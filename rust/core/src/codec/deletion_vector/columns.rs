@@ -1,4 +1,4 @@
-//! Descriptors out of the column `deletionVector`, whose fields are what the protocol says.
+//! Reads descriptors from the column `deletionVector`, whose fields are those of the protocol.
 
 use arrow_array::{Array, Int32Array, Int64Array, StringArray, StructArray};
 
@@ -18,7 +18,7 @@ pub struct Descriptors<'a> {
 }
 
 impl<'a> Descriptors<'a> {
-    /// Takes a column as `codec::file_actions` returns it.
+    /// Wraps a column returned by `codec::file_actions`.
     ///
     /// # Errors
     ///
@@ -39,8 +39,8 @@ impl<'a> Descriptors<'a> {
         self.column.null_count() == self.column.len()
     }
 
-    /// The descriptor of a row; None where the file has no vector, and beyond the last row. A struct
-    /// whose every field is null is none, as some checkpoints have it.
+    /// Returns the descriptor of a row; `None` if the file has no deletion vector, and beyond the last row. A
+    /// struct whose fields are all null counts as none, as some checkpoints have it.
     ///
     /// # Errors
     ///

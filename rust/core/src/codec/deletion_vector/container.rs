@@ -3,14 +3,14 @@
 
 /// Rows in a container.
 pub(super) const ROWS: usize = 1 << 16;
-/// Words of a bit map.
+/// Words of a bitmap container.
 pub(super) const WORDS: usize = ROWS / 64;
-/// Bytes of a bit map.
+/// Bytes of a bitmap container.
 pub(super) const WORDS_BYTES: usize = ROWS / 8;
-/// The most values that an array has.
+/// The maximum number of values of an array container.
 pub(super) const ARRAY_MOST: usize = 4096;
 
-/// A bit map of a container in memory.
+/// A bitmap container in memory.
 pub(super) type Words = [u64; WORDS];
 
 /// The layout of the rows of a container.
@@ -18,33 +18,33 @@ pub(super) type Words = [u64; WORDS];
 pub(super) enum ContainerKind {
     /// Values of two bytes, ascending.
     Array,
-    /// 65,536 bits.
+    /// A bitmap of 65,536 bits.
     Words,
-    /// Pairs of two bytes each: first row, and how many follow it.
+    /// Pairs of two-byte values: the first row, and the number of rows after it.
     Runs,
 }
 
-/// An entry of the table of contents.
+/// A container, as located in the encoded bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Container {
     /// The rows' numbers without their low 16 bits.
     pub(super) key: u64,
     /// The offset of its first byte.
     pub(super) start: usize,
-    /// Values or runs; 0 for a bit map, which has its one size.
+    /// The number of values or runs; 0 for a bitmap, whose size is fixed.
     pub(super) count: u32,
-    /// The number of rows that it holds; never 0.
+    /// The number of rows in it; never 0.
     pub(super) cardinality: u32,
     pub(super) kind: ContainerKind,
 }
 
 impl Container {
-    /// The first row that it may hold.
+    /// Returns the first row of its range.
     pub(super) fn base(&self) -> u64 {
         self.key << 16
     }
 
-    /// The number of bytes that its rows take.
+    /// Returns the number of bytes of its rows.
     pub(super) fn size(&self) -> usize {
         let count = self.count as usize;
         match self.kind {
@@ -54,13 +54,13 @@ impl Container {
         }
     }
 
-    /// Its bytes.
+    /// Returns its encoded bytes.
     pub(super) fn bytes<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         let end = self.start.saturating_add(self.size());
         bytes.get(self.start..end).unwrap_or_default()
     }
 
-    /// Its rows.
+    /// Returns its rows.
     pub(super) fn rows<'a>(&self, bytes: &'a [u8]) -> ContainerRows<'a> {
         let bytes = self.bytes(bytes);
         match self.kind {
@@ -79,14 +79,14 @@ pub(super) enum ContainerRows<'a> {
     Runs(&'a [[u8; 4]]),
 }
 
-/// First row of a run, and the last one.
+/// Returns the first and the last row of a run.
 pub(super) fn run(bytes: [u8; 4]) -> (u16, u16) {
     let [a, b, c, d] = bytes;
     let (first, more) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
     (first, first.saturating_add(more))
 }
 
-/// The low 16 bits.
+/// Returns the low 16 bits of a row.
 #[allow(clippy::cast_possible_truncation, reason = "meant")]
 pub(super) fn low(row: u64) -> u16 {
     row as u16
@@ -133,7 +133,7 @@ impl ContainerRows<'_> {
         }
     }
 
-    /// Flips the bit of every row: sets it in a map of zeros, clears it in a map of ones.
+    /// Flips the bit of every row: sets it in a bitmap of zeros, clears it in a bitmap of ones.
     pub(super) fn flip(&self, into: &mut Words) {
         match self {
             Self::Array(values) => {
@@ -158,7 +158,7 @@ impl ContainerRows<'_> {
         }
     }
 
-    /// As a bit map.
+    /// Converts the rows to a bitmap.
     pub(super) fn words(&self) -> Box<Words> {
         let mut words = Box::new([0; WORDS]);
         self.flip(&mut words);

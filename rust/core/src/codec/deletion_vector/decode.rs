@@ -1,8 +1,10 @@
-//! The bitmap of a vector: four magic bytes, then 64-bit Roaring in one of two layouts.
+//! Decodes the bitmap of a deletion vector: four magic bytes, then a 64-bit Roaring bitmap in one of two
+//! layouts.
 //!
-//! Everything is little-endian. Portable: `i64` count, then for each `i32` key and a 32-bit bitmap.
-//! Native, of older writers: `i32` count, then for each `i32` length and a 32-bit bitmap whose key is
-//! its position. Nothing is copied, and nothing is allocated that the bytes do not pay for.
+//! All numbers are little-endian. Portable layout: an `i64` count, then per bitmap an `i32` key and a 32-bit
+//! Roaring bitmap. Native layout, of older writers: an `i32` count, then per bitmap an `i32` length and a
+//! 32-bit Roaring bitmap whose key is its index. Nothing is copied, and allocations are bounded by the number
+//! of bytes.
 //!
 //! Protocol: "Roaring Bitmap Array (portable)"; the Roaring format specification.
 
@@ -12,39 +14,39 @@ use super::container::{ARRAY_MOST, Container, ContainerKind, WORDS_BYTES};
 use super::{DeletionVector, base85};
 use crate::error::{Error, Result};
 
-/// First four bytes of every bitmap that is written today.
+/// The magic number of the portable layout.
 pub(super) const PORTABLE_MAGIC: u32 = 1_681_511_377;
-/// First four bytes of the bitmaps of older writers.
+/// The magic number of the native layout of older writers.
 const NATIVE_MAGIC: u32 = 1_681_511_376;
 
-/// A bitmap without runs begins with this.
+/// The cookie of a bitmap without runs.
 const NO_RUNS: u32 = 12_346;
-/// A bitmap with runs has this in the low half of its first word.
+/// The low half of the cookie of a bitmap with runs.
 const WITH_RUNS: u32 = 12_347;
-/// From this many containers on their offsets are listed, if there are runs.
+/// Bitmaps with runs have container offsets only from this number of containers on.
 const OFFSETS_FROM: usize = 4;
 
-/// The least bytes that a bitmap and its key or length take.
+/// The minimum number of bytes of a bitmap with its key or length.
 const LEAST_BITMAP: usize = 12;
 /// The last key: one less than the reference's limit.
 const LAST_KEY: u32 = 0x7FFF_FFFE;
 
 impl DeletionVector {
-    /// Decodes a bitmap: what lies between a vector's size and its checksum.
+    /// Decodes a bitmap: the bytes between the size and the checksum of a vector.
     ///
     /// # Errors
     ///
-    /// Corrupt, with the offset in `bitmap`: `dv.truncated`, `dv.magic`, `dv.bitmap`, or
-    /// `dv.cardinality` when the descriptor promised another number of rows.
+    /// Corrupt, with the offset in `bitmap`: `dv.truncated`, `dv.magic`, `dv.bitmap`, or `dv.cardinality` if
+    /// the descriptor states another number of rows.
     pub fn decode(bitmap: &[u8], cardinality: Option<u64>) -> Result<Self> {
         Self::decode_shared(Bytes::copy_from_slice(bitmap), cardinality)
     }
 
-    /// As [`DeletionVector::decode`], without a copy: the vector keeps `bitmap` alive.
+    /// Decodes a bitmap like [`DeletionVector::decode`], without a copy: the vector keeps `bitmap` alive.
     ///
     /// # Errors
     ///
-    /// As [`DeletionVector::decode`] has them.
+    /// As [`DeletionVector::decode`].
     pub fn decode_shared(bitmap: Bytes, cardinality: Option<u64>) -> Result<Self> {
         let mut cursor = Cursor {
             bytes: &bitmap,
@@ -83,11 +85,11 @@ impl DeletionVector {
         Ok(vector)
     }
 
-    /// Decodes an inline vector: base 85 of a bitmap of `size_in_bytes` bytes.
+    /// Decodes an inline vector: the base 85 text of a bitmap of `size_in_bytes` bytes.
     ///
     /// # Errors
     ///
-    /// Corrupt: `dv.base85`, `dv.size` when the text has another length, and those of
+    /// Corrupt: `dv.base85`, `dv.size` if the text has another length, and the errors of
     /// [`DeletionVector::decode`].
     pub fn decode_inline(text: &str, size_in_bytes: u32, cardinality: Option<u64>) -> Result<Self> {
         if text.is_empty() && size_in_bytes == 0 {
@@ -142,7 +144,7 @@ fn native(cursor: &mut Cursor<'_>, containers: &mut Vec<Container>) -> Result<()
     Ok(())
 }
 
-/// One 32-bit bitmap.
+/// Decodes one 32-bit bitmap.
 fn bitmap(cursor: &mut Cursor<'_>, high: u32, containers: &mut Vec<Container>) -> Result<()> {
     let cookie = cursor.u32("the head of a bitmap")?;
     let (count, flags): (usize, &[u8]) = if cookie & 0xFFFF == WITH_RUNS {
@@ -159,7 +161,7 @@ fn bitmap(cursor: &mut Cursor<'_>, high: u32, containers: &mut Vec<Container>) -
     };
     let heads = cursor.take(count * 4, "the heads of containers")?;
     if flags.is_empty() || count >= OFFSETS_FROM {
-        // What they say follows from the heads; no reader of streams looks at them.
+        // The offsets follow from the headers; readers of streams ignore them.
         cursor.take(count * 4, "the offsets of containers")?;
     }
     containers.reserve(count);
@@ -197,7 +199,7 @@ fn values(cursor: &mut Cursor<'_>, cardinality: u32) -> Result<Container> {
     };
     if count <= ARRAY_MOST {
         let values = cursor.take(count * 2, "an array")?.as_chunks::<2>().0;
-        // Every pair is looked at, so that many are compared at once.
+        // Compare every pair, without an early exit, so that the loop is vectorized.
         let next = values.iter().skip(1);
         let ascend = values.iter().zip(next).fold(true, |ascend, (left, right)| {
             ascend & (u16::from_le_bytes(*left) < u16::from_le_bytes(*right))
@@ -231,7 +233,7 @@ fn runs(cursor: &mut Cursor<'_>) -> Result<Container> {
         let [a, b, c, d] = *bytes;
         let first = u32::from(u16::from_le_bytes([a, b]));
         let more = u32::from(u16::from_le_bytes([c, d]));
-        // Runs that touch are one run to everybody; runs that overlap are damage.
+        // Adjacent runs are accepted by every reader; overlapping runs are corrupt.
         if first < free || first + more > u32::from(u16::MAX) {
             return Err(cursor.wrong("runs overlap, do not ascend, or leave their container"));
         }
@@ -289,7 +291,7 @@ impl<'a> Cursor<'a> {
         self.array(what).map(u32::from_le_bytes)
     }
 
-    /// Refuses a count that the bytes left cannot hold.
+    /// Refuses a count that the remaining bytes cannot hold.
     fn check_count(&self, count: u64, each: usize) -> Result<()> {
         let left = (self.bytes.len() - self.at) / each;
         if count > offset(left) {

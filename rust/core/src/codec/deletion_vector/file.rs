@@ -1,5 +1,5 @@
-//! The file of deletion vectors: a version byte, then for each vector its size, its bitmap and a
-//! CRC-32. Sizes and checksums are big-endian; what tells vectors apart is in the log only.
+//! Deletion vector files: a version byte, then per vector its size, its bitmap and a CRC-32. Sizes and
+//! checksums are big-endian; the offsets of vectors are only in the log.
 //!
 //! Protocol: "Deletion Vector File Storage Format".
 
@@ -12,7 +12,7 @@ use crate::spec::DeletionVectorDescriptor;
 
 /// The first byte of every file.
 pub(crate) const VERSION: u8 = 1;
-/// The bytes before and after a bitmap, together.
+/// The number of bytes before and after a bitmap, together.
 pub(crate) const FRAME: u64 = 8;
 
 impl DeletionVector {
@@ -20,7 +20,7 @@ impl DeletionVector {
     ///
     /// # Errors
     ///
-    /// Corrupt, with the offset in the file: `dv.version`, and those of
+    /// Corrupt, with the offset in the file: `dv.version`, and the errors of
     /// [`DeletionVector::decode_framed`].
     pub fn decode_file(file: &[u8], offset: Option<u64>) -> Result<Self> {
         check_version(file)?;
@@ -46,13 +46,13 @@ impl DeletionVector {
             .map_err(|error| error.shift(0, offset).at_offset(offset))
     }
 
-    /// Decodes one vector with its frame: size, bitmap of `size_in_bytes`, CRC-32. Without a copy: the
+    /// Decodes one vector with its frame: size, bitmap of `size_in_bytes` bytes, CRC-32. Copies nothing: the
     /// vector keeps `framed` alive.
     ///
     /// # Errors
     ///
-    /// Corrupt, with the offset in `framed`: `dv.truncated`, `dv.size` when the file says another size
-    /// than the descriptor, `dv.checksum`, and those of [`DeletionVector::decode`].
+    /// Corrupt, with the offset in `framed`: `dv.truncated`, `dv.size` if the file states another size than
+    /// the descriptor, `dv.checksum`, and the errors of [`DeletionVector::decode`].
     pub fn decode_framed(
         framed: Bytes,
         size_in_bytes: u32,
@@ -98,7 +98,7 @@ impl DeletionVector {
     }
 }
 
-/// The version byte of a file.
+/// Checks the version byte of a file.
 ///
 /// # Errors
 ///
@@ -133,8 +133,8 @@ pub struct FileBuilder {
 }
 
 impl FileBuilder {
-    /// For a file that is named by a fresh UUID, in the directory `prefix` of the table unless that is
-    /// empty.
+    /// Creates a file named by a new UUID, in the directory `prefix` of the table, or in the table root if
+    /// `prefix` is empty.
     pub fn new(uuid: [u8; 16], prefix: &str) -> Self {
         Self {
             path_or_inline: format!("{prefix}{}", base85::encode(&uuid)),
@@ -142,11 +142,11 @@ impl FileBuilder {
         }
     }
 
-    /// Appends one vector and gives its descriptor.
+    /// Appends a vector and returns its descriptor.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `dv.too_large`, when the file would have 2 GiB.
+    /// Invalid argument: `dv.too_large` if the file would reach 2 GiB.
     pub fn push(&mut self, vector: &DeletionVector) -> Result<DeletionVectorDescriptor> {
         let bitmap = vector.encode()?;
         let size = i32::try_from(bitmap.len()).map_err(|_| too_large())?;
@@ -165,26 +165,26 @@ impl FileBuilder {
         )
     }
 
-    /// The path of the file, relative to the table root.
+    /// Returns the path of the file, relative to the table root.
     ///
     /// # Errors
     ///
-    /// Corrupt: `dv.path`, for a prefix that is no directory's name.
+    /// Corrupt: `dv.path` for a prefix that is no valid directory name.
     pub fn relative_path(&self) -> Result<String> {
         location::relative_path(&self.path_or_inline)
     }
 
-    /// The number of bytes that the file has so far.
+    /// Returns the number of bytes written so far.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Returns `true` if there is no vector in it.
+    /// Returns `true` if the file contains no vector.
     pub fn is_empty(&self) -> bool {
         self.bytes.len() <= 1
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }

@@ -9,12 +9,12 @@ use super::base85;
 use crate::error::{Error, Result};
 use crate::spec::{DeletionVectorDescriptor, DeletionVectorStorage};
 
-/// The location of the bytes of a vector.
+/// The location of a vector's bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum VectorLocation<'a> {
-    /// In the descriptor: base 85.
+    /// In the descriptor, as base 85.
     Inline(&'a str),
-    /// In a file, by a path as the log has them: URI-encoded, relative to the table root or absolute.
+    /// In a file, by a path as in the log: URI-encoded, relative to the table root or absolute.
     File(String),
 }
 
@@ -22,22 +22,23 @@ pub enum VectorLocation<'a> {
 ///
 /// # Errors
 ///
-/// Corrupt: `dv.path`, when the end of a relative path is no UUID in base 85.
+/// Corrupt: `dv.path` if a relative path does not end with a UUID in base 85.
 pub fn vector_location(descriptor: &DeletionVectorDescriptor) -> Result<VectorLocation<'_>> {
     let text = descriptor.path_or_inline();
     Ok(match descriptor.storage() {
         DeletionVectorStorage::Inline => VectorLocation::Inline(text),
         DeletionVectorStorage::Absolute => VectorLocation::File(text.to_owned()),
         DeletionVectorStorage::Relative => {
-            // A prefix stands for itself; a path of the log would be decoded.
+            // The prefix is used literally; paths in the log would be URI-decoded.
             let path = relative_path(text)?;
             VectorLocation::File(path.replace('%', "%25").replace(':', "%3A"))
         }
     })
 }
 
-/// The file of an absolute vector as one of the table root: its name, and what a relative descriptor has
-/// instead of a path. The id of a file that is named otherwise comes from its path.
+/// Converts the absolute path of a vector's file to a file in the table root: returns its name, and the
+/// `pathOrInlineDv` of a relative descriptor. The UUID of a file with any other name is derived from its
+/// path.
 pub fn as_relative(path: &str) -> (String, String) {
     let name = path.rsplit('/').next().unwrap_or_default();
     let id = name.strip_prefix("deletion_vector_");
@@ -49,14 +50,14 @@ pub fn as_relative(path: &str) -> (String, String) {
     )
 }
 
-/// Half of SHA-256: the same number for the same text, always, and nobody can make another text of it.
+/// Returns 128 bits of the SHA-256 of a text: stable, and resistant to collisions.
 pub fn hash_of_name(text: &str) -> u128 {
     let hash = digest(&SHA256, text.as_bytes());
     let half = hash.as_ref().first_chunk::<16>();
     half.map_or(0, |half| u128::from_be_bytes(*half))
 }
 
-/// `prefix/deletion_vector_<uuid>.bin`: the prefix is what stands before the last 20 characters.
+/// Returns `prefix/deletion_vector_<uuid>.bin`; the prefix is everything before the last 20 characters.
 pub(super) fn relative_path(text: &str) -> Result<String> {
     let wrong = || {
         Error::corrupt(

@@ -1,9 +1,8 @@
-//! Deletion vectors: bytes in, the rows that a reader leaves out; and back.
+//! Deletion vectors: encoding, decoding, and the rows that a reader skips.
 //!
-//! A vector stays as it is stored: bytes and a table of contents, checked once. Ranges, masks and
-//! selections walk its containers (arrays of values, bit maps, runs), never one row at a time where a
-//! word will do. Sets that are made or combined are those of the `roaring` crate. No I/O: whoever calls
-//! fetched the bytes.
+//! A vector is kept in its encoded form: the bytes and an index of its containers, validated once. Ranges,
+//! masks and selections iterate over its containers (arrays, bitmaps, runs), a word at a time where possible.
+//! Vectors are built and combined with the `roaring` crate. No I/O: the caller fetches the bytes.
 //!
 //! Protocol: "Deletion Vector Format".
 
@@ -30,23 +29,23 @@ pub use location::{VectorLocation, as_relative, hash_of_name, vector_location};
 
 use container::{Container, ContainerRows};
 
-/// No row may lie at or after this: the high half of a row's number is less than `i32::MAX`.
+/// Rows are less than this: the high half of a row number is less than `i32::MAX`.
 pub const ROWS_END: u64 = 0x7FFF_FFFF << 32;
 
-/// Rows to leave out of one data file: positions in file order, from zero, before any filter.
+/// Deleted rows of one data file: zero-based positions in file order, before any filter.
 ///
-/// Cheap to clone; it shares the bytes that it was decoded from.
+/// Cheap to clone; shares the bytes that it was decoded from.
 #[derive(Clone)]
 pub struct DeletionVector {
-    /// Ascending by key.
+    /// Sorted by key.
     containers: Vec<Container>,
-    /// The bytes that the containers point into.
+    /// The bytes that the containers refer to.
     bytes: Bytes,
     len: u64,
 }
 
 impl DeletionVector {
-    /// The vector that deletes nothing.
+    /// Returns the vector without deleted rows.
     pub fn empty() -> Self {
         Self {
             containers: Vec::new(),
@@ -55,7 +54,7 @@ impl DeletionVector {
         }
     }
 
-    /// The number of rows that are deleted.
+    /// Returns the number of deleted rows.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -76,13 +75,13 @@ impl DeletionVector {
             .is_some_and(|container| self.rows_of(container).contains(low))
     }
 
-    /// The first deleted row.
+    /// Returns the first deleted row.
     pub fn min(&self) -> Option<u64> {
         let container = self.containers.first()?;
         Some(container.base() + u64::from(self.rows_of(container).min()?))
     }
 
-    /// The last deleted row.
+    /// Returns the last deleted row.
     pub fn max(&self) -> Option<u64> {
         let container = self.containers.last()?;
         Some(container.base() + u64::from(self.rows_of(container).max()?))
@@ -106,7 +105,7 @@ impl DeletionVector {
         }
     }
 
-    /// Checks the number of rows that a descriptor promised.
+    /// Checks the number of rows against the descriptor.
     ///
     /// # Errors
     ///
@@ -125,7 +124,7 @@ impl DeletionVector {
         ))
     }
 
-    /// About how many bytes the vector holds in memory.
+    /// Returns the approximate memory use in bytes.
     pub fn memory(&self) -> usize {
         self.bytes.len() + self.containers.len() * size_of::<Container>()
     }
@@ -136,7 +135,7 @@ impl DeletionVector {
 }
 
 impl PartialEq for DeletionVector {
-    /// The same rows, however they are stored.
+    /// Compares the rows, independent of their encoding.
     fn eq(&self, other: &Self) -> bool {
         self.len == other.len && self.set() == other.set()
     }

@@ -1,4 +1,4 @@
-//! Deleted rows as ranges, and what is left as ranges: each is as long as it can be.
+//! Deleted and live rows as maximal ranges.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ struct OpenRange {
 }
 
 impl OpenRange {
-    /// Appends rows after all before; gives out the range before unless they touch.
+    /// Appends rows after all earlier ones; emits the previous range unless they are adjacent.
     #[inline]
     fn add(&mut self, start: u64, end: u64, emit: &mut impl FnMut(Range<u64>)) {
         if start == self.end {
@@ -69,14 +69,14 @@ impl OpenRange {
 }
 
 impl DeletionVector {
-    /// The deleted rows as ranges that do not touch, ascending.
+    /// Returns the deleted rows as ascending ranges that are not adjacent.
     pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> + use<> {
         let mut ranges = Vec::new();
         self.for_each_range(0..u64::MAX, |range| ranges.push(range));
         ranges.into_iter()
     }
 
-    /// Calls `emit` with every deleted range within `rows`: the fastest way to see them all.
+    /// Calls `emit` with every deleted range within `rows`: the fastest way to enumerate them.
     pub fn for_each_range(&self, rows: Range<u64>, mut emit: impl FnMut(Range<u64>)) {
         if rows.is_empty() {
             return;
@@ -94,7 +94,7 @@ impl DeletionVector {
         open.close(&mut clipped);
     }
 
-    /// Returns the rows of `rows` that are not deleted, as ascending ranges that do not touch.
+    /// Returns the rows of `rows` that are not deleted, as ascending ranges that are not adjacent.
     pub fn live_ranges(&self, rows: Range<u64>) -> Vec<Range<u64>> {
         let counts = self
             .containers_within(&rows)
@@ -114,7 +114,7 @@ impl DeletionVector {
         live
     }
 
-    /// The rows of one container as ranges that do not touch.
+    /// Returns the rows of one container as ranges that are not adjacent.
     pub(super) fn ranges_of(&self, container: &Container) -> Vec<Range<u64>> {
         let mut ranges = Vec::new();
         let mut add = |range| ranges.push(range);
@@ -124,7 +124,7 @@ impl DeletionVector {
         ranges
     }
 
-    /// The containers that may hold some of `rows`.
+    /// Returns the containers that may contain some of `rows`.
     pub(super) fn containers_within(&self, rows: &Range<u64>) -> &[Container] {
         let from = self
             .containers

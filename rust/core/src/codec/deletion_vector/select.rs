@@ -1,4 +1,4 @@
-//! Deleted rows as Arrow data: a bit for each row of the file, or the rows' numbers.
+//! Deleted rows as Arrow data: a mask of the file's rows, or an array of row numbers.
 
 use std::ops::Range;
 
@@ -10,17 +10,17 @@ use super::container::{ROWS, WORDS};
 use crate::error::{Error, Result};
 
 impl DeletionVector {
-    /// One bit for each of `rows`: set where the row is deleted.
+    /// Returns one bit for each of `rows`: set if the row is deleted.
     pub fn mask(&self, rows: Range<u64>) -> BooleanBuffer {
         self.bits(rows, 0)
     }
 
-    /// One bit for each of `rows`: set where the row is left.
+    /// Returns one bit for each of `rows`: set if the row is not deleted.
     pub fn live_mask(&self, rows: Range<u64>) -> BooleanBuffer {
         self.bits(rows, u64::MAX)
     }
 
-    /// Begins with `blank` in every word and flips the bits of the deleted rows.
+    /// Initializes every word with `blank` and flips the bits of the deleted rows.
     fn bits(&self, rows: Range<u64>, blank: u64) -> BooleanBuffer {
         let begin = rows.start & !63;
         let count = rows.end.saturating_sub(begin).div_ceil(64);
@@ -35,7 +35,7 @@ impl DeletionVector {
                 deleted.flip(whole);
                 continue;
             }
-            // At the edges: only some of its words lie within.
+            // Edge containers: only some of their words are in range.
             let bits = deleted.words();
             let (skip, at) = if container.base() < begin {
                 ((begin - container.base()) / 64, 0)
@@ -55,12 +55,12 @@ impl DeletionVector {
         BooleanBuffer::new(Buffer::from_vec(words), offset, length)
     }
 
-    /// The deleted rows, ascending.
+    /// Returns the deleted rows, ascending.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `dv.too_many_rows`, for more rows than an Arrow array of 16 GiB holds; ask for
-    /// ranges then.
+    /// Invalid argument: `dv.too_many_rows` for more rows than fit into an Arrow array of 16 GiB; request
+    /// ranges instead.
     pub fn rows(&self) -> Result<Int64Array> {
         let Ok(len) = i32::try_from(self.len) else {
             return Err(Error::invalid(

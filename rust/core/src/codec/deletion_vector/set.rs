@@ -1,7 +1,7 @@
-//! Vectors as sets of the `roaring` crate: made of rows, combined, encoded.
+//! Vectors as sets of the `roaring` crate: built from rows, combined, encoded.
 //!
-//! A new vector is written in the portable layout and decoded like any other vector, so that there
-//! is one kind in memory. The crate is handed nothing but bytes that the decoder has checked.
+//! A new vector is encoded in the portable layout and decoded like any other vector, so that there is a
+//! single representation in memory. The crate only reads bytes that the decoder has validated.
 
 use std::ops::{BitAndAssign, BitOrAssign, SubAssign};
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::spec::DeletionVectorDescriptor;
 
 impl DeletionVector {
-    /// The vector of these rows, in any order; rows that are named twice count once.
+    /// Builds the vector of these rows, in any order; duplicates are ignored.
     ///
     /// # Errors
     ///
@@ -29,60 +29,61 @@ impl DeletionVector {
         }
     }
 
-    /// Rows that are in one of them or in both.
+    /// Returns the rows that are in either vector.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `dv.too_large`, for more bytes than a descriptor can tell.
+    /// Invalid argument: `dv.too_large` for more bytes than a descriptor can state.
     pub fn union(&self, other: &Self) -> Result<Self> {
         let mut set = self.set();
         set.bitor_assign(other.set());
         Self::of_set(set)
     }
 
-    /// Rows that are in both.
+    /// Returns the rows that are in both vectors.
     ///
     /// # Errors
     ///
-    /// As [`DeletionVector::union`] has them.
+    /// As [`DeletionVector::union`].
     pub fn intersection(&self, other: &Self) -> Result<Self> {
         let mut set = self.set();
         set.bitand_assign(other.set());
         Self::of_set(set)
     }
 
-    /// Rows of this that are not in the other.
+    /// Returns the rows of this vector that are not in the other.
     ///
     /// # Errors
     ///
-    /// As [`DeletionVector::union`] has them.
+    /// As [`DeletionVector::union`].
     pub fn difference(&self, other: &Self) -> Result<Self> {
         let mut set = self.set();
         set.sub_assign(other.set());
         Self::of_set(set)
     }
 
-    /// The bitmap, from its magic number to its last container: what `sizeInBytes` counts.
+    /// Returns the encoded bitmap, from its magic number to its last container: the bytes that `sizeInBytes`
+    /// counts.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `dv.too_large`, for more bytes than a descriptor can tell.
+    /// Invalid argument: `dv.too_large` for more bytes than a descriptor can state.
     pub fn encode(&self) -> Result<Vec<u8>> {
         written(self.set())
     }
 
-    /// The vector in the log itself: a descriptor of storage type `i`.
+    /// Returns an inline descriptor of the vector (storage type `i`).
     ///
     /// # Errors
     ///
-    /// As [`DeletionVector::encode`] has them.
+    /// As [`DeletionVector::encode`].
     pub fn encode_inline(&self) -> Result<DeletionVectorDescriptor> {
         let bitmap = self.encode()?;
         let size = i32::try_from(bitmap.len()).map_err(|_| too_large())?;
         DeletionVectorDescriptor::new("i", base85::encode(&bitmap), None, size, self.len_signed())
     }
 
-    /// The number of rows as descriptors have it.
+    /// Returns the number of rows in the type used by descriptors.
     pub(super) fn len_signed(&self) -> i64 {
         i64::try_from(self.len).unwrap_or(i64::MAX)
     }
@@ -91,20 +92,19 @@ impl DeletionVector {
         Self::decode_shared(written(set)?.into(), None)
     }
 
-    /// The rows as a set, which takes no more memory than a small multiple of the bytes.
+    /// Returns the rows as a set, whose memory use is at most a small multiple of the bytes.
     pub(super) fn set(&self) -> RoaringTreemap {
         let portable = self.bytes.strip_prefix(&PORTABLE_MAGIC.to_le_bytes());
         let set = portable.and_then(|bytes| RoaringTreemap::deserialize_from(bytes).ok());
         set.unwrap_or_else(|| self.set_by_ranges())
     }
 
-    /// Decodes a layout that the crate does not read, though it is sound: that of older writers,
-    /// runs that touch.
+    /// Decodes valid layouts that the crate does not read: the native layout, and adjacent runs.
     fn set_by_ranges(&self) -> RoaringTreemap {
         let mut set = RoaringTreemap::new();
         for container in &self.containers {
             let ranges = self.ranges_of(container);
-            // a container that begins with a long run is kept as runs, as its bytes are
+            // a container that begins with a long run is kept as runs, like its encoding
             let longest = ranges.iter().max_by_key(|range| range.end - range.start);
             longest.map(|range| set.insert_range(range.clone()));
             for range in ranges {
@@ -115,7 +115,7 @@ impl DeletionVector {
     }
 }
 
-/// In the portable layout, each container in the smallest of its forms.
+/// Encodes in the portable layout, each container in its smallest form.
 fn written(mut set: RoaringTreemap) -> Result<Vec<u8>> {
     set.optimize();
     let size = PORTABLE_MAGIC.to_le_bytes().len() + set.serialized_size();

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use arrow_array::builder::{MapBuilder, MapFieldNames, StringBuilder};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
-/// A field of a file action, by the protocol's name.
+/// A field of a file action, with the protocol's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileField {
     /// `path`, exactly as the log has it.
@@ -40,7 +40,7 @@ pub enum FileField {
 
 use FileField as F;
 
-/// The fields of `add`, in the order in which they are handed out.
+/// The fields of `add`, in output order.
 pub const ADD_FIELDS: [FileField; 11] = [
     F::Path,
     F::PartitionValues,
@@ -55,7 +55,7 @@ pub const ADD_FIELDS: [FileField; 11] = [
     F::ClusteringProvider,
 ];
 
-/// The fields of `remove`, in the order in which they are handed out.
+/// The fields of `remove`, in output order.
 pub const REMOVE_FIELDS: [FileField; 11] = [
     F::Path,
     F::DeletionTimestamp,
@@ -85,7 +85,7 @@ pub static DELETION_VECTOR_FIELDS: LazyLock<Fields> = LazyLock::new(|| {
     ])
 });
 
-/// `map<string, string>` as it is handed out.
+/// The output type of `map<string, string>`.
 pub static STRING_MAP: LazyLock<DataType> = LazyLock::new(|| {
     let entries = Fields::from(vec![
         Field::new("key", DataType::Utf8, false),
@@ -97,7 +97,7 @@ pub static STRING_MAP: LazyLock<DataType> = LazyLock::new(|| {
     )
 });
 
-/// A builder of [`STRING_MAP`].
+/// Returns a builder of [`STRING_MAP`].
 pub fn string_map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
     let names = MapFieldNames {
         entry: "entries".into(),
@@ -108,7 +108,7 @@ pub fn string_map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
 }
 
 impl FileField {
-    /// The protocol's name of the field.
+    /// Returns the protocol's name of the field.
     pub fn name(self) -> &'static str {
         match self {
             F::Path => "path",
@@ -127,12 +127,12 @@ impl FileField {
         }
     }
 
-    /// The field of that name among `fields`.
+    /// Finds the field of this name among `fields`.
     pub fn by_name(name: &str, fields: &[FileField]) -> Option<FileField> {
         fields.iter().copied().find(|field| field.name() == name)
     }
 
-    /// The Arrow type of the column.
+    /// Returns the Arrow type of the column.
     pub fn data_type(self) -> DataType {
         match self {
             F::Path | F::Stats | F::ClusteringProvider => DataType::Utf8,
@@ -147,13 +147,13 @@ impl FileField {
         }
     }
 
-    /// The Arrow field of the column; every column but `path` may be null.
+    /// Returns the Arrow field of the column; every column except `path` is nullable.
     pub fn arrow(self) -> FieldRef {
         Arc::new(Field::new(self.name(), self.data_type(), self != F::Path))
     }
 }
 
-/// The Arrow schema of `fields`, in their order.
+/// Returns the Arrow schema of `fields`, in their order.
 pub fn schema_of(fields: &[FileField]) -> SchemaRef {
     Arc::new(Schema::new(
         fields.iter().map(|field| field.arrow()).collect::<Fields>(),
