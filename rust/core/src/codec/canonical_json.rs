@@ -141,7 +141,7 @@ impl CanonicalJson {
             .join(",")
     }
 
-    /// The MD5 of the canonical text.
+    /// Returns the MD5 of the canonical text.
     pub(crate) fn checksum(&self) -> String {
         md5_hex(&self.text())
     }

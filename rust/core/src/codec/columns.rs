@@ -68,7 +68,7 @@ pub fn project(rows: &RecordBatch, fields: &[FileField]) -> Result<RecordBatch> 
         .map_err(misfit)
 }
 
-/// The error for a column that is missing or has another type.
+/// Returns the error for a column that is missing or has another type.
 pub fn missing(name: &str) -> Error {
     let message = format!("the column {name} is missing or not of the protocol's type");
     Error::corrupt("log.columns", message)

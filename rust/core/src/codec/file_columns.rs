@@ -1,8 +1,7 @@
-//! The requested columns of file actions: fields as they stand in the log, and columns made of
-//! them.
+//! The requested columns of file actions: fields as in the log, and columns derived from them.
 //!
-//! One type says so from a question down to the decoder: what a caller asks for, what a filter looks at,
-//! and what is kept in memory.
+//! One type describes columns from the caller's request down to the decoder: the columns to return, to filter
+//! by, and to cache.
 //!
 //! Protocol: "Add File and Remove File", "Partition Value Serialization", "Per-file Statistics".
 
@@ -32,42 +31,42 @@ pub const NUM_RECORDS: &str = "numRecords";
 /// A column of file actions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FileColumn {
-    /// A field, as the log has it.
+    /// A field, as in the log.
     Field(FileField),
-    /// The number of rows, out of `stats`.
+    /// The number of rows, from `stats`.
     NumRecords,
-    /// `partitionValues` as a struct: the names in the map, and the fields to give.
+    /// `partitionValues` as a struct: the names in the map, and the fields of the struct.
     PartitionValuesParsed(Vec<(String, FieldRef)>),
-    /// `stats` as a struct of this shape: a part of what `stats_schema` gives for the table.
+    /// `stats` as a struct of this shape: a part of what `stats_schema` returns for the table.
     StatsParsed(Fields),
 }
 
-/// Columns of file actions, in the order asked.
+/// Columns of file actions, in the requested order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileColumns(Vec<FileColumn>);
 
 impl FileColumns {
-    /// These columns.
+    /// Creates the list of these columns.
     pub fn new(columns: Vec<FileColumn>) -> Self {
         Self(columns)
     }
 
-    /// All fields of `add`.
+    /// Selects all fields of `add`.
     pub fn all() -> Self {
         Self::fields_only(&ADD_FIELDS)
     }
 
-    /// These fields.
+    /// Selects these fields.
     pub fn fields_only(fields: &[FileField]) -> Self {
         Self(fields.iter().copied().map(FileColumn::Field).collect())
     }
 
-    /// Returns `true` if a field is among them, as the log has it.
+    /// Returns `true` if a field is among them, as in the log.
     pub fn has(&self, field: FileField) -> bool {
         self.0.contains(&FileColumn::Field(field))
     }
 
-    /// The typed partition values: the names in the map, and the fields to give.
+    /// Returns the typed partition values: the names in the map, and the fields of the struct.
     pub fn partition_values(&self) -> &[(String, FieldRef)] {
         let parsed = self.0.iter().find_map(|column| match column {
             FileColumn::PartitionValuesParsed(values) => Some(values.as_slice()),
@@ -76,7 +75,7 @@ impl FileColumns {
         parsed.unwrap_or_default()
     }
 
-    /// The shape of the typed statistics.
+    /// Returns the shape of the typed statistics.
     pub fn stats(&self) -> Option<&Fields> {
         self.0.iter().find_map(|column| match column {
             FileColumn::StatsParsed(shape) => Some(shape),
@@ -84,12 +83,12 @@ impl FileColumns {
         })
     }
 
-    /// The columns, in their order.
+    /// Returns the columns, in their order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &FileColumn> {
         self.0.iter()
     }
 
-    /// Returns the typed statistics that suffice for the columns that are made of statistics.
+    /// Returns the typed statistics that suffice for all columns derived from statistics.
     pub(super) fn stats_fields(&self) -> Fields {
         let count = Fields::from(vec![Field::new(NUM_RECORDS, DataType::Int64, true)]);
         let shape = self.stats().cloned().unwrap_or_default();
@@ -100,19 +99,18 @@ impl FileColumns {
         }
     }
 
-    /// Returns `true` if the table's schema decides the type of any of them.
+    /// Returns `true` if the type of any column depends on the table's schema.
     pub fn depend_on_schema(&self) -> bool {
         !self.partition_values().is_empty() || self.stats().is_some()
     }
 
-    /// Returns `true` if all that `other` asks for is here too.
+    /// Returns `true` if these columns include everything in `other`.
     pub fn covers(&self, other: &Self) -> bool {
         let here = |required: &FileColumn| self.0.iter().any(|column| column.covers(required));
         other.0.iter().all(here)
     }
 
-    /// Returns the columns of either: the fields in the protocol's order, then the columns made of
-    /// them.
+    /// Returns the union: the fields in the protocol's order, then the derived columns.
     pub fn merged(&self, other: &Self) -> Self {
         let mut columns = self.0.clone();
         for theirs in &other.0 {
@@ -126,7 +124,7 @@ impl FileColumns {
         Self(columns)
     }
 
-    /// The fields that have to be decoded, in the protocol's order.
+    /// Returns the fields to decode, in the protocol's order.
     pub fn fields(&self) -> Vec<FileField> {
         let mut fields: Vec<_> = self.0.iter().map(FileColumn::source).collect();
         fields.sort_unstable();
@@ -134,30 +132,30 @@ impl FileColumns {
         fields
     }
 
-    /// The same as columns: what these are made from.
+    /// Returns the fields from which these columns are derived, as columns.
     pub fn sources(&self) -> Self {
         Self::fields_only(&self.fields())
     }
 
-    /// The schema of what [`FileColumns::of`] gives.
+    /// Returns the schema of the batches of [`FileColumns::of`].
     pub fn schema(&self) -> SchemaRef {
         let fields = self.0.iter().map(FileColumn::field);
         Arc::new(Schema::new(fields.collect::<Fields>()))
     }
 
-    /// The columns, from rows that have at least [`FileColumns::fields`].
+    /// Computes the columns from rows that have at least the fields of [`FileColumns::fields`].
     ///
     /// # Errors
     ///
-    /// Corrupt: `partition_value.parse`, with the file where the rows have their `path`. Statistics that
-    /// do not parse are null.
+    /// Corrupt: `partition_value.parse`, with the file if the rows have their `path`. Statistics that do not
+    /// parse are null.
     pub fn of(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         naming_the_file(rows, |rows| {
             self.of_sources(rows.num_rows(), |field| rows.array(field.name()).map(Some))
         })
     }
 
-    /// The same from rows that may have less: what is made of a field that is not there is null.
+    /// Computes the columns from rows that may lack fields: columns derived from a missing field are null.
     ///
     /// # Errors
     ///
@@ -170,8 +168,8 @@ impl FileColumns {
         })
     }
 
-    /// The columns out of those that `source` gives for each field; what is made of a column that is not
-    /// there is null. `stats` may be a struct of any shape.
+    /// Computes the columns from those that `source` returns for each field; columns derived from a missing
+    /// field are null. `stats` may be a struct of any shape.
     pub(super) fn of_sources<'a>(
         &self,
         rows: usize,
@@ -201,7 +199,7 @@ impl FileColumn {
         (!matches!(self, FileColumn::Field(_)), self.source())
     }
 
-    /// The field that it is, or is made of.
+    /// Returns the field that it is, or is derived from.
     fn source(&self) -> FileField {
         match self {
             FileColumn::Field(field) => *field,
@@ -210,7 +208,7 @@ impl FileColumn {
         }
     }
 
-    /// An error of [`FileColumn::of`] with the path of the file that it is about.
+    /// Adds the path of the failing file to an error of [`FileColumn::of`].
     pub(super) fn at_file(&self, error: Error, paths: &ArrayRef, source: &ArrayRef) -> Error {
         let fails = |row| self.of(&source.slice(row, 1)).is_err();
         match paths.as_string_opt() {
@@ -245,7 +243,7 @@ impl FileColumn {
         }
     }
 
-    /// Takes in what another column of the same name has.
+    /// Extends this column by another of the same name.
     fn widen(&mut self, other: &Self) {
         match (self, other) {
             (FileColumn::StatsParsed(mine), FileColumn::StatsParsed(theirs)) => {
@@ -265,7 +263,7 @@ impl FileColumn {
         }
     }
 
-    /// The column, out of what it is or is made of.
+    /// Computes the column from its source.
     pub(super) fn of(&self, source: &ArrayRef) -> Result<ArrayRef> {
         Ok(match self {
             FileColumn::Field(_) => Arc::clone(source),
@@ -280,7 +278,7 @@ impl FileColumn {
     }
 }
 
-/// Makes columns of rows; where a value does not parse, the error names its file.
+/// Computes columns from rows; if a value does not parse, the error names its file.
 fn naming_the_file(
     rows: &RecordBatch,
     make: impl Fn(&RecordBatch) -> Result<RecordBatch>,
@@ -294,7 +292,7 @@ fn naming_the_file(
     })
 }
 
-/// Names the first file that a value does not parse of.
+/// Adds the path of the first file with a value that does not parse.
 fn at_file(error: Error, paths: &StringArray, fails: impl Fn(usize) -> bool) -> Error {
     if error.code() != "partition_value.parse" {
         return error;

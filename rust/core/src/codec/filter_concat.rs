@@ -1,8 +1,8 @@
-//! The rows to keep, out of decoded columns, in one pass.
+//! Filters and concatenates decoded columns in one pass.
 //!
-//! Checkpoint text is decoded as views into the pages' own bytes; what is kept goes from there into
-//! plain Arrow strings of exactly the right size, so that each byte is copied once and rows that are
-//! dropped cost nothing.
+//! Text of checkpoints is decoded as views into the page buffers; selected values are copied from there into
+//! plain Arrow strings of exactly the right size, so that each byte is copied once and dropped rows cost
+//! nothing.
 
 use crate::spec::arrow::retyped;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use arrow_select::concat::concat;
 
 use super::file_actions::{DELETION_VECTOR_FIELDS, STRING_MAP};
 
-/// The rows to keep: the same choice as ranges and as a mask.
+/// The selected rows, both as ranges and as a mask.
 #[derive(Clone, Debug)]
 pub struct SelectedRows {
     ranges: Vec<Range<usize>>,
@@ -28,7 +28,7 @@ pub struct SelectedRows {
 }
 
 impl SelectedRows {
-    /// The rows whose bit is set.
+    /// Selects the rows whose bit is set.
     pub fn new(bits: BooleanBuffer) -> Self {
         let ranges = bits.set_slices().map(|(start, end)| start..end).collect();
         let rows = bits.count_set_bits();
@@ -39,7 +39,7 @@ impl SelectedRows {
         }
     }
 
-    /// The number of rows that are kept.
+    /// Returns the number of selected rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -49,11 +49,11 @@ impl SelectedRows {
     }
 }
 
-/// Some rows of one column, and which of them to keep.
+/// Some rows of one column, and the selection.
 pub type Part<'a> = (&'a ArrayRef, &'a SelectedRows);
 
-/// The kept rows of all parts of a column as one; views become plain strings, maps of strings get our
-/// field names.
+/// Concatenates the selected rows of all parts of a column; views become plain strings, and string maps get
+/// the field names of this crate.
 pub fn filter_concat(parts: &[Part<'_>]) -> Result<ArrayRef, ArrowError> {
     let rows = parts.iter().map(|(_, keep)| keep.rows).sum();
     let Some((first, _)) = parts.first() else {
@@ -96,9 +96,9 @@ pub fn filter_concat(parts: &[Part<'_>]) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// A column of nulls. Those of file actions' own types, up to [`SHARED_NULLS`] rows, are slices of one
-/// that all share: most of a checkpoint's columns are null throughout, and their memory would be the
-/// better part of the table's.
+/// Returns a column of nulls. For the types of file actions and up to [`SHARED_NULLS`] rows, it is a slice of
+/// one shared array: most columns of a checkpoint are entirely null, and would otherwise take most of the
+/// memory.
 pub fn nulls(data_type: &DataType, rows: usize) -> ArrayRef {
     static SHARED: LazyLock<Vec<ArrayRef>> = LazyLock::new(|| {
         let vector = DataType::Struct(DELETION_VECTOR_FIELDS.clone());
@@ -124,7 +124,7 @@ pub fn nulls(data_type: &DataType, rows: usize) -> ArrayRef {
     )
 }
 
-/// The rows of the shared columns of nulls: no batch has more.
+/// The length of the shared columns of nulls: no batch has more rows.
 const SHARED_NULLS: usize = 48 * 1024;
 
 fn structs(parts: &[Part<'_>], fields: &Fields, rows: usize) -> Result<ArrayRef, ArrowError> {
@@ -226,20 +226,21 @@ fn string_maps(parts: &[Part<'_>], rows: usize) -> Result<MapArray, ArrowError> 
     )
 }
 
-/// An Arrow offset is never negative.
+/// Converts an Arrow offset, which is never negative.
 fn index(offset: i32) -> usize {
     usize::try_from(offset).unwrap_or_default()
 }
 
-/// The kept strings of a column of views.
+/// The selected strings of a column of views.
 type Strings<'a> = (&'a StringViewArray, &'a [Range<usize>]);
 
-/// Texts that point to the same bytes again and again are spelled out, or parsed, up to this mean length;
-/// beyond it, at most this many times: a dictionary of a few kilobytes can ask for gigabytes.
+/// Views that refer to the same bytes repeatedly are copied or parsed up to this mean length; above it, the
+/// bytes may be repeated at most this many times. Otherwise a dictionary of a few kilobytes could expand to
+/// gigabytes.
 const MOST_REPEATED: usize = 16 << 10;
 const MOST_TIMES: usize = 64;
 
-/// Refuses texts that are long and nearly all the same ones again.
+/// Refuses long texts of which nearly all are repetitions.
 pub fn check_repeated(texts: &StringViewArray) -> Result<(), ArrowError> {
     let total = texts.lengths().map(|length| length as usize).sum();
     refuse_repeated(total, texts.len(), std::iter::once(texts))
@@ -267,7 +268,7 @@ fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError
     offsets.push(0);
     each_view(parts, |_, view| {
         total += view.map_or(0, length);
-        // checked after the loop: the total is the largest offset
+        // checked after the loop: the total is the greatest offset
         #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
         offsets.push(total as i32);
     });
@@ -299,7 +300,7 @@ fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError
         rows,
     );
     // SAFETY: the offsets ascend from 0 to the length of the bytes, and every piece of the bytes is a
-    // whole string of an array whose text was validated when it was decoded.
+    // complete string of an array whose text was validated when it was decoded.
     #[allow(unsafe_code)]
     Ok(unsafe {
         let offsets = OffsetBuffer::new_unchecked(ScalarBuffer::from(offsets));
@@ -307,16 +308,16 @@ fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError
     })
 }
 
-/// Strings up to this length stand in the view itself.
+/// Strings up to this length are stored in the view itself.
 const INLINE: usize = 12;
 
-/// The low 32 bits of a view are the length of its string.
+/// Returns the low 32 bits of a view, which are the length of its string.
 #[allow(clippy::cast_possible_truncation)] // meant
 fn length(view: u128) -> usize {
     view as u32 as usize
 }
 
-/// The view of each kept row; `None` where it is null.
+/// Calls `visit` with the view of each selected row; `None` if it is null.
 fn each_view<'a>(parts: &[Strings<'a>], mut visit: impl FnMut(&'a StringViewArray, Option<u128>)) {
     for (array, ranges) in parts {
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
@@ -355,7 +356,7 @@ fn kept_nulls<'a>(
     Some(NullBuffer::new(bits.finish())).filter(|nulls| nulls.null_count() > 0)
 }
 
-/// The type with plain strings in the place of views; maps of strings as they are handed out.
+/// Returns the type with plain strings instead of views, and string maps in the output type.
 fn plain(data_type: &DataType) -> DataType {
     retyped(data_type, &|nested| match nested {
         DataType::Utf8View => Some(DataType::Utf8),
@@ -364,7 +365,7 @@ fn plain(data_type: &DataType) -> DataType {
     })
 }
 
-/// The type with views in the place of plain strings, to decode into.
+/// Returns the type with views instead of plain strings, for decoding.
 pub fn viewed(data_type: &DataType) -> DataType {
     retyped(data_type, &|nested| {
         (*nested == DataType::Utf8).then_some(DataType::Utf8View)

@@ -1,7 +1,7 @@
-//! `_last_checkpoint`: bytes in, a hint out.
+//! Decodes the `_last_checkpoint` hint.
 //!
-//! The hint is never authority: whoever reads it falls back to listing when this decoder refuses it.
-//! The checksum is verified here where the file has one.
+//! The hint is only an optimisation: if this decoder refuses it, readers list the log instead. The checksum
+//! is verified if the file has one.
 //!
 //! Protocol: "Last Checkpoint File", "JSON checksum".
 
@@ -17,41 +17,41 @@ use crate::spec::json::text_of;
 
 const CODE: &str = "last_checkpoint.json";
 
-/// The newest checkpoint at the time when the hint was last written.
+/// The newest checkpoint when the hint was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastCheckpoint {
     /// Version of the checkpoint.
     pub version: u64,
-    /// Number of its actions; -1 where the writer did not know.
+    /// Number of its actions; -1 if the writer did not know it.
     pub size: i64,
     /// Number of files of a multi-part checkpoint.
     pub parts: Option<u32>,
-    /// Bytes of all its files, sidecars included.
+    /// Size in bytes of all its files, including sidecars.
     pub size_in_bytes: Option<i64>,
     /// Number of its `add` actions.
     pub num_of_add_files: Option<i64>,
     /// Its schema, as JSON text.
     pub checkpoint_schema: Option<String>,
-    /// Free-form.
+    /// User-defined.
     pub tags: Option<BTreeMap<String, String>>,
-    /// MD5 of the file's canonical form; it has been verified.
+    /// MD5 of the file's canonical form, which has been verified.
     pub checksum: Option<String>,
-    /// The content of a V2 checkpoint beside its file actions.
+    /// The content of a V2 checkpoint apart from its file actions.
     pub v2_checkpoint: Option<LastV2Checkpoint>,
 }
 
-/// The part of the hint that describes a V2 checkpoint.
+/// The part of the hint for a V2 checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastV2Checkpoint {
     /// Name of the file in the log directory.
     pub path: String,
-    /// Bytes of that file.
+    /// Size of the file in bytes.
     pub size_in_bytes: i64,
     /// Milliseconds since the epoch.
     pub modification_time: i64,
-    /// All sidecars, where there are few.
+    /// All sidecars, if there are few.
     pub sidecar_files: Option<Vec<Sidecar>>,
-    /// All actions that are neither files nor sidecars, each as JSON text, where there are few.
+    /// All actions other than file actions and sidecars, as JSON text, if there are few.
     pub non_file_actions: Option<Vec<String>>,
 }
 
@@ -62,7 +62,7 @@ struct Hint {
     size: i64,
     parts: Option<u32>,
     size_in_bytes: Option<i64>,
-    /// The spelling of early delta-rs.
+    /// The name used by early versions of delta-rs.
     #[serde(rename = "size_in_bytes")]
     old_size_in_bytes: Option<i64>,
     num_of_add_files: Option<i64>,
@@ -91,15 +91,15 @@ struct SidecarHint {
 }
 
 impl LastCheckpoint {
-    /// Decodes the file and verifies its checksum where it has one.
+    /// Decodes the file and verifies its checksum, if it has one.
     ///
     /// # Errors
     ///
-    /// Corrupt: `last_checkpoint.json` when the bytes are no such object (a name that occurs twice
-    /// included), `last_checkpoint.checksum` when the checksum is not that of the content.
+    /// Corrupt: `last_checkpoint.json` if the bytes are not a JSON object with the expected fields, or
+    /// contain a duplicate key; `last_checkpoint.checksum` if the checksum does not match the content.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let json = text_of(bytes, CODE)?;
-        // goes first: it bounds nesting before anything else looks at the text
+        // first: it bounds the nesting before any other parser reads the text
         let canonical = CanonicalJson::parse(json, CODE)?;
         let hint: Hint = serde_json::from_str(json).map_err(|cause| {
             Error::corrupt(

@@ -1,4 +1,4 @@
-//! Bytes to values and back, without I/O.
+//! Encoding and decoding of files, without I/O.
 
 pub mod action_json;
 pub mod canonical_json;

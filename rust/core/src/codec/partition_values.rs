@@ -1,7 +1,7 @@
-//! Partition value strings in, typed columns out.
+//! Parses partition value strings into typed columns.
 //!
-//! The log has partition values as a map of strings; a table has few distinct ones, so that each
-//! distinct string is parsed once and the rows are taken from those.
+//! The log stores partition values as a map of strings with few distinct values, so that each distinct string
+//! is parsed once.
 //!
 //! Protocol: "Partition Value Serialization".
 
@@ -27,27 +27,27 @@ use crate::error::{Error, Result};
 use crate::spec::schema::{DataType as DeltaType, PrimitiveType, StructField};
 use crate::spec::values::{self, Excess};
 
-/// The treatment of a string that is no value of its column's type.
+/// The treatment of a string that does not parse as its column's type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unparsable {
-    /// An error: a wrong partition value would put rows where they do not belong.
+    /// Return an error: a wrong partition value would assign rows to the wrong partition.
     #[default]
     Refuse,
-    /// Null, for a caller that only looks around.
+    /// Return null, for callers that tolerate invalid values.
     Null,
 }
 
-/// The partition values of each row as a struct: one nullable field for each of `columns` (the name
-/// under which the map has it, and the field to give), in their order.
+/// Parses the partition values of each row into a struct: one nullable field for each of `columns` (the key
+/// in the map, and the field to return), in order.
 ///
-/// Null, a key that the map lacks, and the empty string in columns that are not strings are null; in a
-/// column of strings it is the empty string, as delta-spark and delta-kernel-rs read it. Keys beyond
-/// `columns` are ignored; a null map gives a null row. Timestamps may be ISO-8601 with an offset or `yyyy-MM-dd HH:mm:ss`,
-/// which is taken as UTC; bytes are those of the string; decimals are brought to the column's scale.
+/// Null, a missing key, and the empty string are null; in a string column the empty string is a value, as in
+/// delta-spark and delta-kernel-rs. Keys that are not in `columns` are ignored; a null map gives a null row.
+/// Timestamps are ISO-8601 with an offset, or `yyyy-MM-dd HH:mm:ss` in UTC; binary values are the bytes of
+/// the string; decimals are rescaled to the column's scale.
 ///
 /// # Errors
 ///
-/// - Corrupt: `partition_value.parse`, with column and value, where [`Unparsable::Refuse`] is asked.
+/// - Corrupt: `partition_value.parse`, with column and value, for [`Unparsable::Refuse`].
 /// - Unsupported: `partition_value.type` for a column of a type that cannot partition a table.
 pub fn parse_partition_values(
     map: &MapArray,
@@ -97,7 +97,7 @@ fn as_views(array: &ArrayRef) -> Result<&StringViewArray> {
     })
 }
 
-/// Refuses columns of shapes, which stand in Arrow as bytes but have no texts of the protocol.
+/// Refuses geospatial columns, which are binary in Arrow but have no serialization in the protocol.
 ///
 /// # Errors
 ///
@@ -123,12 +123,12 @@ fn cannot_partition(name: &str, data_type: &dyn Display) -> Error {
     Error::unsupported("partition_value.type", message)
 }
 
-/// The position of the value of each row of one column.
+/// The value of each row of one column.
 struct PartitionColumn<'a> {
     places: Vec<Option<u32>>,
-    /// The strings that `places` counts in; without it they count in the map's own values.
+    /// The distinct strings that `places` refers to; otherwise it refers to the map's own values.
     distinct: Option<Distinct<'a>>,
-    /// True if the empty string is a value; otherwise it stands for null.
+    /// True if the empty string is a value; otherwise it is null.
     empty_is_value: bool,
 }
 
@@ -153,7 +153,7 @@ impl PartitionColumn<'_> {
 }
 
 impl<'a> Distinct<'a> {
-    /// The place of a string. Neighbours mostly share it.
+    /// Returns the index of a string. Adjacent rows usually share it.
     #[inline]
     fn index_of(&mut self, value: &'a str) -> u32 {
         if self.values.get(self.last as usize) == Some(&value) {
@@ -168,7 +168,7 @@ impl<'a> Distinct<'a> {
     }
 }
 
-/// Finds the value of each row and column. Of equal keys in one map the first counts.
+/// Collects the value of each row and column. The first of duplicate keys in a map counts.
 fn collect<'a>(
     map: &MapArray,
     keys: &StringViewArray,
@@ -182,7 +182,7 @@ fn collect<'a>(
         .rev()
         .map(|(at, (name, _))| (name.as_str(), at))
         .collect();
-    // Maps of one table have their keys in one order: remember which column came at which place.
+    // The maps of a table usually have the same key order: remember the column at each position.
     let mut guesses: Vec<usize> = (0..columns.len()).collect();
     let entries = |offset: &i32| usize::try_from(*offset).unwrap_or_default();
     let offsets = map.value_offsets().iter().map(entries);
@@ -258,7 +258,7 @@ fn parse_distinct(texts: &[&str], field: &FieldRef, unparsable: Unparsable) -> R
     Ok(array)
 }
 
-/// The distinct strings of one column on their way to values.
+/// The distinct strings of one column, to be parsed.
 struct DistinctTexts<'a> {
     texts: &'a [&'a str],
     field: &'a FieldRef,
@@ -307,7 +307,7 @@ impl DistinctTexts<'_> {
     }
 }
 
-/// The words that Spark's cast takes, in any case.
+/// Parses the boolean literals that Spark's cast accepts, in any case.
 fn boolean(text: &str) -> Option<bool> {
     let is = |words: &[&str]| {
         words
@@ -321,7 +321,7 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// A number as Java spells it, without the suffix for its type (`1.5d`).
+/// Strips the type suffix that Java allows in a number (`1.5d`).
 fn java_float(text: &str) -> &str {
     let text = text.trim();
     match text.strip_suffix(['d', 'D', 'f', 'F']) {

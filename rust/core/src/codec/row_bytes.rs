@@ -1,6 +1,6 @@
-//! Rows as bytes that are equal where the rows are.
+//! Byte encodings of rows that are equal if the rows are equal.
 //!
-//! Arrow's row format, with floats as Spark groups them.
+//! Arrow's row format, with floats normalized as in Spark's grouping.
 
 use arrow_array::{Array, ArrayRef};
 use arrow_row::{RowConverter, SortField};
@@ -8,14 +8,14 @@ use arrow_schema::ArrowError;
 
 use crate::expr::value::floats::normalised;
 
-/// Rows that are encoded together.
+/// Rows encoded at a time.
 const ROWS: usize = 4096;
 
-/// Gives the bytes of each row of these columns, which have as many rows each.
+/// Calls the function with the bytes of each row of these columns, which have equal lengths.
 ///
 /// # Errors
 ///
-/// A column has a type without a row format.
+/// A column has a type that the row format does not support.
 pub(crate) fn each_row<'a>(
     columns: impl IntoIterator<Item = &'a ArrayRef>,
     rows: usize,

@@ -1,8 +1,8 @@
-//! Version checksums (`<version>.crc`): bytes in, what one version of the table holds out.
+//! Decodes version checksums (`<version>.crc`): the content of one version of the table.
 //!
-//! Absent is not empty: `None` says that the writer did not know, an empty list that there is nothing.
-//! A null is the same as absent, unknown keys are passed over, and of a repeated key the last counts.
-//! Files of old writers have few of the fields; which of them a caller needs is the caller's matter.
+//! Absent differs from empty: `None` means that the writer did not know the value, an empty list that there
+//! are none. Null is the same as absent, unknown keys are ignored, and the last value of a duplicate key
+//! counts. Files of older writers have few of the fields; callers check those that they need.
 //!
 //! Protocol: "Version Checksum File".
 
@@ -21,15 +21,16 @@ use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
 const CODE: &str = "checksum.json";
 
-/// A larger checksum is not read. They hold transactions, domains and sometimes the live files.
+/// The maximum size of a checksum that is read. Checksums hold transactions, domains and sometimes the live
+/// files.
 pub const MOST_CHECKSUM_BYTES: u64 = 128 << 20;
 
-/// The content of one version, as its writer states it.
+/// The content of one version, according to its writer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionChecksum {
     /// Id of the transaction that committed the version.
     pub transaction_id: Option<String>,
-    /// Bytes of all live files.
+    /// Total size of all live files in bytes.
     pub table_size_bytes: Option<u64>,
     /// Number of live files.
     pub num_files: Option<u64>,
@@ -51,38 +52,38 @@ pub struct VersionChecksum {
     pub file_size_histogram: Option<FileSizeHistogram>,
     /// All live files.
     pub all_files: Option<AllFiles>,
-    /// Rows that deletion vectors leave out.
+    /// Number of rows deleted by deletion vectors.
     pub num_deleted_records: Option<u64>,
-    /// Live files with a deletion vector.
+    /// Number of live files with a deletion vector.
     pub num_deletion_vectors: Option<u64>,
     /// Live files by the number of their deleted rows, in ten bins.
     pub deleted_record_counts: Option<Vec<u64>>,
 }
 
-/// Live files by size. The three lists have the same length; the first boundary is 0 and boundaries
-/// rise; bin `i` holds sizes from its boundary up to the next one.
+/// A histogram of live files by size. The three lists have the same length; boundaries ascend from 0; bin `i`
+/// counts sizes from its boundary up to the next one.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileSizeHistogram {
-    /// Lower ends of the bins.
+    /// Lower bounds of the bins.
     pub sorted_bin_boundaries: Vec<u64>,
-    /// Files in each bin.
+    /// Number of files in each bin.
     pub file_counts: Vec<u64>,
     /// Bytes in each bin.
     pub total_bytes: Vec<u64>,
 }
 
-/// The live files as the checksum has them.
+/// The live files in the checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllFiles {
-    /// The number of files in the bin.
+    /// The number of files.
     pub count: u64,
     /// A JSON array of `add` bodies.
     pub json: String,
 }
 
 impl VersionChecksum {
-    /// The checksum of a table before its first version: no protocol, no metadata and no files.
+    /// Returns the checksum of a table before its first version: no protocol, no metadata and no files.
     pub fn of_nothing() -> Self {
         Self {
             table_size_bytes: Some(0),
@@ -101,7 +102,7 @@ impl VersionChecksum {
 }
 
 impl FileSizeHistogram {
-    /// One more file of this size; sums of numbers that a log may choose freely saturate.
+    /// Adds a file of this size; sums saturate, since a log may contain arbitrary numbers.
     pub fn add(&mut self, size: u64) {
         let bin = self
             .sorted_bin_boundaries
@@ -117,7 +118,7 @@ impl FileSizeHistogram {
 }
 
 impl AllFiles {
-    /// The files as rows with all fields of `add`.
+    /// Returns the files as rows with all fields of `add`.
     ///
     /// # Errors
     ///
@@ -126,7 +127,7 @@ impl AllFiles {
         let mut lines = String::with_capacity(self.json.len());
         each_element("allFiles", &self.json, |file| {
             lines.push_str(r#"{"add":"#);
-            // between tokens a line may end; inside of strings it may not
+            // line breaks may occur between tokens, but not inside strings
             lines.extend(
                 file.chars()
                     .map(|letter| if letter == '\n' { ' ' } else { letter }),
@@ -149,7 +150,7 @@ impl AllFiles {
     }
 }
 
-/// The bin of `deletedRecordCountsHistogramOpt` that a file with this number of deleted rows is in.
+/// Returns the bin of `deletedRecordCountsHistogramOpt` for a file with this number of deleted rows.
 pub fn deleted_records_bin(deleted: u64) -> usize {
     match deleted {
         0 => 0,
@@ -170,8 +171,7 @@ impl VersionChecksum {
     ///
     /// # Errors
     ///
-    /// Corrupt: `checksum.json`, with the field that is at fault, or the byte where the text stops
-    /// being JSON.
+    /// Corrupt: `checksum.json`, with the field at fault, or the byte offset at which the JSON is invalid.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let json = text_of(bytes, CODE)?;
         let mut checksum = Self::default();

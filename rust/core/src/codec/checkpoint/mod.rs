@@ -76,7 +76,7 @@ pub enum FileAction {
 }
 
 impl FileAction {
-    /// The name of the column.
+    /// Returns the name of the column.
     pub fn name(self) -> &'static str {
         match self {
             FileAction::Add => "add",

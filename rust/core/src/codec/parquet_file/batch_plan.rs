@@ -1,9 +1,8 @@
-//! The number of rows of a batch, by the size that the pages of a row group have once they are
-//! decoded.
+//! Chooses the number of rows per batch from the decoded size of the pages of a row group.
 //!
-//! Headers say how many values a page has and how many bytes these take without their dictionary. A
-//! dictionary makes more of them: where it has long words, its column is decoded into views, which point
-//! to the words instead of repeating them, and whoever takes the batch cuts it before they are spelled out.
+//! Page headers state the number of values and their encoded size, without the dictionary. A column whose
+//! dictionary has long values is decoded into views, which refer to the values instead of repeating them; the
+//! consumer of the batch splits it before it materializes the strings.
 
 use std::sync::Arc;
 
@@ -19,31 +18,31 @@ use super::known_dictionaries::KnownDictionary;
 use super::pages::{LeafPages, PageFacts};
 use super::shares::{Share, Shares, measured, selected};
 
-/// No batch has more bytes, unless one row has, or a page that is in memory whole.
+/// Maximum size of a batch in bytes, unless a single row or a page in memory is larger.
 pub(crate) const MOST_BATCH_BYTES: u64 = 32 << 20;
 
-/// Words up to this length are spelled out at once.
+/// Dictionary values up to this length are always materialized.
 const LONG_WORD: u64 = 1 << 10;
-/// And so are longer ones that take no more than this in a batch.
+/// Longer dictionary values are materialized, too, if they take at most this in a batch.
 const FEW_BYTES: u64 = 8 << 20;
-/// The most bytes that all words of a batch may take if each is the longest of its dictionary.
+/// Maximum bytes of all strings of a batch if each were the longest of its dictionary.
 const MOST_WORDS: u64 = 128 << 20;
 
-/// Rows of nested columns may be of any length, which is looked at where a column chunk takes more than
-/// this once it is decoded, and more than so many times what it takes in the file.
+/// Rows of nested columns may differ widely in length; their levels are read if the decoded column chunk
+/// exceeds this size, and `MOST_TIMES` times its compressed size.
 const MOST_HIDDEN: u64 = 256 << 20;
 const MOST_TIMES: u64 = 64;
 
-/// A view of a text.
+/// Bytes of a string view.
 const VIEW: u64 = 16;
 
 /// The plan by which a row group is decoded.
 pub(super) struct BatchPlan {
-    /// The number of rows of a batch.
+    /// The number of rows per batch.
     pub(super) rows: usize,
-    /// The leaves that are decoded into views.
+    /// The leaves to decode into views.
     pub(super) views: Vec<usize>,
-    /// The dictionaries that were read, by their leaves.
+    /// The dictionaries that were read, with their leaves.
     pub(super) dictionaries: Vec<(usize, KnownDictionary)>,
 }
 
@@ -93,7 +92,7 @@ pub(super) fn plan(
             }
         }
         let share = |page: &PageFacts| {
-            // rows of nested columns are as long as all are on average
+            // estimate rows of nested columns by their mean length
             let rows = if repeats {
                 page.values.saturating_mul(all).div_ceil(values.max(1))
             } else {
@@ -130,13 +129,13 @@ pub(super) fn plan(
     }
 }
 
-/// Returns `true` if a page's texts begin with parts of those before them, so that its bytes do not
-/// tell theirs.
+/// Returns `true` if strings are prefix-compressed (`DELTA_BYTE_ARRAY`), so that the page's bytes do not tell
+/// their decoded size.
 fn is_delta(page: &PageFacts) -> bool {
     page.is_delta && page.values.saturating_mul(page.bytes) > FEW_BYTES
 }
 
-/// The bytes of a value that is no text; `None` for text.
+/// Returns the bytes of a value of fixed width; `None` for strings.
 pub(crate) fn width(column: &ColumnChunkMetaData) -> Option<u64> {
     Some(match column.column_descr().physical_type() {
         PhysicalType::BOOLEAN => 1,
@@ -149,8 +148,8 @@ pub(crate) fn width(column: &ColumnChunkMetaData) -> Option<u64> {
     })
 }
 
-/// The length of the longest word of the dictionary, or more where it makes no difference to a batch of
-/// this many values; and the dictionary if it had to be read.
+/// Returns the length of the longest dictionary value, or an upper bound if that makes no difference to a
+/// batch of this many values; and the dictionary if it had to be read.
 fn longest_word(
     column: &ColumnChunkMetaData,
     pages: &LeafPages,
@@ -160,7 +159,7 @@ fn longest_word(
     let Some(dictionary) = &pages.dictionary else {
         return (0, None);
     };
-    // the length of each word takes four bytes
+    // each value has a length prefix of four bytes
     let possible = dictionary
         .bytes
         .saturating_sub(dictionary.values.saturating_mul(4));
@@ -170,7 +169,7 @@ fn longest_word(
     let reader = SerializedPageReader::new(Arc::new(fetched.clone()), column, 0, None);
     let read = reader.and_then(|mut reader| Ok((reader.get_next_page()?, reader)));
     let Ok((Some(page), rest)) = read else {
-        return (possible, None); // whoever decodes it says what is wrong
+        return (possible, None); // the decoder reports the error
     };
     let longest = match &page {
         Page::DictionaryPage {

@@ -1,4 +1,4 @@
-//! The bytes of a file that were fetched so far, in the shape in which the Parquet reader asks for them.
+//! The fetched bytes of a file, as a source for the Parquet reader.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes, buf::Reader};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-/// Pieces of a file, in order of the offsets at which they begin.
+/// Pieces of a file, sorted by their offsets.
 #[derive(Clone, Debug)]
 pub struct FetchedBytes {
     pieces: Vec<(u64, Bytes)>,
@@ -14,7 +14,7 @@ pub struct FetchedBytes {
 }
 
 impl FetchedBytes {
-    /// Nothing yet of a file of `length` bytes.
+    /// Creates an empty buffer for a file of `length` bytes.
     pub fn new(length: u64) -> Self {
         Self {
             pieces: Vec::new(),
@@ -22,19 +22,19 @@ impl FetchedBytes {
         }
     }
 
-    /// Takes the bytes of these ranges.
+    /// Adds the bytes of these ranges.
     pub fn add(&mut self, ranges: &[Range<u64>], bytes: Vec<Bytes>) {
         let starts = ranges.iter().map(|range| range.start);
         self.extend(starts.zip(bytes));
     }
 
-    /// Takes pieces of the file, each with the offset at which it begins.
+    /// Adds pieces of the file with their offsets.
     pub fn extend(&mut self, pieces: impl IntoIterator<Item = (u64, Bytes)>) {
         self.pieces.extend(pieces);
         self.pieces.sort_by_key(|(start, _)| *start);
     }
 
-    /// The ranges of the pieces, in their order.
+    /// Returns the ranges of the pieces, in order.
     pub fn ranges(&self) -> Vec<Range<u64>> {
         let pieces = self.pieces.iter();
         pieces
@@ -42,7 +42,7 @@ impl FetchedBytes {
             .collect()
     }
 
-    /// The bytes of this range, if all of them were fetched.
+    /// Returns the bytes of this range, if all of them were fetched.
     pub(super) fn range(&self, range: &Range<u64>) -> Option<Bytes> {
         let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
         if length == 0 {

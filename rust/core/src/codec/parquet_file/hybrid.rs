@@ -1,17 +1,17 @@
-//! Numbers as Parquet writes them: runs of levels, and lengths as differences, both read one by one.
+//! Decoders for Parquet's integer encodings: runs of levels, and delta-encoded lengths.
 //!
 //! Protocol: Apache Parquet, "Run Length Encoding / Bit-Packing Hybrid", "Delta Encoding".
 
-/// Runs of levels: how often, and which.
+/// Iterates over runs of levels: the number of repetitions, and the level.
 pub(super) struct LevelRuns<'a> {
     bytes: &'a [u8],
     width: u32,
-    /// Levels of a packed group that are still to come.
+    /// Remaining levels of a bit-packed run.
     packed: (&'a [u8], u64, u64),
 }
 
 impl<'a> LevelRuns<'a> {
-    /// Reads levels up to `most`.
+    /// Reads levels up to the maximum level `most`.
     pub(super) fn new(bytes: &'a [u8], most: i16) -> Self {
         Self {
             bytes,
@@ -38,7 +38,7 @@ impl Iterator for LevelRuns<'_> {
             self.bytes = rest;
             return Some((number, bits(value, 0, width)?));
         }
-        // eight levels a group; the last may be cut off
+        // a bit-packed run consists of groups of eight levels; the last may be truncated
         let length = usize::try_from(number.checked_mul(width)?).ok()?;
         let (group, rest) = self.bytes.split_at(length.min(self.bytes.len()));
         self.bytes = rest;
@@ -47,7 +47,7 @@ impl Iterator for LevelRuns<'_> {
     }
 }
 
-/// Numbers that are differences of those before, packed in blocks.
+/// Iterates over delta-encoded integers in blocks.
 pub(super) struct DeltaNumbers<'a> {
     bytes: &'a [u8],
     mini_blocks: u64,
@@ -55,8 +55,8 @@ pub(super) struct DeltaNumbers<'a> {
     left: u64,
     value: i64,
     first: bool,
-    /// The least difference of the block, the widths of its mini blocks that are still to come, and what is
-    /// left of the current one: its bits, its width, the place of the next.
+    /// The minimum delta of the block, the bit widths of its remaining miniblocks, and the rest of the
+    /// current miniblock: its bits, its width, the index of the next value.
     least: i64,
     widths: &'a [u8],
     current: (&'a [u8], u64, u64),
@@ -85,7 +85,7 @@ impl<'a> DeltaNumbers<'a> {
         })
     }
 
-    /// Takes the next mini block.
+    /// Begins the next miniblock.
     fn advance(&mut self) -> Option<()> {
         if self.widths.is_empty() {
             self.least = zigzag(varint(&mut self.bytes)?);
@@ -102,7 +102,7 @@ impl<'a> DeltaNumbers<'a> {
         Some(())
     }
 
-    /// Returns the bytes after the last number.
+    /// Returns the bytes after the last value.
     pub(super) fn rest(mut self) -> Option<&'a [u8]> {
         let mut left = self.left.saturating_sub(1);
         while left > 0 {
@@ -132,7 +132,7 @@ impl Iterator for DeltaNumbers<'_> {
     }
 }
 
-/// The number of so many bits, at most 64, that begins at a bit.
+/// Returns the integer of `width` bits, at most 64, at a bit offset.
 fn bits(bytes: &[u8], from: u64, width: u64) -> Option<u64> {
     let mut number = 0_u128;
     let first = from / 8;
@@ -158,7 +158,7 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Decodes a signed number.
+/// Decodes a zigzag-encoded integer.
 fn zigzag(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }

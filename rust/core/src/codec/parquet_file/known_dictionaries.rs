@@ -1,5 +1,5 @@
-//! Decodes a row group whose dictionaries were read already, to plan its batches, without a second
-//! decompression of them.
+//! Decodes a row group whose dictionaries were already read for the batch plan, without decompressing them a
+//! second time.
 
 use std::cell::RefCell;
 use std::iter;
@@ -21,7 +21,7 @@ pub(super) struct KnownDictionary {
 }
 
 impl KnownDictionary {
-    /// `rest` begins after the dictionary.
+    /// Combines a dictionary with the pages after it, `rest`.
     pub(super) fn new(dictionary: Page, rest: SerializedPageReader<FetchedBytes>) -> Self {
         Self {
             dictionary: Some(dictionary),
@@ -69,7 +69,7 @@ impl PageReader for KnownDictionary {
     }
 }
 
-/// A row group, with the column chunks whose dictionaries were read, by their leaves.
+/// A row group with the column chunks whose dictionaries were read, by leaf.
 struct RowGroup<'a> {
     metadata: &'a ParquetMetaData,
     index: usize,
@@ -107,7 +107,7 @@ impl RowGroups for RowGroup<'_> {
     }
 }
 
-/// The one chunk of a column in a row group.
+/// The single chunk of a column in a row group.
 struct Chunk(Option<Box<dyn PageReader>>);
 
 impl Iterator for Chunk {
@@ -120,7 +120,7 @@ impl Iterator for Chunk {
 
 impl PageIterator for Chunk {}
 
-/// Begin to decode all rows of some leaves of a row group.
+/// Begins to decode all rows of some leaves of a row group.
 pub(super) fn reader(
     file: &ArrowReaderMetadata,
     (index, group): (usize, &RowGroupMetaData),

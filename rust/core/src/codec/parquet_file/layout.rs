@@ -1,8 +1,8 @@
-//! The structs of Parquet's footers and page headers: which field is of which type.
+//! The Thrift structs of Parquet footers and page headers: the types of their fields.
 //!
 //! Protocol: Apache Parquet, `parquet.thrift`.
 
-/// The fields of a struct, by their numbers.
+/// The fields of a struct, by field id.
 pub(super) type Fields = &'static [(i16, Type)];
 
 /// The type of a field.
@@ -20,7 +20,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    /// Returns `true` if it is written so.
+    /// Returns `true` if the type has this wire type.
     pub(super) fn is(self, wire: u8) -> bool {
         match self {
             Type::Bool => matches!(wire, 1 | 2),

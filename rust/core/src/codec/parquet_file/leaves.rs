@@ -1,8 +1,8 @@
-//! The columns of a Parquet schema that hold values, in Arrow.
+//! The leaf columns of a Parquet schema, in Arrow types.
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 
-/// The types of all leaves, in their order.
+/// Returns the types of all leaves, in order.
 pub(super) fn leaf_types(schema: &Schema) -> Vec<DataType> {
     let mut types = Vec::new();
     let _unchanged = with_leaf_types(schema, &mut |_, data_type| {
@@ -12,7 +12,8 @@ pub(super) fn leaf_types(schema: &Schema) -> Vec<DataType> {
     types
 }
 
-/// The same schema with other types of leaves, where `other` gives one for a leaf's number and type.
+/// Returns the schema with other leaf types; `other` returns a new type for a leaf's index and type, or
+/// `None`.
 pub(crate) fn with_leaf_types(
     schema: &Schema,
     other: &mut dyn FnMut(usize, &DataType) -> Option<DataType>,

@@ -1,8 +1,9 @@
-//! Files whose dates and instants Spark has counted by the hybrid calendar, as their footers say.
+//! Files whose dates and timestamps Spark wrote in the hybrid Julian/Gregorian calendar, according to their
+//! footers.
 //!
-//! The files, and the zone that their instants were counted in, are decided as Spark decides them
-//! when it reads: files of Spark before 3.0 (96-bit timestamps: before 3.1), and later ones with a
-//! mark. Files of other writers are never meant, whatever marks they have.
+//! The files, and the time zone of their timestamps, are determined as in Spark's reader: files of Spark
+//! before 3.0 (96-bit timestamps: before 3.1), and later files with a marker. Files of other writers are
+//! never affected, whatever markers they have.
 
 use std::sync::Arc;
 
@@ -22,27 +23,27 @@ const ZONE: &str = "org.apache.spark.timeZone";
 const DATETIME: &str = "org.apache.spark.legacyDateTime";
 const INT96: &str = "org.apache.spark.legacyINT96";
 
-/// The zone of files that do not name one.
+/// The environment variable for the time zone of files that do not name one.
 const ZONE_OF_UNNAMED: &str = "DELTAREPLAY_LEGACY_TIME_ZONE";
 
-/// The hybrid calendar, in the zone in which instants were counted. Cheap to clone.
+/// The hybrid calendar with the time zone of the timestamps. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LegacyCalendar(Arc<LegacyZone>);
 
-/// The columns of a file that are counted by the legacy calendar.
+/// The columns of a file that use the legacy calendar.
 #[derive(Clone, Debug)]
 pub(crate) struct LegacyColumns {
     calendar: LegacyCalendar,
-    /// Dates, and timestamps of 64 bits.
+    /// Dates and 64-bit timestamps.
     datetime: bool,
-    /// Timestamps of 96 bits.
+    /// 96-bit timestamps.
     int96: bool,
 }
 
 impl LegacyColumns {
-    /// Reads the calendar from the footer; `None` for files of the calendar of today.
+    /// Reads the calendar from the footer; `None` for files in the proleptic Gregorian calendar.
     pub(crate) fn of(file: &FileMetaData) -> Option<Self> {
-        // a key that stands twice has its last value
+        // the last value of a duplicate key counts
         let value = |key: &str| {
             let mut entries = file.key_value_metadata()?.iter().rev();
             entries.find(|entry| entry.key == key)?.value.as_deref()
@@ -66,7 +67,7 @@ impl LegacyColumns {
         })
     }
 
-    /// The calendar of a leaf that holds dates or instants.
+    /// Returns the calendar of a leaf that holds dates or timestamps.
     pub(crate) fn calendar(&self, leaf: PhysicalType) -> Option<&LegacyCalendar> {
         let legacy = if leaf == PhysicalType::INT96 {
             self.int96
@@ -77,7 +78,7 @@ impl LegacyColumns {
     }
 }
 
-/// The treatment of an instant that cannot be converted.
+/// The treatment of a timestamp that cannot be rebased.
 #[derive(Clone, Copy)]
 enum Unsure {
     Refuse,
@@ -85,12 +86,12 @@ enum Unsure {
 }
 
 impl LegacyCalendar {
-    /// The same dates and times of the day, counted as today; in all parts of nested values. Timestamps
-    /// without a zone are no instants, and stay.
+    /// Rebases dates and timestamps to the proleptic Gregorian calendar, also within nested values.
+    /// Timestamps without a time zone are unchanged.
     ///
     /// # Errors
     ///
-    /// External, a [`ZoneMissing`]: an instant before 1900 of an unknown zone.
+    /// External, a [`ZoneMissing`]: a timestamp before 1900 in an unknown time zone.
     pub(crate) fn rebase(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match array.data_type() {
             DataType::Date32 | DataType::Timestamp(..) => self.leaf(array, Unsure::Refuse),
@@ -109,13 +110,13 @@ impl LegacyCalendar {
         }
     }
 
-    /// The same for values of which none has to be known: those that cannot be told are null.
+    /// Rebases values that are optional: those that cannot be determined become null.
     pub(crate) fn rebase_known(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         self.leaf(array, Unsure::Null)
     }
 
-    /// Bounds of values that are in the calendar: those that are not certain to be bounds of the rebased
-    /// values are null. Dates keep their order; instants may not, where a day or an hour is left out.
+    /// Rebases bounds of values: those that are not certain to bound the rebased values become null. Rebasing
+    /// keeps the order of dates, but not always that of timestamps, where a day or an hour is skipped.
     pub(crate) fn rebase_bounds(&self, bounds: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         let certain = MODERN_SECOND + GREATEST_LATE_ERROR;
         match bounds.data_type() {
@@ -148,7 +149,7 @@ impl LegacyCalendar {
         }
     }
 
-    /// `ticks`: how many make a second.
+    /// Rebases timestamps; `ticks` is the number of units per second.
     fn instants<T: ArrowPrimitiveType<Native = i64>>(
         &self,
         array: &ArrayRef,

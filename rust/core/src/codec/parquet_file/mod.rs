@@ -1,8 +1,8 @@
 //! Footers and row groups of Parquet files, decoded from bytes that the caller fetched.
 //!
-//! Each says which ranges of the file it needs, and takes their bytes. What a footer claims is checked
-//! against the length of the file, and what pages claim against their column chunk, before anything is
-//! allocated for it.
+//! Each decoder states which ranges of the file it needs, and takes their bytes. The claims of a footer are
+//! checked against the length of the file, and those of pages against their column chunk, before memory is
+//! allocated for them.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,22 +36,22 @@ pub(crate) use row_group::BatchSize;
 pub use row_group::RowGroupRequest;
 pub(crate) use write::{codec, writer_options};
 
-/// The footer and what lies before it are fetched in one piece of this size.
+/// The bytes fetched from the end of a file, to include the footer in one request.
 const FOOTER_PREFETCH: u64 = 64 * 1024;
 
-/// A footer longer than this is refused: those of real files have some kilobytes, rarely megabytes.
+/// The maximum length of a footer: real footers have some kilobytes, rarely megabytes.
 const MAX_FOOTER: u64 = 64 << 20;
 
-/// The rules by which a footer is read and checked.
+/// The rules for reading and checking a footer.
 #[derive(Clone, Copy, Debug)]
 pub struct FooterRules {
-    /// The code of errors.
+    /// The error code.
     pub(crate) code: &'static str,
-    /// A file that claims to be denser is refused.
+    /// The maximum number of rows per byte of the file.
     pub(crate) most_rows_per_byte: u64,
-    /// True if the page index comes along.
+    /// True to read the page index, too.
     pub(crate) page_index: bool,
-    /// True if a file with encrypted columns is read for its others.
+    /// True to accept files with encrypted columns, for their other columns.
     pub(crate) some_encrypted: bool,
 }
 
@@ -65,11 +65,11 @@ pub struct FooterDecoder {
 }
 
 impl FooterDecoder {
-    /// For a file of `length` bytes.
+    /// Creates a decoder for a file of `length` bytes.
     ///
     /// # Errors
     ///
-    /// Corrupt, with the rules' code: the file is too short.
+    /// Corrupt, with the code of the rules: the file is too short.
     pub fn new(length: u64, rules: FooterRules) -> Result<Self> {
         let policy = if rules.page_index {
             PageIndexPolicy::Optional
@@ -90,22 +90,22 @@ impl FooterDecoder {
         })
     }
 
-    /// The ranges of the file that are fetched next.
+    /// Returns the ranges of the file to fetch next.
     pub fn missing(&self) -> &[Range<u64>] {
         &self.missing
     }
 
-    /// Returns `true` if the footer says that columns are encrypted; it is whole itself.
+    /// Returns `true` if the footer declares encrypted columns; the footer itself is not encrypted.
     pub fn has_encrypted_columns(&self) -> bool {
         self.encrypted_columns
     }
 
-    /// Takes the bytes of the missing ranges; gives the footer once nothing is missing.
+    /// Takes the bytes of the missing ranges; returns the footer once nothing is missing.
     ///
     /// # Errors
     ///
-    /// Corrupt, with the rules' code: it does not decode, or contradicts the file's length. Unsupported:
-    /// `data.encrypted`.
+    /// Corrupt, with the code of the rules: the footer does not decode, or contradicts the file's length.
+    /// Unsupported: `data.encrypted`.
     pub fn push(&mut self, bytes: Vec<Bytes>) -> Result<Option<ParquetMetaData>> {
         let metadata = guarded(self.rules.code, || self.decode(bytes))?;
         if let Some(metadata) = &metadata {
@@ -148,7 +148,7 @@ impl FooterRules {
     }
 }
 
-/// Returns the result of a decoder of another crate; its panic is an error in the bytes, too.
+/// Runs a decoder of another crate; a panic is reported as corrupt bytes.
 pub(crate) fn guarded<T>(code: &'static str, decode: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
         Err(Error::corrupt(
@@ -158,7 +158,7 @@ pub(crate) fn guarded<T>(code: &'static str, decode: impl FnOnce() -> Result<T>)
     })
 }
 
-/// The error for encrypted columns: there are no keys here.
+/// Returns the error for encrypted columns: decryption is not supported.
 pub(crate) fn encrypted(what: &str) -> Error {
     let message = format!(
         "{what} encrypted, which is not supported: read it with an engine that has the keys, and write it anew"
@@ -166,15 +166,15 @@ pub(crate) fn encrypted(what: &str) -> Error {
     Error::unsupported("data.encrypted", message)
 }
 
-/// The footer itself, in whichever of the pieces it is whole: walked before anything believes it. Gives
-/// whether it says that columns are encrypted.
+/// Checks the encoded footer before it is decoded, in whichever piece contains it. Returns whether it
+/// declares encrypted columns.
 fn check_cost(
     ranges: &[Range<u64>],
     pieces: &[Bytes],
     length: u64,
     rules: &FooterRules,
 ) -> Result<bool> {
-    // length of the footer and magic stand after it
+    // followed by the footer length and the magic number
     let end = length.saturating_sub(8);
     let mut encrypted_columns = false;
     for (range, piece) in ranges.iter().zip(pieces) {
@@ -201,7 +201,7 @@ fn check_cost(
     Ok(encrypted_columns)
 }
 
-/// Claims of the footer against the length of the file.
+/// Checks the claims of the footer against the length of the file.
 fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result<()> {
     let lie = |what: &str| {
         let message = format!(

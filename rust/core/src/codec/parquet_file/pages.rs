@@ -1,8 +1,8 @@
-//! The claims of page headers, checked against their column chunk before anything is decompressed.
+//! Checks page headers against their column chunk before anything is decompressed.
 //!
-//! A page's body has to lie inside of what was fetched, it may not unfold to more than its codec can make
-//! of its bytes, and the pages of a chunk hold no more values than the chunk. Where a header has a
-//! checksum, the body has to have it, too.
+//! A page's body must lie within the fetched bytes, must not claim to decompress to more than its codec can
+//! produce, and the pages of a chunk must not hold more values than the chunk. If a header has a checksum,
+//! the body must match it.
 //!
 //! Protocol: Apache Parquet, "Data Pages", "Checksumming".
 
@@ -15,23 +15,23 @@ use super::fetched::FetchedBytes;
 use super::thrift::{PageHeader, page_header};
 use crate::error::{Error, Result};
 
-/// No page of a checkpoint is larger; those of real ones have some megabytes.
+/// The maximum size of a checkpoint page; real ones have some megabytes.
 pub(crate) const MOST_CHECKPOINT_PAGE: u64 = 512 << 20;
 
-/// The bytes that codecs add to data that does not compress, with some more.
+/// The overhead of codecs for incompressible data, with a margin.
 const SLACK: u64 = 4 << 10;
 
-/// The rules by which pages are checked.
+/// The rules for checking pages.
 pub(crate) struct PageRules {
-    /// The code of errors.
+    /// The error code.
     pub(crate) code: &'static str,
-    /// The message of errors for which the decoder has none.
+    /// The error message if the decoder has none.
     pub(crate) message: &'static str,
-    /// Pages that would be larger, decompressed, are refused.
+    /// The maximum decompressed size of a page.
     pub(crate) most_bytes: u64,
 }
 
-/// The pages of a leaf that were fetched.
+/// The fetched pages of a leaf.
 #[derive(Debug, Default)]
 pub(super) struct LeafPages {
     pub(super) leaf: usize,
@@ -39,24 +39,24 @@ pub(super) struct LeafPages {
     pub(super) data: Vec<PageFacts>,
 }
 
-/// The checked content of a page's header.
+/// The checked content of a page header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageFacts {
     pub(super) values: u64,
-    /// Without compression.
+    /// Decompressed size in bytes.
     pub(super) bytes: u64,
-    /// True if the values are words of the dictionary.
+    /// True if the values are dictionary indexes.
     pub(super) dictionary: bool,
-    /// True if texts begin with parts of those before them.
+    /// True if strings are prefix-compressed (`DELTA_BYTE_ARRAY`).
     pub(super) is_delta: bool,
 }
 
-/// Checks the pages of a row group in these ranges, each with the leaf that it belongs to, and gives what
-/// they hold.
+/// Checks the pages of a row group in these ranges, each with its leaf, and returns the content of their
+/// headers.
 ///
 /// # Errors
 ///
-/// Corrupt, with the rules' code and the byte at which the page begins, or where bytes are missing.
+/// Corrupt, with the code of the rules and the byte offset of the page, or of missing bytes.
 pub(super) fn check_pages(
     columns: &[ColumnChunkMetaData],
     ranges: &[(usize, Range<u64>)],
@@ -86,7 +86,7 @@ pub(super) fn check_pages(
     Ok(known)
 }
 
-/// Pages one after the other, until the chunk has all of its values: what follows nobody reads.
+/// Checks consecutive pages until the chunk has all its values; the reader ignores any bytes after them.
 fn check_range(
     column: &ColumnChunkMetaData,
     range: &Range<u64>,
@@ -121,7 +121,7 @@ fn check_range(
         }
         let possible = match header.kind {
             PageHeader::DATA | PageHeader::DATA_V2 => column.num_values() - *values,
-            // each takes a byte at least
+            // each value takes at least one byte
             PageHeader::DICTIONARY => header.uncompressed,
             _ => 0,
         };
@@ -158,15 +158,15 @@ fn check_range(
     Ok(())
 }
 
-/// The most bytes that this number of bytes can unfold to, by the formats of the codecs.
+/// Returns the maximum number of bytes that this many bytes can decompress to, by the format of the codec.
 fn unfolded(codec: Compression, bytes: u64) -> u64 {
     let times = match codec {
-        // what is claimed is not believed
+        // the claimed size is not used for allocation
         Compression::UNCOMPRESSED => return u64::MAX,
         Compression::SNAPPY => 32,
         Compression::LZ4 | Compression::LZ4_RAW | Compression::LZO => 256,
         Compression::GZIP(_) => 1_100,
-        // a block of 128 KiB, all one byte, takes four
+        // a block of 128 KiB with equal bytes takes four
         Compression::ZSTD(_) => 33_000,
         Compression::BROTLI(_) => 1 << 22,
     };

@@ -1,4 +1,4 @@
-//! The decoded bytes of a column chunk, shared among its rows.
+//! Distribution of the decoded bytes of a column chunk over its rows.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use super::fetched::FetchedBytes;
 use super::hybrid::{DeltaNumbers, LevelRuns};
 
-/// Some rows one after the other, and what they take.
+/// Consecutive rows, and their decoded bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) rows: u64,
     pub(super) bytes: u64,
 }
 
-/// A share that is measured ends where it has so many bytes.
+/// A measured share ends at this number of bytes.
 const FINE: u64 = 1 << 20;
 
-/// The shares of a column chunk by the levels and the lengths in its pages; each of its other values takes
-/// `width` bytes. `None` where it does not decode, which whoever reads it says.
+/// Measures the shares of a column chunk from the levels and string lengths in its pages; other values take
+/// `width` bytes each. `None` if a page does not decode, which its reader will report.
 pub(super) fn measured(
     column: &ColumnChunkMetaData,
     fetched: &FetchedBytes,
@@ -97,7 +97,7 @@ pub(super) fn measured(
     Some(shares.finish())
 }
 
-/// The levels of repetition and the values of a page of the first kind.
+/// Returns the repetition levels and the values of a V1 data page.
 fn v1_parts(buf: &[u8], repeated: i16, defined: i16, known: bool) -> Option<(&[u8], &[u8])> {
     let part = |buf: &'_ [u8]| -> Option<usize> {
         let length = u32::from_le_bytes(*buf.first_chunk()?);
@@ -118,7 +118,7 @@ fn v1_parts(buf: &[u8], repeated: i16, defined: i16, known: bool) -> Option<(&[u
     Some((levels, rest))
 }
 
-/// Shares as they are measured.
+/// Collects measured shares.
 #[derive(Default)]
 struct Shared {
     done: Vec<Share>,
@@ -134,20 +134,20 @@ impl Shared {
         self.open.bytes = self.open.bytes.saturating_add(bytes);
     }
 
-    /// Rows whose values begin at a level of 0, each value of so many bytes.
+    /// Adds rows; a level of 0 begins a row, and each value takes `each` bytes.
     fn levels(&mut self, runs: LevelRuns<'_>, each: u64) {
         for (count, level) in runs {
             let bytes = count.saturating_mul(each);
             match (level, count) {
                 (0, 1) => self.add(1, each),
                 (0, _) => self.add(count, bytes),
-                // more of the row before
+                // continues the previous row
                 _ => self.open.bytes = self.open.bytes.saturating_add(bytes),
             }
         }
     }
 
-    /// Texts whose lengths are those of a part of the one before and of what follows it.
+    /// Adds prefix-compressed strings, whose lengths are those of the prefix and the suffix.
     fn lengths(&mut self, body: &[u8], values: u64) -> Option<()> {
         let prefixes = DeltaNumbers::new(body)?;
         let suffixes = DeltaNumbers::new(DeltaNumbers::new(body)?.rest()?)?;
@@ -170,7 +170,7 @@ impl Shared {
     }
 }
 
-/// Returns the selected rows of each share, with their part of its bytes.
+/// Returns the selected rows of each share, with the corresponding part of its bytes.
 pub(super) fn selected(shares: Vec<Share>, selection: Option<&RowSelection>) -> Vec<Share> {
     let Some(selection) = selection else {
         return shares;
@@ -214,7 +214,7 @@ fn scaled(bytes: u64, part: u64, whole: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// The bytes of a column by rows: the number of rows and of bytes up to the end of each share.
+/// The cumulative bytes of a column by rows: the number of rows and of bytes up to the end of each share.
 pub(super) struct Shares(Vec<(u64, u64)>);
 
 impl Shares {
@@ -228,7 +228,8 @@ impl Shares {
         Self(sums)
     }
 
-    /// The most bytes that so many rows after one another have; within a share they are alike.
+    /// Returns the maximum bytes of this many consecutive rows, assuming that rows of a share are equally
+    /// large.
     pub(super) fn heaviest(&self, rows: u64) -> u64 {
         let end = self.0.last().copied().unwrap_or_default();
         if end.0 <= rows {
@@ -241,7 +242,7 @@ impl Shares {
         windows.max().unwrap_or_default()
     }
 
-    /// The bytes before a row.
+    /// Returns the bytes before a row.
     fn before(&self, row: u64) -> u64 {
         let next = self.0.partition_point(|(rows, _)| *rows <= row);
         let known = next.checked_sub(1).and_then(|at| self.0.get(at));

@@ -1,45 +1,46 @@
-//! A look at a footer, or at the header of a page, before it is decoded: does it cost more than its bytes?
+//! Validates a footer or page header before it is decoded, so that the cost of decoding is bounded by its
+//! size.
 //!
-//! Both are structs in Thrift's compact protocol. A decoder that skips a field which it does not know
-//! believes its count; of elements that take no bytes, as booleans do for some decoders, a count alone
-//! costs seconds. One that knows a field may believe it to be of its type whatever is written, and would
-//! go on elsewhere than a walk does. So each element takes its bytes here, lists of booleans are refused,
-//! and so are known fields of other types: no file of a real writer has any.
+//! Both are structs in Thrift's compact protocol. When a decoder skips an unknown field it trusts the element
+//! count; elements that some decoders read without consuming bytes, such as booleans, then cost seconds for a
+//! few bytes. A decoder may also assume the declared type of a known field whatever its wire type, and
+//! continue at another offset than this validation. So every element must take bytes here, and lists of
+//! booleans and known fields with other types are refused: no real writer produces them.
 //!
 //! Protocol: Apache Parquet, "File Format"; Apache Thrift, "Compact protocol encoding".
 
 use super::layout::{FILE, Fields, PAGE, Type};
 
-/// Structs and lists inside each other; those of a footer are about ten.
+/// Maximum nesting of structs and lists; real footers have about ten levels.
 const MAX_DEPTH: usize = 64;
 
-/// Columns inside each other. The decoder of schemas calls itself for each.
+/// Maximum nesting of columns. The schema decoder recurses for each level.
 const MAX_SCHEMA_DEPTH: usize = 1_000;
 
 const STRUCT: u8 = 12;
 
-/// A value that is open, and the elements left of it.
+/// An open value, and its remaining elements.
 enum OpenValue {
-    /// The known fields, and the one that is read.
+    /// The known fields, and the id of the current field.
     Struct(Fields, i16),
-    /// Elements of one type, and what is known of it.
+    /// Element wire type, known type, and remaining elements.
     List(u8, Option<Type>, u64),
-    /// Entries of two types, and whether a value is next.
+    /// Key and value wire types, remaining elements, and whether a value is next.
     Map(u8, u8, u64, bool),
 }
 
-/// The content of a footer, read without decoding it.
+/// The content of a footer found by the validation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WalkedFooter {
-    /// It names an algorithm of encryption: pages of columns are encrypted.
+    /// The footer names an encryption algorithm: columns are encrypted.
     pub(super) encrypted_columns: bool,
 }
 
-/// Looks at a footer that can be walked in as many steps as it has bytes, and whose schema is a tree of the
-/// elements that it has; `None` for any other bytes.
+/// Validates a footer: it must parse in as many steps as it has bytes, and its schema must form a tree of its
+/// elements; `None` otherwise.
 pub(super) fn walked_footer(bytes: &[u8]) -> Option<WalkedFooter> {
     let mut encrypted_columns = false;
-    // groups: how many elements come after each, and how many children it claims
+    // per group: the number of elements after it, and its claimed number of children
     let mut groups: Vec<(u64, u64)> = Vec::new();
     walk(bytes, &FILE, &mut |open, number| {
         let Some(number) = number else {
@@ -67,7 +68,7 @@ pub(super) fn walked_footer(bytes: &[u8]) -> Option<WalkedFooter> {
     is_flat(&groups).then_some(WalkedFooter { encrypted_columns })
 }
 
-/// Returns `true` if no group lies too deep.
+/// Returns `true` if no group is nested too deeply.
 fn is_flat(groups: &[(u64, u64)]) -> bool {
     let mut open: Vec<u64> = Vec::new();
     let mut next = None;
@@ -84,7 +85,7 @@ fn is_flat(groups: &[(u64, u64)]) -> bool {
     true
 }
 
-/// Takes children of the innermost groups that still lack some.
+/// Assigns children to the innermost groups that still lack some.
 fn take_children(open: &mut Vec<u64>, mut count: u64) {
     while count > 0 {
         match open.last_mut() {
@@ -102,7 +103,7 @@ fn take_children(open: &mut Vec<u64>, mut count: u64) {
 /// The content of a page's header.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct PageHeader {
-    /// Its own length.
+    /// The length of the header itself.
     pub(super) length: usize,
     pub(super) kind: i64,
     pub(super) uncompressed: i64,
@@ -118,18 +119,18 @@ impl PageHeader {
     pub(super) const DICTIONARY: i64 = 2;
     pub(super) const DATA_V2: i64 = 3;
 
-    /// Returns `true` if the values are numbers of words in a dictionary.
+    /// Returns `true` if the values are dictionary indexes.
     pub(super) fn is_dictionary_encoded(&self) -> bool {
         matches!(self.encoding, 2 | 8)
     }
 
-    /// Returns `true` if texts begin with parts of those before them.
+    /// Returns `true` if strings are prefix-compressed (`DELTA_BYTE_ARRAY`).
     pub(super) fn is_delta_encoded(&self) -> bool {
         self.encoding == 7
     }
 }
 
-/// The header that the bytes begin with.
+/// Parses the header at the beginning of the bytes.
 pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     let mut header = PageHeader::default();
     let mut values = [None; 3];
@@ -161,11 +162,11 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     Some(header)
 }
 
-/// Takes what is open and a number, or that the innermost value was opened; `None` ends the walk.
+/// Called with the open values and a number, or without one when the innermost value was opened; `None` ends
+/// the walk.
 type Seen<'a> = dyn FnMut(&[OpenValue], Option<i64>) -> Option<()> + 'a;
 
-/// Walks a struct, shows its integers and booleans, and that another value has been opened, and gives its
-/// length.
+/// Walks a struct and reports its integers, booleans and opened values to `seen`; returns its length.
 fn walk(bytes: &[u8], fields: Fields, seen: &mut Seen<'_>) -> Option<usize> {
     let mut rest = bytes;
     let mut open = vec![OpenValue::Struct(fields, 0)];
@@ -228,7 +229,7 @@ fn walk(bytes: &[u8], fields: Fields, seen: &mut Seen<'_>) -> Option<usize> {
     Some(bytes.len() - rest.len())
 }
 
-/// Takes a value that is no integer, or opens it.
+/// Reads a value that is no integer, or opens it.
 fn value(of: u8, known: Option<Type>, bytes: &mut &[u8]) -> Option<Option<OpenValue>> {
     match of {
         3 => take(bytes, 1)?,
@@ -274,7 +275,7 @@ fn value(of: u8, known: Option<Type>, bytes: &mut &[u8]) -> Option<Option<OpenVa
     Some(None)
 }
 
-/// Anything that takes bytes wherever it stands.
+/// Returns `true` for element types that always take bytes.
 fn is_element(of: u8) -> bool {
     (3..=13).contains(&of)
 }
@@ -302,7 +303,7 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Decodes a signed number.
+/// Decodes a zigzag-encoded integer.
 fn zigzag(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }

@@ -1,11 +1,11 @@
-//! Options of the Parquet writer: the codec by its name in the table's properties, names inside of
-//! lists and maps as Parquet has them, and no schema of Arrow's beside Parquet's own.
+//! Options of the Parquet writer: the codec named by the table properties, Parquet's standard names for list
+//! and map fields, and no embedded Arrow schema.
 
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 
-/// The codec of `delta.parquet.compression.codec`, and its name in names of files.
+/// Returns the codec for `delta.parquet.compression.codec`, and its suffix in file names.
 pub(crate) fn codec(property: Option<&str>) -> (Compression, &'static str) {
     match property.unwrap_or("zstd").to_ascii_lowercase().as_str() {
         "none" | "uncompressed" => (Compression::UNCOMPRESSED, ""),
@@ -16,7 +16,7 @@ pub(crate) fn codec(property: Option<&str>) -> (Compression, &'static str) {
     }
 }
 
-/// Builds the options of a writer; `refine` has the last word.
+/// Builds the options of a writer; `refine` is applied last.
 pub(crate) fn writer_options(
     compression: Compression,
     refine: impl FnOnce(WriterPropertiesBuilder) -> WriterPropertiesBuilder,

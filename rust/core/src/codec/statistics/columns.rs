@@ -1,4 +1,4 @@
-//! Leaf columns that are filled row by row, where most rows may stay null.
+//! Leaf columns that are filled row by row, with null as the default.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 use super::scan::Scalar;
 use crate::spec::values::{self, Excess};
 
-/// A column of a fixed number of rows, all null until set. Rows are set in rising order.
+/// A column of a fixed number of rows, all null until set. Rows are set in ascending order.
 pub(super) struct Leaf {
     valid: BooleanBufferBuilder,
     values: Values,
@@ -45,11 +45,11 @@ enum Values {
         bytes: String,
         offsets: Vec<i32>,
     },
-    /// Numbers as they are written.
+    /// Numbers as written in the JSON.
     Digits(Vec<Option<String>>),
 }
 
-/// Bits for the validity of `rows` rows, all null.
+/// Returns a validity bitmap for `rows` rows, all null.
 pub(super) fn all_null(rows: usize) -> BooleanBufferBuilder {
     let mut bits = BooleanBufferBuilder::new(rows);
     bits.append_n(rows, false);
@@ -57,7 +57,7 @@ pub(super) fn all_null(rows: usize) -> BooleanBufferBuilder {
 }
 
 impl Leaf {
-    /// `None` for a type that statistics do not have.
+    /// Creates a column; `None` for a type that statistics do not have.
     pub(super) fn new(data_type: &DataType, rows: usize) -> Option<Self> {
         let values = match data_type {
             DataType::Boolean => Values::Bool(all_null(rows)),
@@ -106,14 +106,14 @@ impl Leaf {
         }
     }
 
-    /// Makes a row null again.
+    /// Resets a row to null.
     pub(super) fn clear(&mut self, row: usize) {
         if row < self.valid.len() {
             self.valid.set_bit(row, false);
         }
     }
 
-    /// The column as an array.
+    /// Returns the column as an array.
     pub(super) fn finish(mut self) -> Result<ArrayRef, ArrowError> {
         let rows = self.valid.len();
         let nulls = NullBuffer::new(self.valid.finish());
@@ -242,7 +242,8 @@ fn text<'a>(scalar: Scalar<'a>, scratch: &'a mut String) -> Option<&'a str> {
     }
 }
 
-/// A floating-point number: a word for one that JSON cannot spell, or the digits of another.
+/// Parses a floating-point number: the value of a word that JSON has no number for, or the digits of any
+/// other number.
 fn word<'a>(scalar: Scalar<'a>, scratch: &'a mut String) -> Option<Result<f64, &'a str>> {
     let quoted = matches!(scalar, Scalar::Text(_));
     let text = match scalar {

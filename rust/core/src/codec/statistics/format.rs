@@ -1,4 +1,4 @@
-//! Values out as the text that Spark's JSON writer gives them.
+//! Formats values as Spark's JSON writer does.
 
 use std::fmt::{Display, LowerExp};
 use std::io::Write;
@@ -10,7 +10,7 @@ use crate::spec::json::plain_prefix;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Appends a whole number.
+/// Appends an integer.
 #[inline]
 pub(super) fn integer(out: &mut Vec<u8>, value: i64) {
     let mut digits = [b'0'; 20];
@@ -30,8 +30,8 @@ pub(super) fn integer(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(digits.get(start..).unwrap_or_default());
 }
 
-/// Appends a floating-point number with the fewest digits that give it back, laid out as Java does:
-/// plain from 0.001 up to 10 million, else with an exponent; no number as a quoted word.
+/// Appends a floating-point number with the fewest digits that round-trip, formatted as in Java: plain from
+/// 0.001 up to 10 million, otherwise with an exponent; NaN and infinities as quoted words.
 pub(super) fn float<F>(out: &mut Vec<u8>, value: F)
 where
     F: Display + LowerExp + Into<f64> + serde::Serialize + Copy,
@@ -56,8 +56,8 @@ where
     let _ = write!(out, "{mantissa}{point}E{exponent}");
 }
 
-/// Appends a decimal as Java's `BigDecimal.toString` does: plain digits with all of the scale, an
-/// exponent only where more than five zeros would follow the point (`1E-7`).
+/// Appends a decimal like Java's `BigDecimal.toString`: plain digits with the full scale, and an exponent
+/// only if more than five zeros would follow the decimal point (`1E-7`).
 pub(super) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: i8) {
     let mut digits = unscaled.unsigned_abs().to_string();
     let scale = i32::from(scale);
@@ -87,7 +87,7 @@ pub(super) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: i8) {
     }
 }
 
-/// Appends `yyyy-MM-dd`; years beyond four digits carry a sign.
+/// Appends `yyyy-MM-dd`; years with more than four digits have a sign.
 pub(super) fn date(out: &mut Vec<u8>, days: i64) {
     let (year, month, day) = civil_from_days(days);
     match year {
@@ -107,7 +107,7 @@ pub(super) fn date(out: &mut Vec<u8>, days: i64) {
     padded(out, day, 2);
 }
 
-/// Appends `yyyy-MM-ddTHH:mm:ss.SSS`, cut down to the millisecond, and `Z` where `utc`.
+/// Appends `yyyy-MM-ddTHH:mm:ss.SSS`, truncated to milliseconds, and `Z` if `utc`.
 pub(super) fn timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit, utc: bool) {
     let per_second = match unit {
         TimeUnit::Second => 1,
@@ -133,7 +133,7 @@ pub(super) fn timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit, utc: bool
     }
 }
 
-/// Appends a quoted string; only what JSON demands is escaped.
+/// Appends a quoted string; only characters that JSON requires to be escaped are escaped.
 #[inline]
 pub(super) fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
@@ -164,7 +164,7 @@ pub(super) fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Appends a quoted string: the bytes in base 64, padded.
+/// Appends the bytes as a quoted base 64 string, padded.
 pub(super) fn base64(out: &mut Vec<u8>, bytes: &[u8]) {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     out.push(b'"');
@@ -184,7 +184,7 @@ pub(super) fn base64(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends a number that is not negative with at least `width` digits.
+/// Appends a non-negative number with at least `width` digits.
 #[inline]
 fn padded(out: &mut Vec<u8>, value: i64, width: u32) {
     let mut power = 10i64.pow(width);

@@ -1,4 +1,4 @@
-//! Bounds that hold whatever the writer cut off or rounded.
+//! Bounds that hold in spite of the writer's truncation or rounding.
 //!
 //! Protocol: "Per-file Statistics".
 
@@ -18,10 +18,11 @@ pub enum Side {
     Max,
 }
 
-/// The bounds, loosened by what they may be off.
+/// Returns the bounds, widened by their maximum error.
 ///
-/// Times are cut down to milliseconds, and old ones by the seconds of their zone; decimals may have
-/// been a double on their way; texts may end in the middle of a character. With `was_single`, doubles
+/// Timestamps are truncated to milliseconds, and old ones lose the seconds of their zone offset; decimals may
+/// have passed through a double; strings may end in the middle of a character. With `was_single`, doubles
+/// were single precision when the bounds were written.
 /// were of single precision when the bounds were written.
 pub fn loosened(values: &ArrayRef, was_single: bool, side: Side) -> ArrayRef {
     match values.data_type() {
@@ -33,8 +34,8 @@ pub fn loosened(values: &ArrayRef, was_single: bool, side: Side) -> ArrayRef {
     }
 }
 
-/// A bound that holds for single-precision numbers too: `0.1` stands for one that, as a double, is a
-/// little greater.
+/// Widens a bound so that it holds for single-precision values: `0.1` may stand for a float that, as a
+/// double, is slightly greater.
 fn of_singles(values: &ArrayRef, side: Side) -> ArrayRef {
     const RELATIVE: f64 = 1.2e-7;
     const LEAST: f64 = 1.5e-45;
@@ -62,9 +63,9 @@ fn decimals(values: &ArrayRef, side: Side) -> ArrayRef {
     Arc::new(all.with_data_type(values.data_type().clone()))
 }
 
-/// The most that an unscaled decimal may differ from the value that it was before it became a
-/// double: deltalake writes such bounds (delta-io/delta-rs issue 4757). Zero where a double tells
-/// all values of the scale apart, and for more digits than the text of a double has.
+/// Returns the maximum difference between an unscaled decimal and its value before conversion to a double:
+/// deltalake writes such bounds (delta-io/delta-rs issue 4757). Zero if a double distinguishes all values of
+/// the scale, and for more digits than a double's text has.
 pub fn rounding(unscaled: i128) -> i128 {
     const EXACT_BITS: u32 = 52;
     const MOST_DIGITS: usize = 17;
@@ -75,8 +76,9 @@ pub fn rounding(unscaled: i128) -> i128 {
     (size >> EXACT_BITS) + 1
 }
 
-/// A maximum may be almost a millisecond later. Before the last zone gave up its seconds, Liberia's in
-/// January 1972, a text with the zone's hours and minutes alone may be most of a minute off either way.
+/// Widens timestamps: a maximum may be almost a millisecond later. Until January 1972, when Liberia was the
+/// last to drop the seconds of its zone offset, a text with only hours and minutes of the offset may be off
+/// by almost a minute.
 fn times(values: &ArrayRef, has_zone: bool, side: Side) -> ArrayRef {
     const MILLISECOND: i64 = 1_000;
     const MINUTE: i64 = 60_000_000;
@@ -97,8 +99,8 @@ fn times(values: &ArrayRef, has_zone: bool, side: Side) -> ArrayRef {
     Arc::new(all.with_data_type(values.data_type().clone()))
 }
 
-/// The letter that writers put where they cut a text, or in place of half a character. As the end
-/// of a maximum, it is less than the characters beyond U+FFFF.
+/// The character that writers put where they truncate a string, or in place of half a surrogate pair. At the
+/// end of a maximum, it sorts before the characters beyond U+FFFF.
 const REPLACEMENT: char = '\u{FFFD}';
 
 fn texts(values: &ArrayRef, side: Side) -> ArrayRef {
@@ -121,7 +123,7 @@ fn texts(values: &ArrayRef, side: Side) -> ArrayRef {
     Arc::new(all.collect::<StringArray>())
 }
 
-/// The least text that comes after all texts with this beginning.
+/// Returns the least string that sorts after all strings with this prefix.
 fn after_all(beginning: &str) -> Option<String> {
     let mut kept = beginning.to_owned();
     while let Some(last) = kept.pop() {

@@ -1,4 +1,4 @@
-//! File statistics: JSON text on one side, typed Arrow structs on the other.
+//! File statistics: JSON text, and typed Arrow structs.
 //!
 //! Protocol: "Per-file Statistics".
 
@@ -19,5 +19,5 @@ pub use render::{render_stats, render_stats_as};
 pub use schema::stats_schema;
 pub use shape::{gives, holds, shaped, union};
 
-/// Columns nested deeper than this have no statistics here.
+/// Columns nested deeper than this have no statistics.
 const MAX_SCHEMA_DEPTH: usize = 100;

@@ -1,7 +1,7 @@
-//! Statistics texts in, row counts out.
+//! Extracts row counts from statistics.
 //!
-//! Nearly every writer puts `numRecords` first, so that a column of a million texts costs a few
-//! bytes of each. Where it stands elsewhere, what stands before it is scanned, never built.
+//! Nearly every writer puts `numRecords` first, so that only a few bytes of each text are read. Otherwise the
+//! text before it is scanned without building values.
 //!
 //! Protocol: "Per-file Statistics".
 
@@ -11,11 +11,11 @@ use arrow_buffer::{BooleanBufferBuilder, NullBuffer, ScalarBuffer};
 use super::scan::{self, Scalar};
 use crate::spec::json::Cursor;
 
-/// The physical row count of each file; null where the text is null, no JSON object, without the
-/// key, or with another value than a whole number.
+/// Returns the physical row count of each file; null if the text is null, not a JSON object, lacks the key,
+/// or has a value other than an integer.
 ///
-/// The first whole number of several top-level `numRecords` counts. The text after the number is
-/// ignored, except that the text must end like an object; `parse_stats` checks every byte.
+/// The first integer of duplicate top-level `numRecords` keys counts. The text after the number is ignored,
+/// except that it must end like an object; `parse_stats` checks every byte.
 pub fn num_records<'a, S: StringArrayType<'a>>(stats: S) -> Int64Array {
     let rows = stats.len();
     let nulls = stats.nulls();
@@ -38,7 +38,7 @@ pub fn num_records<'a, S: StringArrayType<'a>>(stats: S) -> Int64Array {
     )
 }
 
-/// The row count in one text.
+/// Returns the row count in one text.
 fn of_text(text: &str) -> Option<i64> {
     if let Some(rest) = text.strip_prefix(r#"{"numRecords":"#)
         && let Some((count, rest)) = leading_digits(rest.as_bytes())
@@ -49,7 +49,8 @@ fn of_text(text: &str) -> Option<i64> {
     search(text)
 }
 
-/// Up to 18 digits without a leading zero, which cannot overflow; the rest goes to [`search`].
+/// Parses up to 18 digits without a leading zero, which cannot overflow; other numbers are left to
+/// [`search`].
 #[inline]
 fn leading_digits(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let length = bytes

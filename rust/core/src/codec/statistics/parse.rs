@@ -1,9 +1,8 @@
-//! Statistics texts in, one typed struct out, for the columns that are asked for only.
+//! Parses statistics into a typed struct, for the requested columns only.
 //!
-//! Each text is pulled apart once, front to back, straight into the columns of the result. Keys
-//! mostly come in the order of the shape, so that the next one is known before it is read, and what
-//! stands after the last one is passed over in strides. Nothing recurses along the text: the stack
-//! is as deep as the shape.
+//! Each text is parsed once, front to back, directly into the columns of the result. Keys usually come in the
+//! order of the shape, so that the next key is predicted, and the text after the last one is skipped in
+//! blocks. Nothing recurses into the text: the stack is only as deep as the shape.
 //!
 //! Protocol: "Per-file Statistics".
 
@@ -22,25 +21,24 @@ use super::scan;
 use crate::error::{Error, Result};
 use crate::spec::json::{Cursor, RawString};
 
-/// The statistics of each row as a struct with the fields of `shape`, all of them nullable.
+/// Parses the statistics of each row into a struct with the fields of `shape`, all of them nullable.
 ///
-/// `shape` is what [`super::stats_schema`] gives, or any part of it. A key that the text lacks, a
-/// bound that is no value of its column's type (`"abc"` for a number, a number out of range, a
-/// decimal with more digits than its scale) and a value of another kind are null. Of
-/// several equal keys the first counts.
+/// `shape` is a result of [`super::stats_schema`], or any part of it. A missing key, a bound that is no value
+/// of its column's type (`"abc"` for a number, a number out of range, a decimal with more digits than its
+/// scale) and a value of another kind are null. The first of duplicate keys counts.
 ///
-/// A text that is not one JSON object gives a null row; parts that the shape does not ask for are
-/// only checked to end their strings and to close their brackets.
+/// A text that is not a single JSON object gives a null row; parts that are not in the shape are only checked
+/// for terminated strings and balanced brackets.
 ///
-/// A leaf of large strings takes numbers as they are written.
+/// A leaf of type `LargeUtf8` gets numbers as they are written.
 ///
 /// Timestamps may have any offset and up to nine fractional digits; without an offset they are in
 /// UTC. `"NaN"`, `"Infinity"` and `"-Infinity"` are floating-point bounds.
 ///
 /// # Errors
 ///
-/// Invalid: `stats.shape` when a leaf of `shape` has a type that statistics do not have, or structs
-/// nest more than 100 deep.
+/// Invalid: `stats.shape` if a leaf of `shape` has a type that statistics do not have, or structs are nested
+/// more than 100 deep.
 pub fn parse_stats<'a, S: StringArrayType<'a>>(stats: S, shape: &Fields) -> Result<StructArray> {
     let rows = stats.len();
     let nulls = stats.nulls();
@@ -57,10 +55,10 @@ pub fn parse_stats<'a, S: StringArrayType<'a>>(stats: S, shape: &Fields) -> Resu
     })
 }
 
-/// The columns under construction: the shape as a flat list of nodes, parents first.
+/// The columns being built: the shape as a flat list of nodes, parents first.
 struct Table {
     nodes: Vec<Node>,
-    /// The open structs of the current text; kept to spare the allocation.
+    /// The open structs of the current text; reused between rows.
     open: Vec<OpenColumn>,
     scratch: String,
 }
@@ -74,12 +72,12 @@ enum Node {
     },
 }
 
-/// A struct whose closing brace is still to come.
+/// A struct whose closing brace has not been reached.
 struct OpenColumn {
     node: usize,
-    /// The child that is expected next: writers keep to the schema's order.
+    /// The child that is expected next: writers usually keep the schema's order.
     next: usize,
-    /// True if all children before `next` were met.
+    /// True if all children before `next` have occurred.
     complete: bool,
 }
 
@@ -92,13 +90,13 @@ struct Children {
 
 struct Child {
     name: Box<str>,
-    /// The name as it stands in most texts: quoted, with a colon.
+    /// The key as it usually appears in the text: quoted, followed by a colon.
     key: Box<[u8]>,
     node: usize,
 }
 
 impl Children {
-    /// Takes a key: the place and node of the field with this name, if there is one.
+    /// Takes a key: returns the index and node of the field with this name, if there is one.
     #[inline]
     fn take(
         &self,
@@ -120,7 +118,7 @@ impl Children {
         self.fields.get(index).map(|child| (index, child.node))
     }
 
-    /// Adds a field; of equal names only the first is ever found.
+    /// Adds a field; of duplicate names only the first is found.
     fn add(&mut self, name: &str, node: usize) {
         let Self { fields, places } = self;
         let name_of = |index: &usize| fields.get(*index).map_or("", |child| &*child.name);
@@ -156,7 +154,7 @@ impl Table {
         })
     }
 
-    /// Fills one row; `None` where the text is malformed, with the row half filled.
+    /// Fills one row; `None` if the text is malformed, with the row partly filled.
     fn read(&mut self, row: usize, text: &str) -> Option<()> {
         let Self {
             nodes,
@@ -200,7 +198,7 @@ impl Table {
                 }
                 _ => scan::skip(&mut cursor)?,
             }
-            // A value ends here, and with it perhaps the structs that it stood in.
+            // A value ends here, and possibly the structs that contain it.
             loop {
                 if cursor.more(b'}').ok()? {
                     let top = open.last()?;
@@ -220,7 +218,7 @@ impl Table {
         }
     }
 
-    /// Makes one row null in every column.
+    /// Resets one row of every column to null.
     fn clear(&mut self, row: usize) {
         for node in &mut self.nodes {
             match node {
@@ -230,7 +228,7 @@ impl Table {
         }
     }
 
-    /// Children stand after their parents, so that from the back each struct finds its own built.
+    /// Children follow their parents, so that in reverse order the children of each struct are built first.
     fn finish(self) -> Result<StructArray, ArrowError> {
         let mut built: Vec<Option<ArrayRef>> = Vec::new();
         built.resize_with(self.nodes.len(), || None);
@@ -261,7 +259,7 @@ impl Table {
     }
 }
 
-/// Opens a struct: what follows are its members.
+/// Opens a struct, whose members follow.
 fn enter(nodes: &mut [Node], open: &mut Vec<OpenColumn>, node: usize, row: usize) {
     if let Some(Node::Struct { valid, .. }) = nodes.get_mut(node) {
         valid.set_bit(row, true);
@@ -273,8 +271,8 @@ fn enter(nodes: &mut [Node], open: &mut Vec<OpenColumn>, node: usize, row: usize
     });
 }
 
-/// Adds a struct with all that it holds, and gives back its fields, all made nullable. Recurses
-/// along the type, to a bounded depth.
+/// Adds a struct with its fields and returns the fields, all made nullable. Recurses along the type, to a
+/// bounded depth.
 fn add_struct(shape: &Fields, rows: usize, depth: usize, nodes: &mut Vec<Node>) -> Result<Fields> {
     let refuse = |field: &Field| {
         let message = format!(

@@ -1,8 +1,8 @@
-//! Typed statistics in, JSON texts out, as Spark's `to_json` writes them.
+//! Renders typed statistics as JSON, like Spark's `to_json`.
 //!
-//! Checkpoints may hold statistics as a struct only (`delta.checkpoint.writeStatsAsJson=false`);
-//! a user who asks for `stats` gets the text that the commit had. The struct's type is laid out
-//! once as a flat list of steps, which then runs for each row.
+//! Checkpoints may hold statistics only as a struct (`delta.checkpoint.writeStatsAsJson=false`); callers that
+//! request `stats` get the text that the commit had. The struct's type is compiled once to a flat list of
+//! steps, which runs for each row.
 //!
 //! Protocol: "Per-file Statistics", "Checkpoint Schema".
 
@@ -20,21 +20,21 @@ use super::MAX_SCHEMA_DEPTH;
 use super::format;
 use crate::error::{Error, Result};
 
-/// The JSON text of each row; null where the row is null.
+/// Returns the JSON text of each row; null if the row is null.
 ///
-/// Null fields are left out and empty structs stay (`{}`). Timestamps are cut to the millisecond;
-/// those with a zone, and those in nanoseconds (which is how INT96 decodes), end in `Z`. Columns
-/// that have no place in statistics (lists, maps, intervals) are left out.
+/// Null fields are omitted and empty structs are kept (`{}`). Timestamps are truncated to milliseconds; those
+/// with a time zone, and those in nanoseconds (as INT96 is decoded), end in `Z`. Columns without statistics
+/// (lists, maps, intervals) are omitted.
 ///
 /// # Errors
 ///
-/// Unsupported: `stats.too_large` when the texts together pass 2 GiB; render fewer rows at once.
+/// Unsupported: `stats.too_large` if the texts together exceed 2 GiB; render fewer rows at once.
 pub fn render_stats(stats: &StructArray) -> Result<StringArray> {
     render(stats, None)
 }
 
-/// As [`render_stats`], where `shape` (see [`super::stats_schema`]) decides which timestamps have a
-/// zone: some writers store instants without one.
+/// Renders like [`render_stats`], but `shape` (see [`super::stats_schema`]) determines which timestamps have
+/// a time zone: some writers store instants without one.
 ///
 /// # Errors
 ///
@@ -69,7 +69,7 @@ fn render(stats: &StructArray, shape: Option<&Fields>) -> Result<StringArray> {
     .map_err(|cause| Error::corrupt("stats.text", "statistics are not UTF-8").because(cause))
 }
 
-/// One step of writing a row.
+/// One step of rendering a row.
 enum Step<'a> {
     /// Writes the key and the value, unless the value is null.
     Leaf {
@@ -77,7 +77,7 @@ enum Step<'a> {
         nulls: Option<&'a NullBuffer>,
         column: LeafValues<'a>,
     },
-    /// Writes the key and an opening brace, or passes over `inside` steps and the closing one.
+    /// Writes the key and an opening brace, or skips `inside` steps and the closing one.
     Open {
         key: Vec<u8>,
         nulls: Option<&'a NullBuffer>,
@@ -87,7 +87,7 @@ enum Step<'a> {
     Close,
 }
 
-/// A column by how its values are written.
+/// A column by the format of its values.
 enum LeafValues<'a> {
     Bool(&'a arrow_array::BooleanArray),
     Int8(&'a [i8]),
@@ -113,7 +113,7 @@ enum LeafValues<'a> {
     BinaryView(&'a arrow_array::BinaryViewArray),
 }
 
-/// Lays a struct's fields out as steps. Recurses along the type, to a bounded depth.
+/// Compiles a struct's fields to steps. Recurses along the type, to a bounded depth.
 fn lay_out<'a>(
     parent: &'a StructArray,
     shape: Option<&Fields>,
@@ -235,7 +235,7 @@ impl<'a> LeafValues<'a> {
         })
     }
 
-    /// Writes the value at `row`, which is below the length of every column.
+    /// Writes the value at `row`, which is less than the length of every column.
     #[inline]
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         fn at<T: Copy + Default>(values: &[T], row: usize) -> T {

@@ -1,20 +1,20 @@
-//! Statistics texts as tokens.
+//! Tokenizer for statistics.
 //!
-//! Values that are taken are checked strictly (keys, scalars, commas, escapes, control characters),
-//! with one mercy: the bare words `NaN`, `Infinity` and `-Infinity` pass as numbers, because some
-//! writers emit them. What is skipped is only checked to have its strings ended and its brackets
-//! closed. Nothing recurses, whatever the nesting.
+//! Parsed values are checked strictly (keys, scalars, commas, escapes, control characters), with one
+//! exception: the bare words `NaN`, `Infinity` and `-Infinity` are accepted as numbers, because some writers
+//! emit them. Skipped values are only checked for terminated strings and balanced brackets. Nothing recurses,
+//! whatever the nesting.
 //!
-//! `None` always means malformed: the caller drops the whole text.
+//! `None` always means malformed: the caller discards the whole text.
 
 use crate::spec::json::{Cursor, RawString, is_number};
 
-/// One scalar as it stands in the text.
+/// One scalar as written in the text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scalar<'a> {
     /// A string.
     Text(RawString<'a>),
-    /// A number, or one of the bare words for numbers that JSON cannot spell.
+    /// A number, or a bare word for a number that JSON cannot express.
     Number(&'a str),
     /// `true` or `false`.
     Bool(bool),
@@ -22,13 +22,13 @@ pub(super) enum Scalar<'a> {
     Null,
 }
 
-/// Takes a key and its colon.
+/// Reads a key and its colon.
 #[inline]
 pub(super) fn key<'a>(cursor: &mut Cursor<'a>) -> Option<RawString<'a>> {
     cursor.key().ok().filter(|key| !key.has_control())
 }
 
-/// Takes a scalar.
+/// Reads a scalar.
 #[inline]
 pub(super) fn scalar<'a>(cursor: &mut Cursor<'a>) -> Option<Scalar<'a>> {
     if cursor.peek()? == b'"' {
@@ -45,7 +45,7 @@ pub(super) fn scalar<'a>(cursor: &mut Cursor<'a>) -> Option<Scalar<'a>> {
     }
 }
 
-/// Passes over a value of any kind.
+/// Skips a value of any kind.
 #[inline]
 pub(super) fn skip<'a>(cursor: &mut Cursor<'a>) -> Option<()> {
     match cursor.peek()? {

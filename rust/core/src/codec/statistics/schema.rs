@@ -6,13 +6,12 @@ use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use super::MAX_SCHEMA_DEPTH;
 
-/// The type of parsed statistics for a table with these data columns (physical names, without the
-/// partition columns): `numRecords`, `minValues`, `maxValues`, `nullCount`, `tightBounds`, all
-/// nullable.
+/// Returns the type of parsed statistics for a table with these data columns (physical names, without
+/// partition columns): `numRecords`, `minValues`, `maxValues`, `nullCount`, `tightBounds`, all nullable.
 ///
-/// Bounds exist for whole numbers, floating-point numbers, decimals, dates, timestamps and strings;
-/// null counts for every leaf, where a list, map or variant is one leaf. A struct without leaves is left
-/// out, and so is what lies more than 100 structs deep.
+/// Bounds exist for integers, floating-point numbers, decimals, dates, timestamps and strings; null counts
+/// for every leaf, where a list, map or variant is one leaf. Structs without leaves, and fields nested more
+/// than 100 structs deep, are omitted.
 pub fn stats_schema(data_fields: &Fields) -> Fields {
     let bounds = mirror(data_fields, 0, &|leaf| bound_type(leaf));
     let counts = mirror(data_fields, 0, &|_| Some(DataType::Int64));
@@ -32,7 +31,7 @@ pub fn stats_schema(data_fields: &Fields) -> Fields {
     fields.into()
 }
 
-/// The same structs with other leaves; recurses along the type, to a bounded depth.
+/// Returns the structs with other leaves; recurses along the type, to a bounded depth.
 fn mirror(fields: &Fields, depth: usize, leaf: &dyn Fn(&DataType) -> Option<DataType>) -> Fields {
     let image = |field: &FieldRef| {
         let data_type = match field.data_type() {
@@ -49,7 +48,7 @@ fn mirror(fields: &Fields, depth: usize, leaf: &dyn Fn(&DataType) -> Option<Data
     fields.iter().filter_map(image).collect()
 }
 
-/// A variant stands in Arrow as a struct, but its bounds are opaque texts and it has one null count.
+/// Returns `true` for a variant, which is a struct in Arrow, but has opaque bounds and a single null count.
 fn is_variant(data_type: &DataType) -> bool {
     let DataType::Struct(fields) = data_type else {
         return false;

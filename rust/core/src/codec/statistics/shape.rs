@@ -1,4 +1,4 @@
-//! Parts of the typed statistics of a table: structs of the same kinds with fewer columns.
+//! Projections of the typed statistics of a table.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub fn holds(shape: &Fields, other: &Fields) -> bool {
     })
 }
 
-/// The leaves of either shape; where they differ in a type, the first one's.
+/// Returns the leaves of both shapes; if a type differs, that of the first.
 pub fn union(shape: &Fields, other: &Fields) -> Fields {
     let mut fields: Vec<FieldRef> = shape.iter().cloned().collect();
     for field in other {
@@ -43,8 +43,8 @@ pub fn union(shape: &Fields, other: &Fields) -> Fields {
     fields.into()
 }
 
-/// The struct in another shape: fields are found by name, brought to their type where that loses
-/// nothing, and null otherwise. Recurses along `shape`, which has a bounded depth.
+/// Converts the struct to another shape: fields are matched by name, cast to its type if that loses nothing,
+/// and null otherwise. Recurses along `shape`, which has a bounded depth.
 pub fn shaped(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
     let child = |field: &FieldRef| -> Result<ArrayRef> {
         let nothing = || new_null_array(field.data_type(), rows.len());
@@ -65,8 +65,8 @@ pub fn shaped(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
         .map_err(misfit)
 }
 
-/// Returns `true` if [`shaped`] has a value for every leaf of `shape`, but for `tightBounds`, which
-/// not every writer has. Recurses along `shape`, which has a bounded depth.
+/// Returns `true` if [`shaped`] has a value for every leaf of `shape`, except `tightBounds`, which not every
+/// writer provides. Recurses along `shape`, which has a bounded depth.
 pub fn gives(fields: &Fields, shape: &Fields) -> bool {
     shape.iter().all(|required| {
         let data_type = fields
@@ -80,16 +80,16 @@ pub fn gives(fields: &Fields, shape: &Fields) -> bool {
     })
 }
 
-/// Returns `true` if a cast gives the same value or, where it does not fit, null.
+/// Returns `true` if a cast preserves the value or, if it does not fit, returns null.
 fn keeps_values(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {
         (from, to) if from.is_integer() && to.is_integer() => true,
-        // what a column's type may have been before it was widened
+        // possible types of the column before it was widened
         (T::Int8 | T::Int16 | T::Int32, T::Float64) => true,
         (from, T::Decimal128(..)) if from.is_integer() => true,
         (T::Float32, T::Float64) | (T::Utf8View | T::LargeUtf8, T::Utf8) => true,
-        // less than a microsecond may be cut off: bounds of timestamps are no sharper than a millisecond
+        // losing less than a microsecond is harmless: bounds of timestamps are only precise to a millisecond
         (T::Timestamp(..), T::Timestamp(..)) => true,
         (T::Decimal128(_, from), T::Decimal128(_, to)) => from <= to,
         (

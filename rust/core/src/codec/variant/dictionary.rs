@@ -1,11 +1,11 @@
-//! The names of object fields, out of a variant's metadata.
+//! The dictionary of field names in a variant's metadata.
 
 use std::collections::HashMap;
 
 use super::write::number;
 use crate::error::{Error, Result};
 
-/// Names by id, and back.
+/// Maps ids to names and back.
 #[derive(Debug)]
 pub(super) struct Dictionary {
     metadata: Vec<u8>,

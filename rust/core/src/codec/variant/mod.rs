@@ -1,9 +1,10 @@
-//! Shredded variants into plain ones: typed columns folded back into the one binary value.
+//! Unshredding of variants: merges typed columns back into the binary value.
 //!
-//! Takes a struct of `metadata`, and of `value` or `typed_value` or both; gives one of `metadata` and
-//! `value`. Values that were not shredded are copied as they are: both refer to the same dictionary.
+//! Takes a struct of `metadata` and of `value`, `typed_value` or both; returns one of `metadata` and `value`.
+//! Values that were not shredded are copied unchanged: both refer to the same dictionary.
 //!
-//! Not by `parquet-variant-compute`: it takes instants through chrono, whose years are fewer than those of 64 bits.
+//! `parquet-variant-compute` is not used: it converts timestamps with chrono, whose range of years is smaller
+//! than that of 64-bit timestamps.
 //!
 //! Parquet: "Variant Binary Encoding", "Variant Shredding".
 
@@ -23,15 +24,15 @@ mod write;
 use dictionary::Dictionary;
 use shredded::Shredded;
 
-/// A variant null: the value of a row that has a value in neither column, against the rules.
+/// A variant null: the value of a row that has a value in neither column, contrary to the specification.
 const NULL: u8 = 0;
 
-/// The same variants as `metadata` and `value`.
+/// Returns the variants as `metadata` and `value`.
 ///
 /// # Errors
 ///
 /// Corrupt: `variant.columns` (not the columns of a variant), `variant.metadata`, `variant.value`,
-/// `variant.conflict` (a value that is both typed and not), `variant.size` (beyond 2 GiB in all).
+/// `variant.conflict` (a value both typed and untyped), `variant.size` (more than 2 GiB in total).
 pub fn unshred(rows: &StructArray) -> Result<StructArray> {
     let metadata = rows
         .column_by_name("metadata")
@@ -62,7 +63,7 @@ fn values(
             values.append_null();
             continue;
         }
-        // rows of one file mostly share their dictionary
+        // rows of one file usually share their dictionary
         let same = known
             .take()
             .filter(|known| known.is_of(metadata.value(row)));

@@ -1,4 +1,4 @@
-//! One level of a shredded variant: a value that was not typed, a typed one, or parts of both.
+//! One level of a shredded variant: an untyped value, a typed one, or a partially shredded object.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -13,7 +13,7 @@ use super::dictionary::Dictionary;
 use super::{NULL, columns, write};
 use crate::error::{Error, Result};
 
-/// `value` and `typed_value` of one place.
+/// `value` and `typed_value` of one level.
 pub(super) struct Shredded<'a> {
     value: Option<&'a BinaryArray>,
     typed: Option<Typed<'a>>,
@@ -24,7 +24,7 @@ struct Typed<'a> {
     kind: TypedKind<'a>,
 }
 
-/// Adds the value of a row.
+/// Appends the value of a row.
 type Write<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
 
 enum TypedKind<'a> {
@@ -35,7 +35,7 @@ enum TypedKind<'a> {
 }
 
 impl<'a> Shredded<'a> {
-    /// Reads a struct with at least one of the two columns.
+    /// Wraps a struct with at least one of the two columns.
     pub(super) fn new(array: &'a StructArray) -> Result<Self> {
         let value = match array.column_by_name("value") {
             None => None,
@@ -53,7 +53,7 @@ impl<'a> Shredded<'a> {
         Ok(Self { value, typed })
     }
 
-    /// Adds the value of a row; false when there is none.
+    /// Appends the value of a row; returns `false` if there is none.
     pub(super) fn write(&self, row: usize, names: &Dictionary, out: &mut Vec<u8>) -> Result<bool> {
         let plain = self.value.filter(|value| value.is_valid(row));
         let plain = plain.map(|value| value.value(row));
@@ -91,7 +91,7 @@ impl<'a> Shredded<'a> {
     }
 }
 
-/// Typed fields, and those that were left in `plain`.
+/// Merges the typed fields with those in the untyped object `plain`.
 fn object(
     typed: &[(&str, Shredded<'_>, &dyn Array)],
     plain: Option<&[u8]>,

@@ -1,6 +1,6 @@
-//! The binary form of values, written piece by piece.
+//! Binary encoding of variant values.
 
-/// A little-endian number of `width` bytes, 1 to 4.
+/// Reads a little-endian integer of `width` bytes, 1 to 4.
 pub(super) fn number(bytes: &[u8], at: usize, width: usize) -> Option<usize> {
     let bytes = bytes.get(at..at.checked_add(width)?)?;
     let fold = |all: usize, byte: &u8| all << 8 | usize::from(*byte);
@@ -11,7 +11,7 @@ fn put(out: &mut Vec<u8>, number: usize, width: usize) {
     out.extend(number.to_le_bytes().into_iter().take(width));
 }
 
-/// Bytes that the largest of some numbers takes.
+/// Returns the number of bytes needed for the largest of some numbers.
 fn width(largest: usize) -> usize {
     match largest {
         0..=0xff => 1,
@@ -21,7 +21,7 @@ fn width(largest: usize) -> usize {
     }
 }
 
-/// A value without parts: its type's number, then its bytes.
+/// Writes a primitive value: its type id, then its bytes.
 pub(super) fn primitive(out: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
     out.push(kind << 2);
     out.extend_from_slice(bytes);
@@ -39,14 +39,14 @@ pub(super) fn string(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// A value without parts that says how long it is.
+/// Writes a primitive value with a length prefix.
 pub(super) fn sized(out: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
     out.push(kind << 2);
     put(out, bytes.len(), 4);
     out.extend_from_slice(bytes);
 }
 
-/// The header of an array or object, then counts, ids and offsets; values come after.
+/// Writes the header of an array or object, then counts, ids and offsets; values follow.
 fn lengths(out: &mut Vec<u8>, lengths: &[usize], offset_width: usize) {
     let mut offset = 0;
     put(out, offset, offset_width);
@@ -68,7 +68,7 @@ pub(super) fn array(out: &mut Vec<u8>, sizes: &[usize], values: &[u8]) {
     out.extend_from_slice(values);
 }
 
-/// `ids` in the order of their names.
+/// Writes an object; `ids` are in the order of their names.
 pub(super) fn object(out: &mut Vec<u8>, ids: &[usize], sizes: &[usize], values: &[u8]) {
     const OBJECT: u8 = 2;
     let offset_width = width(values.len());
@@ -85,7 +85,7 @@ pub(super) fn object(out: &mut Vec<u8>, ids: &[usize], sizes: &[usize], values: 
     out.extend_from_slice(values);
 }
 
-/// The fields of an object: ids and values. `None` where the bytes are no whole object.
+/// Returns the fields of an object: ids and values. `None` if the bytes are not a complete object.
 pub(super) fn fields(value: &[u8]) -> Option<Vec<(usize, &[u8])>> {
     const OBJECT: u8 = 2;
     let (header, rest) = value.split_first()?;
@@ -104,7 +104,7 @@ pub(super) fn fields(value: &[u8]) -> Option<Vec<(usize, &[u8])>> {
     for field in 0..=count {
         starts.push(number(offsets, field * offset_width, offset_width)?);
     }
-    // values may lie in another order than names: each ends where the next one begins
+    // values may be in another order than names: each ends where the next one begins
     let mut ends = starts.clone();
     ends.sort_unstable();
     let mut fields = Vec::new();
