@@ -7,11 +7,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from deltareplay.viz import page
-from deltareplay.viz.charts import legend
-from deltareplay.viz.html import Html, join, tag
+from deltareplay.viz import report
+from deltareplay.viz.markup import Cell, Html, join, legend, table, tag
 from deltareplay.viz.sections import figure, section
-from deltareplay.viz.tables import Cell, table
 
 #: Name, title, and what a bar says, of each figure.
 METRICS = {
@@ -55,7 +53,7 @@ def html(results: dict[str, Any]) -> str:
     )
     footer = tag("footer", tag("p", "Drawn from far.json beside this page, which loads nothing."))
     title = "deltareplay: benchmarks on a store far away"
-    return page.document(title, "deltareplay benchmarks", header, parts, footer)
+    return report.document(title, "deltareplay benchmarks", header, parts, footer)
 
 
 def engines(results: dict[str, Any]) -> list[str]:
