@@ -20,6 +20,7 @@ use arrow_array::StructArray;
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use bytes::Bytes;
 use deltareplay_core::codec::deletion_vector::{DeletionVector, Descriptors};
+use deltareplay_core::codec::file_columns::FileColumns;
 use deltareplay_core::replay::Source;
 use deltareplay_core::scan::deletion_vectors::load;
 use deltareplay_core::table::{At, Table, TableOptions};
@@ -315,7 +316,8 @@ fn descriptors(
 ) -> Result<Vec<deltareplay_core::spec::DeletionVectorDescriptor>, Box<dyn Error>> {
     let table = Table::new(table, TableOptions::default())?;
     let snapshot = table.snapshot(At::Latest, None)?;
-    let files = table.files(&snapshot, Some(&["deletionVector".to_owned()]), None)?;
+    let columns = FileColumns::of_names(Some(&["deletionVector".to_owned()]), &snapshot)?;
+    let files = snapshot.files(table.source(), &columns, None)?;
     let mut found = Vec::new();
     for batch in &files.batches {
         let column = batch.column(0).as_any().downcast_ref::<StructArray>();

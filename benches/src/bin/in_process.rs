@@ -13,6 +13,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use deltareplay_benches::{checkpoint, decode, log};
+use deltareplay_core::codec::file_columns::FileColumns;
 use deltareplay_core::table::{At, Table, TableOptions};
 
 #[global_allocator]
@@ -138,7 +139,8 @@ fn agree(found: usize, live: usize) -> Outcome<()> {
 
 fn files(table: &Table, names: &[&str], live: usize) -> Outcome<()> {
     let snapshot = table.snapshot(At::Latest, None)?;
-    let files = table.files(&snapshot, Some(&columns(names)), None)?;
+    let columns = FileColumns::of_names(Some(&columns(names)), &snapshot)?;
+    let files = snapshot.files(table.source(), &columns, None)?;
     agree(
         files.batches.iter().map(|batch| batch.num_rows()).sum(),
         live,
@@ -148,7 +150,8 @@ fn files(table: &Table, names: &[&str], live: usize) -> Outcome<()> {
 fn streamed(table: &Table, names: &[&str], live: usize) -> Outcome<()> {
     let snapshot = table.snapshot(At::Latest, None)?;
     let mut rows = 0;
-    for batch in table.file_batches(&snapshot, Some(&columns(names)), None)? {
+    let columns = FileColumns::of_names(Some(&columns(names)), &snapshot)?;
+    for batch in snapshot.file_batches(table.source(), columns, None)? {
         rows += batch?.num_rows();
     }
     agree(rows, live)
@@ -168,14 +171,15 @@ fn update(path: &Path, time: &dyn Fn(&str, &mut Work<'_>) -> Outcome<()>) -> Out
     let table = open(copy.path())?;
     let lean = columns(&LEAN);
     let before = table.snapshot(At::Latest, None)?;
-    table.files(&before, Some(&lean), None)?;
+    let lean = FileColumns::of_names(Some(&lean), &before)?;
+    before.files(table.source(), &lean, None)?;
     for entry in fs::read_dir(path.join("_next_commit"))? {
         let entry = entry?;
         fs::copy(entry.path(), log.join(entry.file_name()))?;
     }
     time("1M files: one new commit, then the new list", &mut || {
         let after = table.update(&before)?;
-        drop_all(table.files(&after, Some(&lean), None)?)?;
+        drop_all(after.files(table.source(), &lean, None)?)?;
         let one_more = after.version() == before.version() + 1;
         if one_more {
             Ok(())

@@ -45,7 +45,7 @@ impl ReplayPiece {
         tail: &ReplayTail,
         threads: Option<usize>,
     ) -> PyResult<BatchIterator> {
-        let rows = detached(py, || table.0.piece_rows(&self.0, &tail.0, threads))?;
+        let rows = detached(py, || self.0.rows(table.0.source(), &tail.0, threads))?;
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
     }
 

@@ -1,10 +1,18 @@
 //! `Snapshot`: the state of a table at one version.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use deltareplay_core::scan::ScanOptions;
+use deltareplay_core::changes::diff::diff;
+use deltareplay_core::codec::file_columns::FileColumns;
+use deltareplay_core::error::Result;
+use deltareplay_core::expr::Predicate;
+use deltareplay_core::replay::FileFilter;
 use deltareplay_core::scan::data_file::Extras;
+use deltareplay_core::scan::min_max::min_max;
+use deltareplay_core::scan::{self, ScanOptions};
 use deltareplay_core::snapshot;
+use deltareplay_core::snapshot::pieces::PieceOptions;
 use deltareplay_core::table::Table;
 use deltareplay_core::write::{Partitions, each_step};
 use pyo3::prelude::*;
@@ -37,6 +45,17 @@ impl Snapshot {
 
     pub(crate) fn state(&self) -> &snapshot::Snapshot {
         &self.state
+    }
+
+    /// The columns and the filter of files that these stand for.
+    fn selection(
+        &self,
+        columns: Option<&[String]>,
+        filter: Option<&Predicate>,
+    ) -> Result<(FileColumns, Option<Arc<FileFilter>>)> {
+        let filter = filter.map(|filter| self.state.filter_of(filter));
+        let filter = filter.transpose()?;
+        Ok((FileColumns::of_names(columns, &self.state)?, filter))
     }
 }
 
@@ -95,13 +114,13 @@ impl Snapshot {
 
     /// The newest transaction of each application: (appId, version).
     fn transactions(&self, py: Python<'_>) -> PyResult<Vec<(String, i64)>> {
-        let latest = detached(py, || self.table.transactions(&self.state))?;
+        let latest = detached(py, || self.state.transactions(self.table.source()))?;
         Ok(latest.into_iter().map(|t| (t.app_id, t.version)).collect())
     }
 
     /// The live domains: (domain, configuration).
     fn domain_metadata(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
-        let domains = detached(py, || self.table.domain_metadata(&self.state))?;
+        let domains = detached(py, || self.state.domain_metadata(self.table.source()))?;
         Ok(domains
             .into_iter()
             .map(|d| (d.domain, d.configuration))
@@ -110,23 +129,23 @@ impl Snapshot {
 
     /// The number of files that are live.
     fn num_files(&self, py: Python<'_>) -> PyResult<u64> {
-        detached(py, || self.table.num_files(&self.state))
+        detached(py, || self.state.num_files(self.table.source()))
     }
 
     /// The number of rows, if the log has the number.
     fn num_rows(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        detached(py, || self.table.num_rows(&self.state))
+        detached(py, || self.state.num_rows(self.table.source()))
     }
 
     /// The smallest and the largest value of a column, if the log has them.
     fn min_max(&self, py: Python<'_>, column: &str) -> PyResult<Option<ArrowBatch>> {
-        let bounds = detached(py, || self.table.min_max(&self.state, column))?;
+        let bounds = detached(py, || min_max(self.table.source(), &self.state, column))?;
         Ok(bounds.map(ArrowBatch::new))
     }
 
     /// The total bytes of the live files.
     fn size_in_bytes(&self, py: Python<'_>) -> PyResult<u64> {
-        detached(py, || self.table.size_in_bytes(&self.state))
+        detached(py, || self.state.size_in_bytes(self.table.source()))
     }
 
     /// The live files, all in memory.
@@ -140,8 +159,9 @@ impl Snapshot {
         let columns = convert::texts("columns", columns)?;
         let filter = filter::predicate(py, filter)?;
         let table = detached(py, || {
-            self.table
-                .files(&self.state, columns.as_deref(), filter.as_ref())
+            let (columns, filter) = self.selection(columns.as_deref(), filter.as_ref())?;
+            let source = self.table.source();
+            self.state.files(source, &columns, filter.as_ref())
         })?;
         Ok(ArrowTable::from(table))
     }
@@ -157,8 +177,9 @@ impl Snapshot {
         let columns = convert::texts("columns", columns)?;
         let filter = filter::predicate(py, filter)?;
         let batches = detached(py, || {
-            self.table
-                .file_batches(&self.state, columns.as_deref(), filter.as_ref())
+            let (columns, filter) = self.selection(columns.as_deref(), filter.as_ref())?;
+            let source = self.table.source();
+            self.state.file_batches(source, columns, filter.as_ref())
         })?;
         Ok(BatchIterator::new(batches.schema(), Box::new(batches)))
     }
@@ -189,13 +210,15 @@ impl Snapshot {
         target_size: i128,
         keyed: bool,
     ) -> PyResult<(Vec<ReplayPiece>, ReplayTail, ArrowTable)> {
-        let columns = convert::texts("columns", columns)?;
-        let filter = filter::predicate(py, filter)?;
-        let size = convert::unsigned(py, "piece_size", target_size)?;
-        let plan = detached(py, || {
-            self.table
-                .replay_plan(&self.state, columns, filter.as_ref(), size, keyed)
-        })?;
+        let options = PieceOptions {
+            columns: convert::texts("columns", columns)?,
+            filter: filter::predicate(py, filter)?,
+            target_size: convert::unsigned(py, "piece_size", target_size)?,
+            keyed,
+            tombstones_since: None,
+        };
+        let source = self.table.source();
+        let plan = detached(py, || self.state.replay_plan(source, &options))?;
         let pieces = plan.pieces.into_iter().map(ReplayPiece).collect();
         Ok((pieces, ReplayTail(plan.tail), ArrowTable::from(plan.files)))
     }
@@ -231,7 +254,10 @@ impl Snapshot {
             skip_errors,
             look_ahead,
         };
-        detached(py, || self.table.scan(&self.state, options)).map(Scan)
+        detached(py, || {
+            scan::Scan::new(self.table.source(), &self.state, options)
+        })
+        .map(Scan)
     }
 
     /// The files that are in partitions of others.
@@ -258,7 +284,7 @@ impl Snapshot {
 
     /// The removed files whose retention has not passed.
     fn tombstones(&self, py: Python<'_>) -> PyResult<ArrowTable> {
-        detached(py, || self.table.tombstones(&self.state)).map(ArrowTable::from)
+        detached(py, || self.state.tombstones(self.table.source())).map(ArrowTable::from)
     }
 
     /// The differences between this version and another one of the same table: files, the
@@ -268,7 +294,7 @@ impl Snapshot {
         py: Python<'_>,
         other: &Snapshot,
     ) -> PyResult<(ArrowTable, Vec<Difference>, [Totals; 2])> {
-        let changes = detached(py, || self.table.diff(&self.state, &other.state))?;
+        let changes = detached(py, || diff(self.table.source(), &self.state, &other.state))?;
         let definition = changes.definition.into_iter();
         let totals = changes
             .totals

@@ -2,22 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::changes::diff::{SnapshotDiff, diff};
 use crate::changes::follow::{Follow, FollowOptions};
 use crate::changes::{ChangeOptions, Changes, Edge};
-use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, ErrorKind, Result};
-use crate::expr::Predicate;
 use crate::log::history::{
     history_batch, prefetch_history, read_entries, read_history, version_at,
 };
 use crate::log::{Catalog, LogListing, VersionedFile};
-use crate::replay::{FileFilter, Source};
-use crate::scan::min_max::min_max;
-use crate::scan::{Scan, ScanOptions};
+use crate::replay::Source;
 use crate::snapshot::load::load;
-use crate::snapshot::pieces::PieceOptions;
-use crate::spec::{DomainMetadata, SetTransaction};
 use crate::storage::{Remembered, beside};
 use arrow_array::RecordBatch;
 
@@ -215,11 +208,6 @@ impl Table {
             .map_err(|error| self.named(error))
     }
 
-    /// Returns the differences between two versions of this table.
-    pub fn diff(&self, before: &Snapshot, after: &Snapshot) -> Result<SnapshotDiff> {
-        diff(&self.source, before, after)
-    }
-
     /// The table as a stream.
     pub fn follow(&self, options: FollowOptions) -> Result<Follow> {
         Follow::new(&self.source, self.strict, options).map_err(|error| self.named(error))
@@ -229,118 +217,6 @@ impl Table {
     pub fn actions(&self, start: u64, end: Option<u64>) -> Result<ActionBatches> {
         ActionBatches::new(Arc::clone(&self.source.storage), start, end)
     }
-
-    /// The live files of a snapshot of this table; without those in which no row can satisfy `filter`.
-    pub fn files(
-        &self,
-        snapshot: &Snapshot,
-        columns: Option<&[String]>,
-        filter: Option<&Predicate>,
-    ) -> Result<FileTable> {
-        let filter = file_filter(snapshot, filter)?;
-        let columns = FileColumns::of_names(columns, snapshot)?;
-        snapshot.files(&self.source, &columns, filter.as_ref())
-    }
-
-    /// The same, streamed; memory is bounded by the log's tail.
-    pub fn file_batches(
-        &self,
-        snapshot: &Snapshot,
-        columns: Option<&[String]>,
-        filter: Option<&Predicate>,
-    ) -> Result<FileBatches> {
-        let filter = file_filter(snapshot, filter)?;
-        let columns = FileColumns::of_names(columns, snapshot)?;
-        snapshot.file_batches(&self.source, columns, filter.as_ref())
-    }
-
-    /// The same in pieces of about `target_size` bytes of the log, for other processes to replay. With
-    /// `keyed` commits become pieces as well, and rows come with their keys.
-    pub fn replay_plan(
-        &self,
-        snapshot: &Snapshot,
-        columns: Option<Vec<String>>,
-        filter: Option<&Predicate>,
-        target_size: u64,
-        keyed: bool,
-    ) -> Result<ReplayPlan> {
-        let text = filter.map(ToString::to_string);
-        let options = PieceOptions {
-            columns,
-            filter: file_filter(snapshot, filter)?.zip(text),
-            target_size,
-            keyed,
-            tombstones_since: None,
-        };
-        snapshot.replay_plan(&self.source, &options)
-    }
-
-    /// The live files of one piece, on this many threads; `None` for as many as the process may use.
-    pub fn piece_rows(
-        &self,
-        piece: &ReplayPiece,
-        tail: &ReplayTail,
-        threads: Option<usize>,
-    ) -> Result<PieceRows> {
-        let filter = match tail.filter() {
-            None => None,
-            Some(text) => {
-                let bound = Predicate::parse_sql(text)?.bind(tail.table_schema())?;
-                let (columns, mode) = (tail.partition_columns(), tail.column_mapping_mode());
-                let filter = FileFilter::new(bound, tail.table_schema(), columns, mode)?;
-                Some(Arc::new(filter))
-            }
-        };
-        piece.rows(&self.source, tail, filter, threads)
-    }
-
-    /// The rows of a snapshot of this table, or some of them.
-    pub fn scan(&self, snapshot: &Snapshot, options: ScanOptions) -> Result<Scan> {
-        Scan::new(&self.source, snapshot, options)
-    }
-
-    /// The live tombstones of a snapshot of this table.
-    pub fn tombstones(&self, snapshot: &Snapshot) -> Result<FileTable> {
-        snapshot.tombstones(&self.source)
-    }
-
-    /// The live transactions.
-    pub fn transactions(&self, snapshot: &Snapshot) -> Result<Vec<SetTransaction>> {
-        snapshot.transactions(&self.source)
-    }
-
-    /// The live domains.
-    pub fn domain_metadata(&self, snapshot: &Snapshot) -> Result<Vec<DomainMetadata>> {
-        snapshot.domain_metadata(&self.source)
-    }
-
-    /// The number of live files.
-    pub fn num_files(&self, snapshot: &Snapshot) -> Result<u64> {
-        snapshot.num_files(&self.source)
-    }
-
-    /// The number of rows, where the log tells it.
-    pub fn num_rows(&self, snapshot: &Snapshot) -> Result<Option<u64>> {
-        snapshot.num_rows(&self.source)
-    }
-
-    /// The least and the greatest value of a column, where the log tells it.
-    pub fn min_max(&self, snapshot: &Snapshot, column: &str) -> Result<Option<RecordBatch>> {
-        min_max(&self.source, snapshot, column)
-    }
-
-    /// The total size of the live files in bytes.
-    pub fn size_in_bytes(&self, snapshot: &Snapshot) -> Result<u64> {
-        snapshot.size_in_bytes(&self.source)
-    }
-}
-
-fn file_filter(snapshot: &Snapshot, filter: Option<&Predicate>) -> Result<Option<Arc<FileFilter>>> {
-    let Some(filter) = filter else {
-        return Ok(None);
-    };
-    let bound = filter.bind(snapshot.schema())?;
-    Ok(Some(Arc::new(snapshot.file_filter(bound)?)))
 }
 
 #[cfg(test)]

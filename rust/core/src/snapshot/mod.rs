@@ -10,7 +10,7 @@ use arrow_schema::SchemaRef;
 use self::cache::ReplayCache;
 use crate::codec::version_checksum::VersionChecksum;
 use crate::error::{Error, Result};
-use crate::expr::BoundPredicate;
+use crate::expr::{BoundPredicate, Predicate};
 use crate::log::history::InCommitTimestamps;
 use crate::log::{LogSegment, LogWarning};
 use crate::replay::{FileFilter, Source};
@@ -177,6 +177,16 @@ impl Snapshot {
         let mode = self.properties().column_mapping_mode;
         let partition_columns = &self.metadata().partition_columns;
         FileFilter::new(predicate, self.schema(), partition_columns, mode)
+    }
+
+    /// The same for a predicate that is not bound yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`Predicate::bind`] and [`FileFilter::new`].
+    pub fn filter_of(&self, predicate: &Predicate) -> Result<Arc<FileFilter>> {
+        let bound = predicate.bind(self.schema())?;
+        self.file_filter(bound).map(Arc::new)
     }
 
     /// Returns the problems that were passed over so far; more are added when files are replayed.

@@ -19,8 +19,9 @@ use super::replayed::{Live, Replay};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
+use crate::expr::Predicate;
 use crate::log::{LogSegment, TailFile};
-use crate::replay::{Checkpoint, CheckpointPart, FileFilter, KeySet, Source};
+use crate::replay::{Checkpoint, CheckpointPart, KeySet, Source};
 use crate::spec::file_size::runs;
 
 mod rows;
@@ -36,8 +37,8 @@ use tail::PieceSpec;
 pub struct PieceOptions {
     /// Columns of the files; `None` for all fields of `add`.
     pub columns: Option<Vec<String>>,
-    /// A filter by which files may be left out, and the predicate as SQL.
-    pub filter: Option<(Arc<FileFilter>, String)>,
+    /// A filter by which files may be left out.
+    pub filter: Option<Predicate>,
     /// About how many bytes of the log make a piece.
     pub target_size: u64,
     /// True if commits become pieces too, and rows come with their keys.
@@ -84,13 +85,12 @@ impl Snapshot {
     ///
     /// As [`Snapshot::files`], for what is read: the tail, and the checkpoint's control actions.
     pub fn replay_plan(&self, source: &Source, options: &PieceOptions) -> Result<ReplayPlan> {
+        let filter = options.filter.as_ref();
+        let filter = filter.map(|filter| self.filter_of(filter)).transpose()?;
         let columns = FileColumns::of_names(options.columns.as_deref(), self)?;
         let schema = columns.schema();
         let plan = RandomState::new().hash_one(self.version());
-        let request = Live {
-            columns,
-            filter: options.filter.as_ref().map(|(filter, _)| filter.clone()),
-        };
+        let request = Live { columns, filter };
         let removes: &[FileField] = match options.tombstones_since {
             Some(_) => &REMOVE_FIELDS,
             None => &[],
@@ -112,8 +112,7 @@ impl Snapshot {
             let removed = removed.transpose()?.unwrap_or_default();
             Ok((work, replay.into_hidden(), live, removed))
         })?;
-        let filter = options.filter.as_ref().map(|(_, text)| text.clone());
-        let spec = PieceSpec::new(self, source, plan, options, filter);
+        let spec = PieceSpec::new(self, source, plan, options);
         Ok(ReplayPlan {
             pieces: work
                 .into_iter()
@@ -151,7 +150,7 @@ impl ReplayPiece {
         }
     }
 
-    /// Its live files; `source` is the table's, `filter` the tail's.
+    /// Its live files, on this many threads, or as many as the process may use; `source` is the table's.
     ///
     /// # Errors
     ///
@@ -161,10 +160,10 @@ impl ReplayPiece {
         &self,
         source: &Source,
         tail: &ReplayTail,
-        filter: Option<Arc<FileFilter>>,
         threads: Option<usize>,
     ) -> Result<PieceRows> {
         self.check(tail)?;
+        let filter = tail.filter()?;
         match &self.work {
             Work::Checkpoint(version, parts) => {
                 PieceRows::of_checkpoint(source, tail, *version, parts, filter, threads)

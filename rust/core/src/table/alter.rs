@@ -13,8 +13,8 @@ use crate::definition::columns::NewColumn;
 use crate::definition::constraints::{add_constraint, constraint_names, drop_constraint};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
-use crate::scan::ScanOptions;
 use crate::scan::data_file::Extras;
+use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::Snapshot;
 use crate::spec::json::clipped;
 use crate::spec::{Metadata, Protocol};
@@ -165,7 +165,7 @@ impl Table {
             },
             ..ScanOptions::default()
         };
-        for rows in self.scan(snapshot, options)?.rows()? {
+        for rows in Scan::new(&self.source, snapshot, options)?.rows()? {
             let rows = rows?;
             if rows.num_rows() > 0 {
                 let message = format!(

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::write::{
-    RowsOptions, RowsWritten, changed, file_filter, nothing_done, set_txn, texts, write_options,
+    RowsOptions, RowsWritten, changed, nothing_done, set_txn, texts, write_options,
 };
 use super::{At, Table};
 use crate::error::Result;
@@ -69,9 +69,9 @@ pub(super) fn mark(
     };
     let bound = condition.bind(snapshot.schema())?;
     // the files with rows of which the condition may be false or unknown
-    let others = file_filter(snapshot, &condition.clone().not_true())?;
+    let others = snapshot.filter_of(&condition.clone().not_true())?;
     let others = changer.candidate_paths(others)?;
-    let partly_matching = changer.candidates(Some(file_filter(snapshot, condition)?))?;
+    let partly_matching = changer.candidates(Some(snapshot.filter_of(condition)?))?;
     let (partly_matching, matching): (Vec<_>, Vec<_>) = partly_matching
         .into_iter()
         .partition(|file| others.contains(&file.path));

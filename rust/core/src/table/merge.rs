@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::Table;
 use super::write::{
-    RowSource, RowsOptions, RowsWritten, SchemaMode, file_filter, merged_metadata, nothing_done,
-    set_marks, set_txn, texts, write_options,
+    RowSource, RowsOptions, RowsWritten, SchemaMode, merged_metadata, nothing_done, set_marks,
+    set_txn, texts, write_options,
 };
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
@@ -119,7 +119,7 @@ fn change(
     transaction.read(range.as_ref())?;
     let bound = range.as_ref().map(|range| range.bind(snapshot.schema()));
     let bound = bound.transpose()?;
-    let filter = range.as_ref().map(|range| file_filter(snapshot, range));
+    let filter = range.as_ref().map(|range| snapshot.filter_of(range));
     let files = changer.candidates(filter.transpose()?)?;
     changer.change(files, bound.as_ref(), merge)
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::Table;
 use super::delete::mark;
 use super::write::{
-    RowSource, RowsOptions, RowsWritten, changed, file_filter, set_marks, set_schema, set_txn,
-    texts, write_options,
+    RowSource, RowsOptions, RowsWritten, changed, set_marks, set_schema, set_txn, texts,
+    write_options,
 };
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
@@ -123,7 +123,7 @@ fn remove_partitions(
     let partitions = Partitions::of_files(snapshot, added.map(|file| &file.partition_values))?;
     let covering = partitions.predicate(snapshot);
     let filter = match &covering {
-        Some(covering) => Some(file_filter(snapshot, covering)?),
+        Some(covering) => Some(snapshot.filter_of(covering)?),
         None => None,
     };
     if !partitions.is_empty() {

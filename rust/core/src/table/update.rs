@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::write::{
-    RowsOptions, RowsWritten, changed, file_filter, nothing_done, set_txn, texts, write_options,
+    RowsOptions, RowsWritten, changed, nothing_done, set_txn, texts, write_options,
 };
 use super::{At, Table};
 use crate::error::{Error, Result};
@@ -44,7 +44,7 @@ impl Table {
             .map(|condition| condition.bind(snapshot.schema()))
             .transpose()?;
         let filter = match condition {
-            Some(condition) => Some(file_filter(&snapshot, condition)?),
+            Some(condition) => Some(snapshot.filter_of(condition)?),
             None => None,
         };
         let files = changer.candidates(filter)?;

@@ -2,7 +2,6 @@
 //! files.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
 use serde_json::Value;
@@ -13,9 +12,7 @@ use crate::definition::replace::overwritten_metadata;
 use crate::definition::widening::{TYPE_WIDENING, widen_column};
 use crate::definition::with_schema;
 use crate::error::{Error, ErrorKind, Result};
-use crate::expr::Predicate;
 use crate::maintenance::optimize::is_auto_compacted;
-use crate::replay::FileFilter;
 use crate::snapshot::Snapshot;
 use crate::spec::Metadata;
 use crate::spec::schema::StructType;
@@ -240,11 +237,6 @@ pub(super) fn set_marks(transaction: &mut Transaction, intake: &Intake) -> Resul
         Some(metadata) => transaction.set_metadata(metadata),
         None => Ok(()),
     }
-}
-
-pub(super) fn file_filter(snapshot: &Snapshot, condition: &Predicate) -> Result<Arc<FileFilter>> {
-    let bound = condition.bind(snapshot.schema())?;
-    Ok(Arc::new(snapshot.file_filter(bound)?))
 }
 
 pub(super) fn write_options(options: &RowsOptions) -> WriteOptions {

@@ -30,7 +30,7 @@ fn a_large_commit_is_read_in_pieces() {
     let snapshot = table.snapshot(At::Latest, None).unwrap();
 
     assert_eq!(
-        table.num_files(&snapshot).unwrap(),
+        snapshot.num_files(table.source()).unwrap(),
         1 + (BYTES >> 20) as u64
     );
 }

@@ -113,7 +113,7 @@ pub fn write_sidecars(
         for batch in piece.tombstones(source, tail, threads)? {
             writer.take(SIDECAR_REMOVE, files.removed(&batch?)?)?;
         }
-        for batch in piece.rows(source, tail, None, threads)? {
+        for batch in piece.rows(source, tail, threads)? {
             writer.take(SIDECAR_ADD, StructArray::from(batch?))?;
         }
         writer.end()

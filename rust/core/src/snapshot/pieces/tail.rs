@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::PieceOptions;
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
-use crate::replay::{FileActionKey, KeySet, Keys, Source};
+use crate::expr::Predicate;
+use crate::replay::{FileActionKey, FileFilter, KeySet, Keys, Source};
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::Naming;
 use crate::snapshot::plain_value::PlainValue;
@@ -50,7 +51,6 @@ impl PieceSpec {
         source: &Source,
         plan: u64,
         options: &PieceOptions,
-        filter: Option<String>,
     ) -> Self {
         Self {
             library: LIBRARY.to_owned(),
@@ -60,7 +60,7 @@ impl PieceSpec {
             partition_columns: snapshot.metadata().partition_columns.clone(),
             column_mapping: snapshot.properties().column_mapping_mode,
             columns: options.columns.clone(),
-            filter,
+            filter: options.filter.as_ref().map(ToString::to_string),
             keys: source.keys.clone(),
             keyed: options.keyed,
             tombstones_since: options.tombstones_since,
@@ -137,24 +137,19 @@ impl ReplayTail {
         self.spec.version
     }
 
-    /// The table's schema at that version.
-    pub fn table_schema(&self) -> &StructType {
-        &self.table_schema
-    }
-
-    /// The table's partition columns.
-    pub fn partition_columns(&self) -> &[String] {
-        &self.spec.partition_columns
-    }
-
-    /// Returns the way that the table's columns are named in its files.
-    pub fn column_mapping_mode(&self) -> ColumnMappingMode {
-        self.spec.column_mapping
-    }
-
-    /// Returns the filter of files, as SQL.
-    pub fn filter(&self) -> Option<&str> {
-        self.spec.filter.as_deref()
+    /// Returns the filter of files.
+    pub(super) fn filter(&self) -> Result<Option<Arc<FileFilter>>> {
+        let Some(text) = &self.spec.filter else {
+            return Ok(None);
+        };
+        let bound = Predicate::parse_sql(text)?.bind(&self.table_schema)?;
+        let Naming {
+            schema,
+            partition_columns,
+            mode,
+        } = self.naming();
+        let filter = FileFilter::new(bound, schema, partition_columns, mode)?;
+        Ok(Some(Arc::new(filter)))
     }
 
     /// The schema of a piece's rows: the columns asked for; or `key` (binary), `version` (of the run of
@@ -188,8 +183,8 @@ impl ReplayTail {
     pub(super) fn naming(&self) -> Naming<'_> {
         Naming {
             schema: &self.table_schema,
-            partition_columns: self.partition_columns(),
-            mode: self.column_mapping_mode(),
+            partition_columns: &self.spec.partition_columns,
+            mode: self.spec.column_mapping,
         }
     }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
-use crate::scan::ScanOptions;
+use crate::scan::{Scan, ScanOptions};
 use crate::spec::Protocol;
 use crate::statements::RowPlanner;
 use crate::table::{At, CreateMode, TableDefinition, TableOptions};
@@ -138,7 +138,7 @@ fn merged(
         .merge_in_memory_up_to(most_bytes, stream(source), definition, options())
         .map_err(|error| error.to_string())?;
     let snapshot = table.snapshot(At::Latest, None).unwrap();
-    let scan = table.scan(&snapshot, ScanOptions::default()).unwrap();
+    let scan = Scan::new(table.source(), &snapshot, ScanOptions::default()).unwrap();
     let mut found = Vec::new();
     for rows in scan.rows().unwrap() {
         let rows = rows.unwrap();

@@ -33,7 +33,7 @@ fn a_deep_clone_has_copies_of_the_files() {
     let cloning =
         Cloning::new(&source, &newest(&source), &target, CloneOptions::default()).unwrap();
     assert_eq!(cloning.copies().len(), 2);
-    let size = source.size_in_bytes(&newest(&source)).unwrap();
+    let size = newest(&source).size_in_bytes(source.source()).unwrap();
     assert_eq!(cloning.copy().unwrap(), size);
     assert_eq!(
         cloning.commit(TransactionOptions::default()).unwrap(),

@@ -30,7 +30,7 @@ fn parquet_files_become_the_files_of_a_table() {
     assert_eq!(convert(&table, &conversion), Ok(Some(0)));
 
     assert_rows(&table, &[(1, "a"), (2, "b"), (3, "c")]);
-    assert_eq!(table.num_rows(&newest(&table)).unwrap(), Some(3));
+    assert_eq!(newest(&table).num_rows(table.source()).unwrap(), Some(3));
     assert_eq!(convert(&table, &conversion), Ok(None), "a table already");
 }
 

@@ -36,7 +36,7 @@ fn a_deletion_vector_leaves_the_file_where_it_is() {
     let names = ["numDeletedRows", "numCopiedRows", "numDeletionVectorsAdded"];
     assert_eq!(metrics(&done, names), [1, 0, 1]);
     assert_rows(&table, &[(1, "a"), (3, "c")]);
-    assert_eq!(table.num_rows(&newest(&table)).unwrap(), Some(2));
+    assert_eq!(newest(&table).num_rows(table.source()).unwrap(), Some(2));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::{
     At, CreateMode, RowSource, RowsOptions, RowsWritten, Table, TableDefinition, TableOptions,
 };
 use crate::expr::Predicate;
-use crate::scan::ScanOptions;
+use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
 use crate::transaction::TransactionOptions;
@@ -100,7 +100,7 @@ fn newest(table: &Table) -> Snapshot {
 
 /// The batches of a version.
 fn scanned(table: &Table, snapshot: &Snapshot) -> Vec<RecordBatch> {
-    let scan = table.scan(snapshot, ScanOptions::default()).unwrap();
+    let scan = Scan::new(table.source(), snapshot, ScanOptions::default()).unwrap();
     scan.rows().unwrap().collect::<Result<_, _>>().unwrap()
 }
 
@@ -128,7 +128,7 @@ fn assert_rows(table: &Table, expected: &[Row]) {
 }
 
 fn num_files(table: &Table) -> u64 {
-    table.num_files(&newest(table)).unwrap()
+    newest(table).num_files(table.source()).unwrap()
 }
 
 fn condition(text: &str) -> Predicate {

@@ -1,7 +1,9 @@
 //! Older versions, and what lies between two of them.
 
 use super::*;
+use crate::changes::diff::diff;
 use crate::changes::{ChangeOptions, Edge};
+use crate::scan::min_max::min_max;
 
 fn at(table: &Table, at: At) -> Vec<(i64, String)> {
     rows_of(table, &table.snapshot(at, None).unwrap())
@@ -32,8 +34,8 @@ fn an_update_goes_on_to_the_newest_version() {
     let new = table.update(&old).unwrap();
 
     assert_eq!((old.version(), new.version()), (1, 2));
-    assert_eq!(table.num_rows(&new).unwrap(), Some(2));
-    let diff = table.diff(&old, &new).unwrap();
+    assert_eq!(new.num_rows(table.source()).unwrap(), Some(2));
+    let diff = diff(table.source(), &old, &new).unwrap();
     assert_eq!(diff.files.num_rows(), 1, "the file that came");
 }
 
@@ -41,7 +43,8 @@ fn an_update_goes_on_to_the_newest_version() {
 fn the_log_alone_tells_the_least_and_the_greatest_value() {
     let table = table_of(&[&[(5, "a"), (2, "b")], &[(9, "c")]]);
 
-    let found = table.min_max(&newest(&table), "id").unwrap().unwrap();
+    let found = min_max(table.source(), &newest(&table), "id");
+    let found = found.unwrap().unwrap();
 
     let value = |at: usize| found.column(at).as_primitive::<Int64Type>().value(0);
     assert_eq!((value(0), value(1)), (2, 9));
