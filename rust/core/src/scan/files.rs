@@ -1,4 +1,4 @@
-//! The work of a scan: data files opened with their deletion vectors, and read unit by unit.
+//! The rows of a scan: those of data files, or of parts of them, in their order.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,17 +7,17 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
-use super::data_file::{DataFile, FileUnit, OpenFile, ReadPlan};
+use super::data_file::ReadPlan;
+use super::data_files::{DataFiles, FileRows, Opener, Step, read_files};
 use super::scan_file::ScanFile;
-use super::vector_windows::VectorWindows;
 use crate::error::{Error, ErrorKind, Result};
 use crate::replay::Source;
 use crate::storage::FileBytes;
-use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Work};
+use crate::storage::pool::rows::{Give, Look, OrderedRows};
 
 /// A file, or the row groups of it whose middle lies in a range of bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Part {
+pub(super) struct FilePart {
     /// The file.
     pub file: ScanFile,
     /// The bytes in which its row groups begin; `None` for all.
@@ -25,7 +25,7 @@ pub(super) struct Part {
     pub bytes: Option<Range<u64>>,
 }
 
-impl Part {
+impl FilePart {
     /// All of a file.
     pub(super) fn whole(file: ScanFile) -> Self {
         Self { file, bytes: None }
@@ -79,100 +79,52 @@ impl Skipped {
     }
 }
 
-/// Data files to be read by one plan.
-pub(super) struct Files {
+/// Parts of files that are read by one plan.
+struct PlannedFiles {
     plan: ReadPlan,
-    source: Source,
-    parts: Vec<Part>,
-    vectors: VectorWindows,
+    parts: Vec<FilePart>,
     skipped: Option<Skipped>,
 }
 
-impl Files {
-    /// These parts in this order.
-    pub(super) fn new(
-        plan: ReadPlan,
-        source: &Source,
-        parts: Vec<Part>,
-        skipped: Option<Skipped>,
-    ) -> Self {
-        Self {
-            plan,
-            source: source.clone(),
-            vectors: VectorWindows::new(
-                &source.storage,
-                &source.resolver,
-                parts
-                    .iter()
-                    .map(|part| part.file.deletion_vector.clone())
-                    .collect(),
-            ),
-            parts,
-            skipped,
-        }
-    }
-
-    fn open_file(
-        &self,
-        number: usize,
-        part: &Part,
-        bytes: Option<Arc<FileBytes>>,
-    ) -> Result<OpenFile> {
-        let vector = self.vectors.take(number)?;
-        let file = part.file.data_file(&self.source.resolver, vector)?;
-        let file = DataFile { bytes, ..file };
-        self.plan.open_file(&self.source.storage, &file)
-    }
-}
-
-impl Work for Files {
-    type Unit = FileUnit;
+impl FileRows for PlannedFiles {
     type Batch = RecordBatch;
 
-    fn files(&self) -> usize {
+    fn len(&self) -> usize {
         self.parts.len()
     }
 
-    fn max_requests(&self) -> Option<usize> {
-        self.source.storage.max_requests()
-    }
-
-    fn bytes(&self, number: usize) -> Option<Arc<FileBytes>> {
+    fn file(&self, number: usize) -> Option<(&str, i64)> {
         let file = &self.parts.get(number)?.file;
-        self.source.file_bytes(&file.path, file.size)
+        Some((&file.path, file.size))
     }
 
-    fn open(&self, number: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>> {
+    fn open(
+        &self,
+        files: &Opener,
+        number: usize,
+        bytes: Option<Arc<FileBytes>>,
+    ) -> Result<Vec<Step<RecordBatch>>> {
         let Some(part) = self.parts.get(number) else {
             return Ok(Vec::new());
         };
-        let open = self
-            .open_file(number, part, bytes)
-            .map_err(|error| error.at_path(part.file.path.clone()))?;
-        if part.bytes.is_none() {
-            self.source.forget(&part.file.path); // it is not read again
-        }
-        let mut units = FileUnit::all(open);
-        if let Some(bytes) = &part.bytes {
-            units.retain(|unit| {
+        let vector = files.vector(number)?;
+        let file = part.file.data_file(&files.source.resolver, vector)?;
+        let mut units = files.units(&self.plan, file, bytes)?;
+        match &part.bytes {
+            None => files.source.forget(&part.file.path), // it is not read again
+            Some(bytes) => units.retain(|unit| {
                 let middle = unit.file().middle(unit.unit().row_group);
                 middle.is_some_and(|middle| bytes.contains(&middle))
-            });
+            }),
         }
-        Ok(units)
+        Ok(units.into_iter().map(Step::Unit).collect())
     }
 
-    fn ahead(&self, unit: &Self::Unit) -> Option<Ahead> {
-        unit.ahead()
-    }
-
-    fn read(&self, unit: Self::Unit, give: &mut Give<'_>) -> Result<Option<Self::Unit>> {
-        unit.read(&mut |batch| {
-            if batch.num_rows() > 0 {
-                give(batch)?;
-            }
-            Ok(())
-        })
+    fn give(&self, _: usize, batch: RecordBatch, give: &mut Give<'_>) -> Result<()> {
+        if batch.num_rows() > 0 {
+            give(batch)?;
+        }
+        Ok(())
     }
 
     fn passes_over(&self, number: usize, error: &Error) -> bool {
@@ -185,23 +137,38 @@ impl Work for Files {
 
 /// Rows of data files, batch by batch, in their order.
 pub struct ScanBatches {
-    inner: OrderedRows<Files>,
+    schema: SchemaRef,
+    batches: OrderedRows<DataFiles<PlannedFiles>>,
 }
 
 impl ScanBatches {
-    pub(super) fn new(files: Files, look: Look) -> Self {
+    /// Reads these parts in this order; `skipped` lists files that are passed over.
+    pub(super) fn new(
+        plan: ReadPlan,
+        source: &Source,
+        parts: Vec<FilePart>,
+        skipped: Option<Skipped>,
+        look: Look,
+    ) -> Self {
+        let vectors = parts.iter().map(|part| part.file.deletion_vector.clone());
+        let vectors = vectors.collect();
+        let schema = plan.schema();
+        let files = PlannedFiles {
+            plan,
+            parts,
+            skipped,
+        };
         Self {
-            inner: OrderedRows::new(files, look),
+            schema,
+            batches: read_files(source, vectors, files, look),
         }
     }
 
     /// The schema of every batch.
     pub fn schema(&self) -> SchemaRef {
-        self.inner.work().plan.schema()
+        Arc::clone(&self.schema)
     }
-}
 
-impl ScanBatches {
     pub(super) fn count_rows(self) -> Result<u64> {
         let mut total = 0_u64;
         for batch in self {
@@ -215,6 +182,6 @@ impl Iterator for ScanBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.inner.next()
+        self.batches.next()
     }
 }

@@ -20,6 +20,7 @@ use crate::storage::pool::rows::Look;
 
 pub mod bitmaps;
 pub mod data_file;
+pub(crate) mod data_files;
 pub mod deletion_vectors;
 mod explain;
 mod files;
@@ -36,7 +37,7 @@ pub use scan_file::ScanFile;
 pub use split::Split;
 
 use data_file::{Extras, ReadPlan};
-use files::{Files, Part, Skipped};
+use files::{FilePart, Skipped};
 use scan_file::SCAN_FIELDS;
 use split::{ScanSpec, cut};
 
@@ -143,9 +144,8 @@ impl Scan {
     }
 
     fn read(&self, plan: ReadPlan, files: Vec<ScanFile>) -> ScanBatches {
-        let parts = files.into_iter().map(Part::whole).collect();
-        let files = Files::new(plan, &self.source, parts, self.skipped.clone());
-        ScanBatches::new(files, self.look)
+        let parts = files.into_iter().map(FilePart::whole).collect();
+        ScanBatches::new(plan, &self.source, parts, self.skipped.clone(), self.look)
     }
 
     /// The scan in pieces of about `target_size` bytes of data files; together they are the scan, in

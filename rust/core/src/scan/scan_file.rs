@@ -1,5 +1,6 @@
 //! A live data file as plain values: what a task needs to read it, without the log.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -25,7 +26,7 @@ pub const SCAN_FIELDS: [FileField; 6] = [
 ];
 
 /// A live data file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScanFile {
     /// The path as the log has it.
@@ -106,20 +107,15 @@ impl ScanFile {
         &self,
         resolver: &PathResolver,
         vector: Option<Arc<DeletionVector>>,
-    ) -> Result<DataFile> {
+    ) -> Result<DataFile<'_>> {
         let path = resolver
             .resolve("", &self.path)
             .map_err(|error| error.at_path(self.path.clone()))?;
         Ok(DataFile {
-            path: path.into_owned(),
-            log_path: self.path.clone(),
-            size: u64::try_from(self.size).ok(),
-            partition_values: self.partition_values.clone(),
-            deletion_vector: vector.map(|vector| vector as Arc<_>),
-            base_row_id: self.base_row_id,
-            default_row_commit_version: self.default_row_commit_version,
+            path,
+            file: Cow::Borrowed(self),
+            deletion_vector: vector,
             only: None,
-            row_groups: None,
             bytes: None,
         })
     }

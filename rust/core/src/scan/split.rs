@@ -4,7 +4,7 @@ use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
 use super::data_file::{Extras, ReadPlan, TableLayout};
-use super::files::{Files, Part, ScanBatches, Skipped, SkippedFile};
+use super::files::{FilePart, ScanBatches, Skipped, SkippedFile};
 use super::scan_file::ScanFile;
 use crate::error::Result;
 use crate::expr::{BoundPredicate, Predicate};
@@ -117,7 +117,7 @@ impl ScanSpec {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Split {
     spec: ScanSpec,
-    parts: Vec<Part>,
+    parts: Vec<FilePart>,
     skip_errors: bool,
     #[serde(skip)]
     skipped: Skipped,
@@ -129,7 +129,7 @@ impl PlainValue for Split {
 }
 
 impl Split {
-    pub(super) fn new(spec: ScanSpec, parts: Vec<Part>, skip_errors: bool) -> Self {
+    pub(super) fn new(spec: ScanSpec, parts: Vec<FilePart>, skip_errors: bool) -> Self {
         Self {
             spec,
             parts,
@@ -165,7 +165,7 @@ impl Split {
 
     /// About how many bytes of data files it covers.
     pub fn size_in_bytes(&self) -> u64 {
-        let size = |part: &Part| {
+        let size = |part: &FilePart| {
             let size = u64::try_from(part.file.size).unwrap_or_default();
             let bytes = part.bytes.clone().unwrap_or(0..size);
             bytes.end.min(size).saturating_sub(bytes.start)
@@ -185,13 +185,9 @@ impl Split {
 
     /// The same, with these threads, and this far ahead.
     pub fn rows_with(&self, source: &Source, look: Look) -> Result<ScanBatches> {
-        let files = Files::new(
-            self.spec.plan()?,
-            source,
-            self.parts.clone(),
-            self.skip_errors.then(|| self.skipped.clone()),
-        );
-        Ok(ScanBatches::new(files, look))
+        let skipped = self.skip_errors.then(|| self.skipped.clone());
+        let (plan, parts) = (self.spec.plan()?, self.parts.clone());
+        Ok(ScanBatches::new(plan, source, parts, skipped, look))
     }
 }
 
@@ -199,12 +195,12 @@ impl Split {
 const LEAST_PIECE: u64 = 4096;
 
 /// Runs of files of about `target_size` bytes; larger files are cut by bytes.
-pub(super) fn cut(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<Part>> {
+pub(super) fn cut(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<FilePart>> {
     let size = |file: ScanFile| {
         let size = u64::try_from(file.size).unwrap_or_default();
         (file, size)
     };
-    let part = |file, bytes| Part { file, bytes };
+    let part = |file, bytes| FilePart { file, bytes };
     cut_files(files.into_iter().map(size), target_size, LEAST_PIECE, part)
 }
 

@@ -16,7 +16,7 @@ use arrow_select::filter::filter_record_batch;
 use arrow_select::take::{take, take_record_batch};
 use uuid::Uuid;
 
-use super::read_ahead::{OWN_VECTOR, Read, read_ahead};
+use super::read_ahead::{FileRead, OWN_VECTOR, read_ahead};
 use super::row_plan::{Counts, DeleteAll, RowPlan, RowPlanner};
 use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::{DeletionVector, FileBuilder};
@@ -186,7 +186,7 @@ impl Changer {
         let mut changed: Option<ChangedFile> = None;
         for read in read_ahead(&self.source, plan, files.collect()) {
             match read? {
-                Read::File { file, vector, rows } => {
+                FileRead::Begin { file, vector, rows } => {
                     let next = ChangedFile {
                         file: *file,
                         vector,
@@ -197,7 +197,7 @@ impl Changer {
                         self.leave(done)?;
                     }
                 }
-                Read::Rows(rows) => {
+                FileRead::Rows(rows) => {
                     cut(rows, planner.most_rows(), u64::MAX, &mut |rows| {
                         let removed = self.change_rows(&rows, &mut *planner)?;
                         if let Some(changed) = &mut changed {
@@ -398,7 +398,7 @@ impl Changer {
         let files = std::mem::take(&mut self.to_copy);
         let paths: Vec<String> = files.iter().map(|(file, _)| file.path.clone()).collect();
         for read in read_ahead(&self.source, plan, files) {
-            if let Read::Rows(rows) = read? {
+            if let FileRead::Rows(rows) = read? {
                 self.counts.copied += rows.num_rows() as u64;
                 self.data.copy(&rows, &mut self.written)?;
             }

@@ -4,7 +4,8 @@ use super::change::Changer;
 use super::read_ahead::OWN_VECTOR;
 use super::row_plan::Counts;
 use crate::error::Result;
-use crate::scan::data_file::{DataFile, Extras, ReadPlan};
+use crate::scan::data_file::{Extras, ReadPlan};
+use crate::scan::data_files::open_with_deleted_rows;
 use crate::transaction::Transaction;
 use crate::write::AddFile;
 use crate::write::WrittenFiles;
@@ -33,12 +34,7 @@ impl Rewrite {
     /// The errors of the data file.
     pub fn has_other_types(&self, file: &AddFile) -> Result<bool> {
         let plan = ReadPlan::new(self.changer.table.clone(), None, Extras::default())?;
-        let source = &self.changer.source;
-        let data_file = DataFile {
-            bytes: source.file_bytes(&file.path, file.size),
-            ..file.scan_file().data_file(&source.resolver, None)?
-        };
-        let open = plan.open_file(&source.storage, &data_file)?;
+        let open = open_with_deleted_rows(&plan, &self.changer.source, &file.scan_file())?;
         Ok(open.has_other_types())
     }
 

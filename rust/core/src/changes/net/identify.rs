@@ -15,13 +15,11 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::changes::range::derive::Way;
 use crate::changes::rows::piece::{ChangeType, Labels, Piece};
-use crate::changes::rows::read::{Numbered, PieceFiles, change_types};
+use crate::changes::rows::read::{PieceBatches, change_types, read_pieces};
 use crate::changes::rows::row_hash::hash_rows;
 use crate::changes::rows::row_schema::{Purpose, Reading};
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::storage::FileBytes;
-use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Work};
 
 /// A part of all rows, by the numbers that tell which row one is. Versions of one row are in one
 /// share, so that shares are compared one by one, anywhere.
@@ -79,9 +77,10 @@ pub(in crate::changes) struct Seen {
     pub change: ChangeType,
 }
 
-/// Pieces to be looked at.
-pub(super) struct Identities {
-    files: PieceFiles,
+/// What the rows of pieces are identified by.
+struct Identities {
+    source: Source,
+    reading: Arc<Reading>,
     identity: RowIdentity,
     key: Vec<usize>,
     share: Share,
@@ -112,15 +111,29 @@ impl ShareReader<'_> {
         &self,
         pieces: Vec<Piece>,
         with_values: bool,
-    ) -> Result<OrderedRows<Identities>> {
-        let work = Identities {
-            files: PieceFiles::new(self.source, self.reading, pieces),
+    ) -> Result<PieceBatches<RecordBatch>> {
+        let identities = Identities {
+            source: self.source.clone(),
+            reading: Arc::clone(self.reading),
             key: self.reading.positions(&self.identity.key)?,
             identity: self.identity.clone(),
             share: self.share,
             with_values,
         };
-        Ok(OrderedRows::new(work, Look::default()))
+        let way = self.identity.way;
+        let purpose = move |piece: &Piece| match way {
+            Way::RowTracking if with_values => Purpose::TrackedValues,
+            Way::RowTracking => Purpose::RowIds,
+            Way::Files => Purpose::Positions,
+            _ => Purpose::Values {
+                typed: matches!(piece.labels, Labels::InFile(_)),
+            },
+        };
+        let map = move |number, piece: &Piece, batch| {
+            let rows = identities.of(number, piece, &batch)?;
+            Ok((rows.num_rows() > 0).then_some(rows))
+        };
+        Ok(read_pieces(self.source, self.reading, pieces, purpose, map))
     }
 
     /// Shows every row of the pieces that is in the share, in their order, for as long as `see` wants more.
@@ -153,62 +166,14 @@ impl ShareReader<'_> {
     }
 }
 
-impl Work for Identities {
-    type Unit = Numbered;
-    type Batch = RecordBatch;
-
-    fn files(&self) -> usize {
-        self.files.len()
-    }
-
-    fn max_requests(&self) -> Option<usize> {
-        self.files.max_requests()
-    }
-
-    fn bytes(&self, number: usize) -> Option<Arc<FileBytes>> {
-        self.files.bytes(number)
-    }
-
-    fn open(&self, number: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>> {
-        let purpose = |piece: &Piece| match self.identity.way {
-            Way::RowTracking if self.with_values => Purpose::TrackedValues,
-            Way::RowTracking => Purpose::RowIds,
-            Way::Files => Purpose::Positions,
-            _ => Purpose::Values {
-                typed: matches!(piece.labels, Labels::InFile(_)),
-            },
-        };
-        self.files.open(number, bytes, purpose)
-    }
-
-    fn ahead(&self, (_, unit): &Self::Unit) -> Option<Ahead> {
-        unit.ahead()
-    }
-
-    fn read(&self, unit: Self::Unit, give: &mut Give<'_>) -> Result<Option<Self::Unit>> {
-        let number = unit.0;
-        self.files.read(unit, &mut |piece, batch| {
-            let seen = self.identities(number, piece, &batch)?;
-            if seen.num_rows() > 0 {
-                give(seen)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn passes_over(&self, _: usize, _: &Error) -> bool {
-        false
-    }
-}
-
 impl Identities {
-    fn identities(&self, number: usize, piece: &Piece, batch: &RecordBatch) -> Result<RecordBatch> {
+    fn of(&self, number: usize, piece: &Piece, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let seed = self.identity.seed;
         let own = match self.identity.way {
             Way::RowTracking if !self.with_values => 0,
             Way::Files => 0,
-            _ => self.files.reading.table().0.fields().len(),
+            _ => self.reading.table().0.fields().len(),
         };
         let positions = long(batch.columns().get(own))?;
         let columns = || batch.columns().iter().take(own);
@@ -218,7 +183,7 @@ impl Identities {
                 ids(batch.columns().get(own + 2))?.collect(),
             ),
             Way::Files => {
-                let path = self.files.path(piece)?;
+                let path = self.source.resolver.resolve("", &piece.file.path)?;
                 let path = xxh3_128_with_seed(path.as_bytes(), seed);
                 let places = positions.values().iter();
                 let who = places.map(|row| spread(path ^ u128::from(row.cast_unsigned())));

@@ -1,18 +1,15 @@
 //! Rows of pieces as runs: ids that follow each other, in rows that follow each other.
 
-use std::sync::Arc;
-
 use arrow_array::RecordBatch;
 use rayon::slice::ParallelSliceMut;
 
 use super::identify::{Share, ShareReader, long, tracked};
 use crate::changes::rows::piece::Piece;
-use crate::changes::rows::read::{Numbered, PieceFiles};
+use crate::changes::rows::read::read_pieces;
 use crate::changes::rows::row_schema::Purpose;
-use crate::error::{Error, Result};
-use crate::storage::FileBytes;
+use crate::error::Result;
 use crate::storage::pool::pool;
-use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Rows, Work};
+use crate::storage::pool::rows::Rows;
 
 /// Rows of one file. 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,11 +59,18 @@ pub(super) fn read(
     pieces: Vec<Piece>,
     take: &mut dyn FnMut(Run) -> bool,
 ) -> Result<()> {
-    let work = Ids {
-        files: PieceFiles::new(rows.source, rows.reading, pieces),
-        share: rows.share,
-    };
-    for batch in OrderedRows::new(work, Look::default()) {
+    let share = rows.share;
+    let batches = read_pieces(
+        rows.source,
+        rows.reading,
+        pieces,
+        |_| Purpose::RowIds,
+        move |number, _, batch| {
+            let runs = runs(share, u32::try_from(number).unwrap_or(u32::MAX), &batch)?;
+            Ok((!runs.is_empty()).then_some(runs))
+        },
+    );
+    for batch in batches {
         for run in batch? {
             if !take(run) {
                 return Ok(());
@@ -143,81 +147,35 @@ pub(super) fn join(
     }
 }
 
-struct Ids {
-    files: PieceFiles,
-    share: Share,
-}
-
 impl Rows for Vec<Run> {
     fn bytes(&self) -> usize {
         self.capacity() * size_of::<Run>()
     }
 }
 
-impl Work for Ids {
-    type Unit = Numbered;
-    type Batch = Vec<Run>;
-
-    fn files(&self) -> usize {
-        self.files.len()
-    }
-
-    fn max_requests(&self) -> Option<usize> {
-        self.files.max_requests()
-    }
-
-    fn bytes(&self, number: usize) -> Option<Arc<FileBytes>> {
-        self.files.bytes(number)
-    }
-
-    fn open(&self, number: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>> {
-        self.files.open(number, bytes, |_| Purpose::RowIds)
-    }
-
-    fn ahead(&self, (_, unit): &Self::Unit) -> Option<Ahead> {
-        unit.ahead()
-    }
-
-    fn read(&self, unit: Self::Unit, give: &mut Give<'_, Vec<Run>>) -> Result<Option<Self::Unit>> {
-        let number = u32::try_from(unit.0).unwrap_or(u32::MAX);
-        let mut runs: Vec<Run> = Vec::new();
-        let rest = self
-            .files
-            .read(unit, &mut |_, batch| self.runs(number, &batch, &mut runs))?;
-        if !runs.is_empty() {
-            give(runs)?;
+/// The runs of a batch of a piece.
+fn runs(share: Share, piece: u32, batch: &RecordBatch) -> Result<Vec<Run>> {
+    let mut runs: Vec<Run> = Vec::new();
+    let rows = long(batch.columns().first())?.values().iter();
+    let ids = tracked(batch.columns().get(1))?.values().iter();
+    let versions = tracked(batch.columns().get(2))?;
+    for ((row, id), version) in rows.zip(ids).zip(versions.values()) {
+        if !share.has_id(*id) {
+            continue;
         }
-        Ok(rest)
-    }
-
-    fn passes_over(&self, _: usize, _: &Error) -> bool {
-        false
-    }
-}
-
-impl Ids {
-    fn runs(&self, piece: u32, batch: &RecordBatch, runs: &mut Vec<Run>) -> Result<()> {
-        let rows = long(batch.columns().first())?.values().iter();
-        let ids = tracked(batch.columns().get(1))?.values().iter();
-        let versions = tracked(batch.columns().get(2))?;
-        for ((row, id), version) in rows.zip(ids).zip(versions.values()) {
-            if !self.share.has_id(*id) {
-                continue;
-            }
-            let row = row.cast_unsigned();
-            match runs.last_mut() {
-                Some(last) if last.is_followed_by(piece, row, *id, *version) => last.rows += 1,
-                _ => runs.push(Run {
-                    id: *id,
-                    row,
-                    version: *version,
-                    piece,
-                    rows: 1,
-                }),
-            }
+        let row = row.cast_unsigned();
+        match runs.last_mut() {
+            Some(last) if last.is_followed_by(piece, row, *id, *version) => last.rows += 1,
+            _ => runs.push(Run {
+                id: *id,
+                row,
+                version: *version,
+                piece,
+                rows: 1,
+            }),
         }
-        Ok(())
     }
+    Ok(runs)
 }
 
 #[cfg(test)]

@@ -184,7 +184,7 @@ impl Piece {
         &self,
         resolver: &PathResolver,
         vectors: [Option<Arc<DeletionVector>>; 2],
-    ) -> Result<Option<DataFile>> {
+    ) -> Result<Option<DataFile<'_>>> {
         let [first, second] = vectors;
         let only = match &self.rows {
             PieceRows::Live => return self.file.data_file(resolver, first).map(Some),

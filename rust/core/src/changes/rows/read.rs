@@ -16,127 +16,60 @@ use super::row_schema::{Purpose, Reading};
 use crate::changes::range::commits::Stamp;
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::scan::data_file::{DataFile, FileUnit};
-use crate::scan::vector_windows::VectorWindows;
+use crate::scan::data_files::{FileRows, Opener, Step, read_files};
 use crate::spec::variant_name::variant_named;
 use crate::storage::FileBytes;
-use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Work};
+use crate::storage::pool::rows::{Give, Look, Rows};
 
-/// Pieces, and what opens their files.
-pub(in crate::changes) struct PieceFiles {
-    source: Source,
-    pub(in crate::changes) reading: Arc<Reading>,
+/// Pieces, each read for a purpose, and what becomes of their rows.
+struct PieceFiles<P, M> {
+    reading: Arc<Reading>,
     pieces: Vec<Piece>,
-    /// Two for each piece.
-    vectors: VectorWindows,
+    purpose: P,
+    map: M,
 }
 
-impl PieceFiles {
-    /// These pieces in this order.
-    pub(in crate::changes) fn new(
-        source: &Source,
-        reading: &Arc<Reading>,
-        pieces: Vec<Piece>,
-    ) -> Self {
-        let vectors = pieces.iter().flat_map(Piece::vectors).collect();
-        Self {
-            source: source.clone(),
-            reading: Arc::clone(reading),
-            vectors: VectorWindows::new(&source.storage, &source.resolver, vectors),
-            pieces,
-        }
-    }
+/// Rows of pieces, batch by batch, in their order.
+pub(in crate::changes) type PieceBatches<B> = Box<dyn Iterator<Item = Result<B>> + Send>;
 
-    /// Returns the number of files.
-    pub(in crate::changes) fn len(&self) -> usize {
-        self.pieces.len()
-    }
-
-    /// One of them.
-    pub(in crate::changes) fn get(&self, number: usize) -> Option<&Piece> {
-        self.pieces.get(number)
-    }
-
-    /// Returns the number of requests for their bytes that may be in flight.
-    pub(in crate::changes) fn max_requests(&self) -> Option<usize> {
-        self.source.storage.max_requests()
-    }
-
-    /// The bytes of one, if its file is far away and is to be read.
-    pub(in crate::changes) fn bytes(&self, number: usize) -> Option<Arc<FileBytes>> {
-        let piece = self.pieces.get(number)?;
-        match piece.rows {
-            PieceRows::Read(_) => None,
-            _ => self.source.file_bytes(&piece.file.path, piece.file.size),
-        }
-    }
-
-    /// Opens one for a purpose, and gives what can be read side by side; nothing when it has no row.
-    pub(in crate::changes) fn open(
-        &self,
-        number: usize,
-        bytes: Option<Arc<FileBytes>>,
-        purpose: impl FnOnce(&Piece) -> Purpose,
-    ) -> Result<Vec<Numbered>> {
-        let Some(piece) = self.pieces.get(number) else {
-            return Ok(Vec::new());
-        };
-        let opened = || {
-            let (first, second) = (number * 2, number * 2 + 1);
-            let vectors = [self.vectors.take(first)?, self.vectors.take(second)?];
-            let Some(file) = piece.data_file(&self.source.resolver, vectors)? else {
-                return Ok(Vec::new());
-            };
-            let plan = self.reading.plan(&piece.file, purpose(piece))?;
-            let file = DataFile { bytes, ..file };
-            let units = FileUnit::all(plan.open_file(&self.source.storage, &file)?);
-            Ok(units.into_iter().map(|unit| (number, unit)).collect())
-        };
-        opened().map_err(|error| blame(error, piece))
-    }
-
-    /// Gives the rows of a unit with their piece; what is left of it if it needs other bytes first.
-    pub(in crate::changes) fn read(
-        &self,
-        (number, unit): Numbered,
-        give: &mut dyn FnMut(&Piece, RecordBatch) -> Result<()>,
-    ) -> Result<Option<Numbered>> {
-        let Some(piece) = self.pieces.get(number) else {
-            return Ok(None);
-        };
-        let rest = unit.read(&mut |batch| give(piece, batch));
-        let rest = rest.map_err(|error| blame(error, piece))?;
-        Ok(rest.map(|unit| (number, unit)))
-    }
-
-    /// Lets go of the bytes of one that is not read again.
-    pub(in crate::changes) fn forget(&self, number: usize) {
-        if let Some(piece) = self.pieces.get(number) {
-            self.source.forget(&piece.file.path);
-        }
-    }
-
-    /// The path of one in the storage.
-    pub(in crate::changes) fn path(&self, piece: &Piece) -> Result<String> {
-        let path = self.source.resolver.resolve("", &piece.file.path)?;
-        Ok(path.into_owned())
-    }
+/// Reads pieces, each for a purpose. `map` has the number of a piece, the piece and a batch of its rows, and
+/// returns what becomes of them, if anything.
+pub(in crate::changes) fn read_pieces<B: Rows>(
+    source: &Source,
+    reading: &Arc<Reading>,
+    pieces: Vec<Piece>,
+    purpose: impl Fn(&Piece) -> Purpose + Send + Sync + 'static,
+    map: impl Fn(usize, &Piece, RecordBatch) -> Result<Option<B>> + Send + Sync + 'static,
+) -> PieceBatches<B> {
+    let vectors = pieces.iter().flat_map(Piece::vectors).collect();
+    let files = PieceFiles {
+        reading: Arc::clone(reading),
+        pieces,
+        purpose,
+        map,
+    };
+    Box::new(read_files(source, vectors, files, Look::default()))
 }
 
-/// A unit, and which of many pieces it is of.
-pub(in crate::changes) type Numbered = (usize, FileUnit);
-
-/// Pieces to be read as rows.
-pub(in crate::changes) struct ChangedRows(PieceFiles);
-
-/// The rows of these pieces, in their order.
+/// Reads the rows of pieces as they are returned to the user.
 pub(in crate::changes) fn changed_rows(
     source: &Source,
     reading: &Arc<Reading>,
     pieces: Vec<Piece>,
-) -> OrderedRows<ChangedRows> {
-    let work = ChangedRows(PieceFiles::new(source, reading, pieces));
-    OrderedRows::new(work, Look::default())
+) -> PieceBatches<RecordBatch> {
+    let purpose = |piece: &Piece| Purpose::Rows {
+        numbered: matches!(piece.labels, Labels::Each(_)),
+        typed: matches!(piece.labels, Labels::InFile(_)),
+    };
+    let labels = Arc::clone(reading);
+    read_pieces(source, reading, pieces, purpose, move |_, piece, batch| {
+        let batch = match piece.rows {
+            PieceRows::Read(_) => reported(&batch)?,
+            _ => batch,
+        };
+        let labelled = labelled(&labels, &piece.labels, &batch)?;
+        Ok((labelled.num_rows() > 0).then_some(labelled))
+    })
 }
 
 /// Names file and version.
@@ -148,76 +81,67 @@ pub(in crate::changes) fn blame(error: Error, piece: &Piece) -> Error {
     }
 }
 
-/// Rows that are read, or were read already.
-pub(in crate::changes) enum UnreadRows {
-    Unit(Numbered),
-    Batch(usize, RecordBatch),
-}
+impl<B, P, M> FileRows for PieceFiles<P, M>
+where
+    B: Rows,
+    P: Fn(&Piece) -> Purpose + Send + Sync + 'static,
+    M: Fn(usize, &Piece, RecordBatch) -> Result<Option<B>> + Send + Sync + 'static,
+{
+    type Batch = B;
 
-impl Work for ChangedRows {
-    type Unit = UnreadRows;
-    type Batch = RecordBatch;
-
-    fn files(&self) -> usize {
-        self.0.len()
+    fn len(&self) -> usize {
+        self.pieces.len()
     }
 
-    fn max_requests(&self) -> Option<usize> {
-        self.0.max_requests()
+    fn file(&self, number: usize) -> Option<(&str, i64)> {
+        let piece = self.pieces.get(number)?;
+        let unread = !matches!(piece.rows, PieceRows::Read(_));
+        unread.then_some((&*piece.file.path, piece.file.size))
     }
 
-    fn bytes(&self, number: usize) -> Option<Arc<FileBytes>> {
-        self.0.bytes(number)
-    }
-
-    fn open(&self, number: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>> {
-        if let Some(PieceRows::Read(batches)) = self.0.get(number).map(|piece| &piece.rows) {
-            let batches = batches.iter().cloned();
-            return Ok(batches
-                .map(|batch| UnreadRows::Batch(number, batch))
-                .collect());
-        }
-        let purpose = |piece: &Piece| Purpose::Rows {
-            numbered: matches!(piece.labels, Labels::Each(_)),
-            typed: matches!(piece.labels, Labels::InFile(_)),
+    fn open(
+        &self,
+        files: &Opener,
+        number: usize,
+        bytes: Option<Arc<FileBytes>>,
+    ) -> Result<Vec<Step<B>>> {
+        let Some(piece) = self.pieces.get(number) else {
+            return Ok(Vec::new());
         };
-        let units = self.0.open(number, bytes, purpose)?.into_iter();
-        self.0.forget(number);
-        Ok(units.map(UnreadRows::Unit).collect())
-    }
-
-    fn ahead(&self, rows: &Self::Unit) -> Option<Ahead> {
-        match rows {
-            UnreadRows::Unit((_, unit)) => unit.ahead(),
-            UnreadRows::Batch(..) => None,
+        if let PieceRows::Read(batches) = &piece.rows {
+            return Ok(batches.iter().cloned().map(Step::Rows).collect());
         }
-    }
-
-    fn read(&self, rows: Self::Unit, give: &mut Give<'_>) -> Result<Option<Self::Unit>> {
-        let mut give = |piece: &Piece, batch: &RecordBatch| {
-            let labelled = labelled(&self.0.reading, &piece.labels, batch)?;
-            if labelled.num_rows() > 0 {
-                give(labelled)?;
+        let (first, second) = (number * 2, number * 2 + 1);
+        let vectors = [files.vector(first)?, files.vector(second)?];
+        let purpose = (self.purpose)(piece);
+        let units = match piece.data_file(&files.source.resolver, vectors)? {
+            Some(file) => {
+                let plan = self.reading.plan(&piece.file, purpose)?;
+                files.units(&plan, file, bytes)?
             }
-            Ok(())
+            None => Vec::new(),
         };
-        match rows {
-            UnreadRows::Batch(number, batch) => {
-                let Some(piece) = self.0.get(number) else {
-                    return Ok(None);
-                };
-                let done = reported(&batch).and_then(|batch| give(piece, &batch));
-                done.map_err(|error| blame(error, piece)).map(|()| None)
-            }
-            UnreadRows::Unit(unit) => {
-                let rest = self.0.read(unit, &mut |piece, batch| give(piece, &batch))?;
-                Ok(rest.map(UnreadRows::Unit))
-            }
+        if matches!(purpose, Purpose::Rows { .. }) {
+            files.source.forget(&piece.file.path); // it is not read again
+        }
+        Ok(units.into_iter().map(Step::Unit).collect())
+    }
+
+    fn give(&self, number: usize, batch: RecordBatch, give: &mut Give<'_, B>) -> Result<()> {
+        let Some(piece) = self.pieces.get(number) else {
+            return Ok(());
+        };
+        match (self.map)(number, piece, batch)? {
+            Some(rows) => give(rows),
+            None => Ok(()),
         }
     }
 
-    fn passes_over(&self, _: usize, _: &Error) -> bool {
-        false
+    fn blame(&self, number: usize, error: Error) -> Error {
+        match self.pieces.get(number) {
+            Some(piece) => blame(error, piece),
+            None => error,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::piece::Piece;
-use super::read::{ChangedRows, changed_rows};
+use super::read::{PieceBatches, changed_rows};
 use super::row_schema::Reading;
 use crate::changes::Changes;
 use crate::changes::net::compare::{Compared, compare};
@@ -18,7 +18,6 @@ use crate::changes::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
 use crate::changes::range::derive::Item;
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::storage::pool::rows::OrderedRows;
 
 /// The most pieces that are read as one stream.
 const PIECES: usize = 1024;
@@ -33,7 +32,7 @@ pub struct ChangeRows {
     tasks: Tasks,
     /// The tasks that come before the next one.
     waiting: VecDeque<Task>,
-    current: Option<OrderedRows<ChangedRows>>,
+    current: Option<PieceBatches<RecordBatch>>,
     failed: Option<Error>,
 }
 

@@ -6,7 +6,8 @@ use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
 use crate::replay::{FileFilter, Source};
 use crate::scan::ScanFile;
-use crate::scan::data_file::{DataFile, Extras, ReadPlan};
+use crate::scan::data_file::{Extras, ReadPlan};
+use crate::scan::data_files::open_with_deleted_rows;
 use crate::snapshot::Snapshot;
 use crate::spec::file_size::runs;
 use crate::spec::properties::ColumnMappingMode;
@@ -83,12 +84,7 @@ pub(super) fn with_dropped_columns(
     let work = move |unit: Vec<ScanFile>| {
         let mut paths = Vec::new();
         for file in unit {
-            let data_file = DataFile {
-                bytes: source.file_bytes(&file.path, file.size),
-                ..file.data_file(&source.resolver, None)?
-            };
-            let open = plan.open_file(&source.storage, &data_file)?;
-            if open.has_other_columns() {
+            if open_with_deleted_rows(&plan, &source, &file)?.has_other_columns() {
                 paths.push(file.path);
             }
         }

@@ -14,7 +14,8 @@ use super::plan::Plan;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::ScanFile;
-use crate::scan::data_file::{DataFile, Extras, ReadPlan};
+use crate::scan::data_file::{Extras, ReadPlan};
+use crate::scan::data_files::open_with_deleted_rows;
 use crate::spec::arrow::plain_bytes;
 use crate::storage::pool::{ordered, threads};
 use crate::write::table_layout;
@@ -88,11 +89,7 @@ fn rows(
     let groups = (PLACES / units.len().max(1)).max(1);
     let (source, paths, files) = (source.clone(), columns.to_vec(), units.len());
     let work = move |(file, num_rows): (ScanFile, u64)| {
-        let data_file = DataFile {
-            bytes: source.file_bytes(&file.path, file.size),
-            ..file.data_file(&source.resolver, None)?
-        };
-        let open = Arc::new(read.open_file(&source.storage, &data_file)?);
+        let open = Arc::new(open_with_deleted_rows(&read, &source, &file)?);
         let units = open.units();
         let step = units.len().div_ceil(groups).max(1);
         let taken = units.iter().step_by(step).count().max(1) as u64;

@@ -33,7 +33,7 @@ const MOST_BATCH_ROWS: u64 = 64 * 1024;
 /// The footer, with the page index where `pages` are of use, and the bytes that it was read from.
 pub(super) fn footer(
     storage: &Arc<dyn Storage>,
-    file: &DataFile,
+    file: &DataFile<'_>,
     pages: bool,
 ) -> Result<(Footer, Arc<FileBytes>)> {
     let read = |bytes: Arc<FileBytes>| {
@@ -47,8 +47,8 @@ pub(super) fn footer(
         });
         Ok((footer?, bytes))
     };
-    let of_length = |length| Arc::new(FileBytes::new(storage, file.path.clone(), length));
-    let Some(size) = file.size else {
+    let of_length = |length| Arc::new(FileBytes::new(storage, file.path.to_string(), length));
+    let Ok(size) = u64::try_from(file.file.size) else {
         return read(of_length(storage.head(&file.path)?.size));
     };
     let bytes = file.bytes.clone().unwrap_or_else(|| of_length(size));

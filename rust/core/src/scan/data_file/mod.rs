@@ -8,9 +8,10 @@
 //! Protocol: "Reader Requirements for Column Mapping", "Type Widening", "Row Tracking",
 //! "Partition Value Serialization", "Deletion Vectors".
 
-use std::ops::Range;
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::scan_file::ScanFile;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::storage::FileBytes;
 
@@ -33,27 +34,17 @@ pub use open::{OpenFile, Unit};
 pub use plan::{Extras, ReadPlan, TableLayout};
 pub use reader::{FileReader, UnitReader};
 
-/// A data file as the log has it.
+/// A data file of the log, with what is needed to read it.
 #[derive(Clone, Debug, Default)]
-pub struct DataFile {
+pub struct DataFile<'a> {
     /// The path that the storage takes.
-    pub path: String,
-    /// The path as the log has it, for messages and for `_file_path`.
-    pub log_path: String,
-    /// Its length in bytes; without it the storage is asked.
-    pub size: Option<u64>,
-    /// Values of the partition columns, by their names in the log.
-    pub partition_values: Vec<(String, Option<String>)>,
+    pub path: Cow<'a, str>,
+    /// The file as the log has it. Without a size, which is then below zero, the storage is asked.
+    pub file: Cow<'a, ScanFile>,
     /// The rows that are deleted.
     pub deletion_vector: Option<Arc<DeletionVector>>,
-    /// The row id of its first row.
-    pub base_row_id: Option<i64>,
-    /// The version that gave its rows their values, where the file does not say otherwise.
-    pub default_row_commit_version: Option<i64>,
     /// The rows to read of those that are not deleted; `None` for all.
     pub only: Option<Arc<DeletionVector>>,
-    /// Only these row groups; `None` for all.
-    pub row_groups: Option<Range<usize>>,
     /// Its bytes, where somebody has begun to fetch them, or keeps them.
     pub bytes: Option<Arc<FileBytes>>,
 }

@@ -73,22 +73,22 @@ impl ReadPlan {
     /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.footer`,
     /// `data.type`, `data.ambiguous`, `dv.beyond_file`, `partition_value.parse`. Unsupported:
     /// `data.encrypted`. Storage errors.
-    pub fn open_file(&self, storage: &Arc<dyn Storage>, file: &DataFile) -> Result<OpenFile> {
+    pub fn open_file(&self, storage: &Arc<dyn Storage>, file: &DataFile<'_>) -> Result<OpenFile> {
         OpenFile::new(self, storage, file)
     }
 }
 
 impl OpenFile {
-    fn new(plan: &ReadPlan, storage: &Arc<dyn Storage>, file: &DataFile) -> Result<Self> {
+    fn new(plan: &ReadPlan, storage: &Arc<dyn Storage>, file: &DataFile<'_>) -> Result<Self> {
         let opened = catch_unwind(AssertUnwindSafe(|| Self::open(plan, storage, file)));
         let opened = opened.unwrap_or_else(|_| {
             let message = "the Parquet footer makes the decoder give up";
             Err(Error::corrupt("data.footer", message))
         });
-        opened.map_err(|error| blame(error, &file.log_path))
+        opened.map_err(|error| blame(error, &file.file.path))
     }
 
-    fn open(plan: &ReadPlan, storage: &Arc<dyn Storage>, file: &DataFile) -> Result<Self> {
+    fn open(plan: &ReadPlan, storage: &Arc<dyn Storage>, file: &DataFile<'_>) -> Result<Self> {
         let (footer, bytes) = footer(storage, file, plan.filters_data())?;
         let has_encrypted_columns = footer.has_encrypted_columns;
         let arrow = arrow_metadata(Arc::new(footer.metadata)).map_err(|cause| {
@@ -116,7 +116,7 @@ impl OpenFile {
 
     fn of(
         plan: &ReadPlan,
-        file: &DataFile,
+        file: &DataFile<'_>,
         schema: &FileSchema,
         arrow: &ArrowReaderMetadata,
         bytes: &Arc<FileBytes>,
@@ -136,11 +136,11 @@ impl OpenFile {
             .filter_map(|(leaf, selected)| selected.then_some(leaf))
             .collect();
         let first_rows = first_rows(metadata);
-        let row_groups = row_groups_of(file, metadata.num_row_groups())?;
+        let row_groups = 0..metadata.num_row_groups();
         let all_rows = first_rows.last().copied().unwrap_or_default();
         let only = only_rows(file, all_rows)?;
-        let partition_values = partition_values(&file.partition_values, &keys)?;
-        let constant = constant_bytes(plan, &parts, &partition_values, &file.log_path);
+        let partition_values = partition_values(&file.file.partition_values, &keys)?;
+        let constant = constant_bytes(plan, &parts, &partition_values, &file.file.path);
         let matching_groups = match plan.filter() {
             None => BooleanBuffer::new_set(row_groups.len()),
             Some(filter) => Described {
@@ -157,14 +157,14 @@ impl OpenFile {
                 .unwrap_or_else(|| batch_rows(metadata, &leaves, constant)),
             plan: plan.clone(),
             bytes: Arc::clone(bytes),
-            log_path: file.log_path.clone(),
+            log_path: file.file.path.clone(),
             leaves,
             parts,
             partition_values,
             deletion_vector: file.deletion_vector.clone(),
             only,
-            base_row_id: file.base_row_id,
-            default_row_commit_version: file.default_row_commit_version,
+            base_row_id: file.file.base_row_id,
+            default_row_commit_version: file.file.default_row_commit_version,
             filter_pass: None,
             known,
             row_groups,
@@ -363,23 +363,8 @@ fn constant_bytes(plan: &ReadPlan, parts: &[Part], values: &StructArray, path: &
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// The row groups that are asked for, of this many.
-fn row_groups_of(file: &DataFile, count: usize) -> Result<Range<usize>> {
-    match &file.row_groups {
-        None => Ok(0..count),
-        Some(requested) if requested.end <= count => Ok(requested.clone()),
-        Some(requested) => {
-            let message = format!(
-                "row groups {requested:?} were asked for, the file has {count}: \
-                 it was replaced since the splits were made"
-            );
-            Err(Error::corrupt("data.row_groups", message))
-        }
-    }
-}
-
 /// The only rows that are wanted, without deleted ones; `None` for all.
-fn only_rows(file: &DataFile, all_rows: u64) -> Result<Option<DeletionVector>> {
+fn only_rows(file: &DataFile<'_>, all_rows: u64) -> Result<Option<DeletionVector>> {
     let deleted = file.deletion_vector.as_ref();
     if let Some(vector) = deleted {
         vector.check_within(all_rows)?;

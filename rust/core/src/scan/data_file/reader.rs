@@ -42,7 +42,7 @@ impl ReadPlan {
     /// # Errors
     ///
     /// As [`ReadPlan::open_file`].
-    pub fn open(&self, storage: &Arc<dyn Storage>, file: &DataFile) -> Result<FileReader> {
+    pub fn open(&self, storage: &Arc<dyn Storage>, file: &DataFile<'_>) -> Result<FileReader> {
         let open = Arc::new(self.open_file(storage, file)?);
         Ok(FileReader::new(open))
     }

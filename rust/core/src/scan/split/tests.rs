@@ -20,7 +20,7 @@ fn pieces_keep_the_order_and_cover_each_byte_once() {
         .map(|(number, size)| file(&number.to_string(), *size))
         .collect();
     for target in [1, 5000, 60_000, 1 << 40] {
-        let parts: Vec<Part> = cut(files.clone(), target).into_iter().flatten().collect();
+        let parts: Vec<FilePart> = cut(files.clone(), target).into_iter().flatten().collect();
         let mut expected = files.iter();
         let mut end = 0;
         for part in &parts {

@@ -15,14 +15,13 @@ use crate::changes::net::compare::LabelledPieces;
 use crate::changes::net::identify::{ShareReader, long, missing_columns};
 use crate::changes::range::commits::Stamp;
 use crate::changes::rows::piece::{ChangeCode, ChangeType, Piece, PieceRows};
-use crate::changes::rows::read::{Numbered, PieceFiles};
+use crate::changes::rows::read::read_pieces;
 use crate::changes::rows::row_hash::hash_rows;
 use crate::changes::rows::row_schema::{Purpose, Reading};
 use crate::codec::deletion_vector::DeletionVector;
-use crate::error::{Error, Result};
-use crate::storage::FileBytes;
+use crate::error::Result;
 use crate::storage::pool::pool;
-use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Rows, Work};
+use crate::storage::pool::rows::Rows;
 
 /// Rows that were read to be compared are kept to be handed out: as many as may be held, up to this many
 /// bytes.
@@ -143,16 +142,22 @@ pub(super) fn show_changed(
         reading, identity, ..
     } = rows;
     let narrowed = narrowed.collect::<Result<_>>()?;
-    let reader = Reader {
-        files: PieceFiles::new(rows.source, reading, narrowed),
-        seed: identity.seed,
-        budget: Mutex::new(Budget {
-            rows: identity.most_rows,
-            bytes: KEPT_BYTES,
-        }),
+    let budget = Mutex::new(Budget {
+        rows: identity.most_rows,
+        bytes: KEPT_BYTES,
+    });
+    let (own, seed) = (reading.table().0.fields().len(), identity.seed);
+    let map = move |_, _: &Piece, batch: RecordBatch| {
+        if fits(&budget, &batch) {
+            return Ok(Some(ReadRows::Kept(batch)));
+        }
+        let columns = batch.columns().iter().take(own);
+        let numbers = hash_rows(columns, batch.num_rows(), seed)?;
+        Ok(Some(ReadRows::Hashed(numbers)))
     };
-    let mut read_pairs = ReadPairs::new(pairs, reading.table().0.fields().len());
-    let mut batches = OrderedRows::new(reader, Look::default());
+    let purpose = |_: &Piece| Purpose::Values { typed: false };
+    let mut batches = read_pieces(rows.source, reading, narrowed, purpose, map);
+    let mut read_pairs = ReadPairs::new(pairs, own);
     for of_piece in &requested {
         read_pairs.read(of_piece, &mut batches)?;
     }
@@ -431,24 +436,16 @@ struct Budget {
     bytes: usize,
 }
 
-struct Reader {
-    files: PieceFiles,
-    seed: u64,
-    budget: Mutex<Budget>,
-}
-
-impl Reader {
-    /// Returns `true` if the budget allows these; once it does not, it allows no others, so that
-    /// few pieces are kept in part.
-    fn fits(&self, rows: &RecordBatch) -> bool {
-        let bytes = rows.get_array_memory_size();
-        // no step under this lock leaves it half done
-        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
-        let rest = budget.rows.checked_sub(rows.num_rows());
-        let rest = rest.zip(budget.bytes.checked_sub(bytes));
-        (budget.rows, budget.bytes) = rest.unwrap_or((0, 0));
-        rest.is_some()
-    }
+/// Returns `true` if the budget allows these; once it does not, it allows no others, so that few pieces
+/// are kept in part.
+fn fits(budget: &Mutex<Budget>, rows: &RecordBatch) -> bool {
+    let bytes = rows.get_array_memory_size();
+    // no step under this lock leaves it half done
+    let mut budget = budget.lock().unwrap_or_else(PoisonError::into_inner);
+    let rest = budget.rows.checked_sub(rows.num_rows());
+    let rest = rest.zip(budget.bytes.checked_sub(bytes));
+    (budget.rows, budget.bytes) = rest.unwrap_or((0, 0));
+    rest.is_some()
 }
 
 /// Rows of a piece.
@@ -465,47 +462,5 @@ impl Rows for ReadRows {
             Self::Kept(rows) => rows.bytes(),
             Self::Hashed(numbers) => numbers.capacity() * size_of::<u128>(),
         }
-    }
-}
-
-impl Work for Reader {
-    type Unit = Numbered;
-    type Batch = ReadRows;
-
-    fn files(&self) -> usize {
-        self.files.len()
-    }
-
-    fn max_requests(&self) -> Option<usize> {
-        self.files.max_requests()
-    }
-
-    fn bytes(&self, number: usize) -> Option<Arc<FileBytes>> {
-        self.files.bytes(number)
-    }
-
-    fn open(&self, number: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>> {
-        let purpose = |_: &Piece| Purpose::Values { typed: false };
-        self.files.open(number, bytes, purpose)
-    }
-
-    fn ahead(&self, (_, unit): &Self::Unit) -> Option<Ahead> {
-        unit.ahead()
-    }
-
-    fn read(&self, unit: Self::Unit, give: &mut Give<'_, ReadRows>) -> Result<Option<Self::Unit>> {
-        let own = self.files.reading.table().0.fields().len();
-        self.files.read(unit, &mut |_, batch| {
-            if self.fits(&batch) {
-                return give(ReadRows::Kept(batch));
-            }
-            let columns = batch.columns().iter().take(own);
-            let numbers = hash_rows(columns, batch.num_rows(), self.seed)?;
-            give(ReadRows::Hashed(numbers))
-        })
-    }
-
-    fn passes_over(&self, _: usize, _: &Error) -> bool {
-        false
     }
 }

@@ -8,16 +8,16 @@ use arrow_schema::SchemaRef;
 
 use super::{ROW_EVENTS, Shuffle, cannot_continue, halves, numbers, schema_of};
 use crate::changes::net::Net;
-use crate::changes::net::identify::{Identities, Share, ShareReader};
+use crate::changes::net::identify::{Share, ShareReader};
 use crate::changes::range::derive::Way;
+use crate::changes::rows::read::PieceBatches;
 use crate::error::Result;
 use crate::replay::Source;
-use crate::storage::pool::rows::OrderedRows;
 
 /// Events on rows, batch by batch, as files are read.
 pub struct RowEvents {
     schema: SchemaRef,
-    identities: OrderedRows<Identities>,
+    identities: PieceBatches<RecordBatch>,
     /// The number of the first piece, and of each one's commit.
     first: u32,
     commits: Vec<usize>,

@@ -10,11 +10,10 @@ use arrow_schema::SchemaRef;
 use super::{Shuffle, Shuffled, cannot_continue, numbers};
 use crate::changes::net::compare::LabelledPieces;
 use crate::changes::rows::piece::{ChangeType, Piece};
-use crate::changes::rows::read::{ChangedRows, changed_rows};
+use crate::changes::rows::read::{PieceBatches, changed_rows};
 use crate::changes::rows::row_schema::Reading;
 use crate::error::Result;
 use crate::replay::Source;
-use crate::storage::pool::rows::OrderedRows;
 
 /// The number of outcomes that are collected before files are read, and those of a whole piece.
 const OUTCOMES_AT_ONCE: usize = 1 << 20;
@@ -26,7 +25,7 @@ pub struct ShownRows {
     reading: Arc<Reading>,
     outcomes: Option<Shuffled>,
     pending: Vec<Outcome>,
-    current: Option<OrderedRows<ChangedRows>>,
+    current: Option<PieceBatches<RecordBatch>>,
 }
 
 #[derive(Clone, Copy)]

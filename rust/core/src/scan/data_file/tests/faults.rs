@@ -21,11 +21,14 @@ fn both() -> ReadPlan {
 #[test]
 fn a_missing_file_says_what_may_have_happened() {
     let files = Files::new();
-    for size in [None, Some(1234)] {
+    for size in [-1, 1234] {
         let file = DataFile {
-            path: "gone".to_owned(),
-            log_path: "log/gone".to_owned(),
-            size,
+            path: "gone".into(),
+            file: Cow::Owned(ScanFile {
+                path: "log/gone".to_owned(),
+                size,
+                ..ScanFile::default()
+            }),
             ..DataFile::default()
         };
         let error = files.read(&both(), &file).unwrap_err();
@@ -47,7 +50,7 @@ fn every_prefix_is_an_error_that_names_the_file() {
     {
         for known in [true, false] {
             let mut file = files.write("a", &whole[..end]);
-            file.size = known.then_some(whole.len() as u64);
+            file.file.to_mut().size = if known { whole.len() as i64 } else { -1 };
             let error = files.read(&both(), &file).unwrap_err();
             let code = if known {
                 "data.truncated"
@@ -70,8 +73,8 @@ fn a_wrong_length_in_the_log_does_not_matter_where_the_file_is_whole() {
     let mut file = files.write("a", &whole);
     let rows = files.read(&both(), &file).unwrap();
     assert_eq!(rows.num_rows(), 2000);
-    for size in [None, Some(0), Some(100), Some(whole.len() as u64 - 1)] {
-        file.size = size;
+    for size in [-1, 0, 100, whole.len() as i64 - 1] {
+        file.file.to_mut().size = size;
         assert_eq!(files.read(&both(), &file).unwrap(), rows);
     }
 }

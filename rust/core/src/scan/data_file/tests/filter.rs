@@ -12,7 +12,7 @@ use crate::storage::tests::counting::Operation;
 const ROWS: i32 = 4000;
 
 /// n ascending; x null in the third quarter and NaN in the last; s.k of two letters.
-fn file(files: &Files) -> DataFile {
+fn file(files: &Files) -> DataFile<'static> {
     let n: ArrayRef = Arc::new(Int32Array::from_iter_values(0..ROWS));
     let x = (0..ROWS).map(|row| match row {
         2000..3000 => None,
@@ -34,7 +34,7 @@ fn file(files: &Files) -> DataFile {
             cut(1000, 100).set_dictionary_enabled(false).build(),
         ),
     );
-    file.partition_values = vec![("p".to_owned(), Some("west".to_owned()))];
+    file.file.to_mut().partition_values = vec![("p".to_owned(), Some("west".to_owned()))];
     file
 }
 
@@ -52,7 +52,7 @@ fn table() -> TableLayout {
 }
 
 /// The rows by `_row_index`, and how many row groups were left out.
-fn found(files: &Files, file: &DataFile, columns: &[&str], sql: &str) -> (Vec<i64>, usize) {
+fn found(files: &Files, file: &DataFile<'_>, columns: &[&str], sql: &str) -> (Vec<i64>, usize) {
     let columns: Vec<_> = columns.iter().map(|name| (*name).to_owned()).collect();
     let extras = Extras {
         row_index: true,
@@ -136,7 +136,7 @@ fn rows_are_exactly_those_and_row_groups_are_left_out() {
 }
 
 /// The rows, and the bytes fetched for them, when these columns are read.
-fn fetched(files: &Files, file: &DataFile, columns: &[&str], sql: &str) -> (Vec<i64>, u64) {
+fn fetched(files: &Files, file: &DataFile<'_>, columns: &[&str], sql: &str) -> (Vec<i64>, u64) {
     let rows = found(files, file, columns, sql).0;
     let calls = files.counting.take();
     // the first call was for the footer
@@ -185,7 +185,7 @@ fn columns_are_read_after_the_rows_were_found() {
 fn a_broken_page_index_hides_no_rows() {
     let files = Files::new();
     let whole = file(&files);
-    let bytes = std::fs::read(files.directory.path().join(&whole.path)).unwrap();
+    let bytes = std::fs::read(files.directory.path().join(&*whole.path)).unwrap();
     let metadata = parquet::file::metadata::ParquetMetaDataReader::new()
         .parse_and_finish(&bytes::Bytes::from(bytes.clone()))
         .unwrap();

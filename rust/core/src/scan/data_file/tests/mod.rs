@@ -42,18 +42,21 @@ impl Files {
         Arc::new(self.counting.clone())
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) -> DataFile {
+    fn write(&self, name: &str, bytes: &[u8]) -> DataFile<'static> {
         std::fs::write(self.directory.path().join(name), bytes).unwrap();
         DataFile {
-            path: name.to_owned(),
-            log_path: format!("log/{name}"),
-            size: Some(bytes.len() as u64),
+            path: name.to_owned().into(),
+            file: Cow::Owned(ScanFile {
+                path: format!("log/{name}"),
+                size: bytes.len() as i64,
+                ..ScanFile::default()
+            }),
             ..DataFile::default()
         }
     }
 
     /// All rows of a file as one batch.
-    fn read(&self, plan: &ReadPlan, file: &DataFile) -> Result<RecordBatch> {
+    fn read(&self, plan: &ReadPlan, file: &DataFile<'_>) -> Result<RecordBatch> {
         let batches = plan
             .open(&self.storage(), file)?
             .collect::<Result<Vec<_>>>()?;

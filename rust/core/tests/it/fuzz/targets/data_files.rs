@@ -1,9 +1,11 @@
 //! Data files: what is refused names the file, what is read is sound.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::Array;
 use deltareplay_core::error::Result;
+use deltareplay_core::scan::ScanFile;
 use deltareplay_core::scan::data_file::{DataFile, Extras, ReadPlan, TableLayout};
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::storage::Storage;
@@ -43,9 +45,12 @@ fn read(input: &[u8]) -> Result<u64> {
     let plan = ReadPlan::new(layout, None, Extras::default())?;
     let storage: Arc<dyn Storage> = Arc::new(Files::default().with("f.parquet", input));
     let file = DataFile {
-        path: "_delta_log/f.parquet".to_owned(),
-        log_path: "_delta_log/f.parquet".to_owned(),
-        size: Some(input.len() as u64),
+        path: "_delta_log/f.parquet".into(),
+        file: Cow::Owned(ScanFile {
+            path: "_delta_log/f.parquet".to_owned(),
+            size: input.len() as i64,
+            ..ScanFile::default()
+        }),
         ..DataFile::default()
     };
     let (mut rows, mut values) = (0, 0);

@@ -1,0 +1,174 @@
+//! Data files that are read one after the other: opened with their deletion vectors, read unit by unit, far
+//! ahead of the caller.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+
+use super::data_file::{DataFile, FileUnit, OpenFile, ReadPlan};
+use super::scan_file::ScanFile;
+use super::vector_windows::VectorWindows;
+use crate::codec::deletion_vector::DeletionVector;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::spec::DeletionVectorDescriptor;
+use crate::storage::FileBytes;
+use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Rows, Work};
+
+/// The files to read, and what becomes of their rows.
+pub(crate) trait FileRows: Send + Sync + 'static {
+    /// The rows as they are returned.
+    type Batch: Rows;
+
+    /// Returns the number of files.
+    fn len(&self) -> usize;
+
+    /// The path in the log and the size of a file; `None` where nothing is read of it.
+    fn file(&self, number: usize) -> Option<(&str, i64)>;
+
+    /// Opens a file, whose bytes may be on their way.
+    fn open(
+        &self,
+        files: &Opener,
+        number: usize,
+        bytes: Option<Arc<FileBytes>>,
+    ) -> Result<Vec<Step<Self::Batch>>>;
+
+    /// Gives the rows of a batch as they are returned.
+    fn give(
+        &self,
+        number: usize,
+        batch: RecordBatch,
+        give: &mut Give<'_, Self::Batch>,
+    ) -> Result<()>;
+
+    /// Names the file in an error.
+    fn blame(&self, number: usize, error: Error) -> Error {
+        match self.file(number) {
+            Some((path, _)) => error.at_path(path),
+            None => error,
+        }
+    }
+
+    /// Returns `true` if the others are read although this file failed.
+    fn passes_over(&self, _number: usize, _error: &Error) -> bool {
+        false
+    }
+}
+
+/// A step of the read of a file.
+pub(crate) enum Step<B> {
+    /// Returns this.
+    Give(B),
+    /// Rows that were read before.
+    Rows(RecordBatch),
+    /// A unit to read.
+    Unit(FileUnit),
+}
+
+/// Opens data files of one table.
+pub(crate) struct Opener {
+    pub(crate) source: Source,
+    vectors: VectorWindows,
+}
+
+impl Opener {
+    /// A deletion vector by its number, if there is one; each is taken once.
+    pub(crate) fn vector(&self, number: usize) -> Result<Option<Arc<DeletionVector>>> {
+        self.vectors.take(number)
+    }
+
+    /// The units of a file, without the rows of the vector.
+    pub(crate) fn units(
+        &self,
+        plan: &ReadPlan,
+        file: DataFile<'_>,
+        bytes: Option<Arc<FileBytes>>,
+    ) -> Result<Vec<FileUnit>> {
+        let file = DataFile { bytes, ..file };
+        plan.open_file(&self.source.storage, &file)
+            .map(FileUnit::all)
+    }
+}
+
+/// Data files to be read.
+pub(crate) struct DataFiles<F> {
+    opener: Opener,
+    files: F,
+}
+
+/// Reads files; `vectors` are the deletion vectors that [`Opener::vector`] gives.
+pub(crate) fn read_files<F: FileRows>(
+    source: &Source,
+    vectors: Vec<Option<DeletionVectorDescriptor>>,
+    files: F,
+    look: Look,
+) -> OrderedRows<DataFiles<F>> {
+    let opener = Opener {
+        source: source.clone(),
+        vectors: VectorWindows::new(&source.storage, &source.resolver, vectors),
+    };
+    OrderedRows::new(DataFiles { opener, files }, look)
+}
+
+/// Opens a file to read all of its rows, deleted ones too.
+pub(crate) fn open_with_deleted_rows(
+    plan: &ReadPlan,
+    source: &Source,
+    file: &ScanFile,
+) -> Result<OpenFile> {
+    let data_file = DataFile {
+        bytes: source.file_bytes(&file.path, file.size),
+        ..file.data_file(&source.resolver, None)?
+    };
+    plan.open_file(&source.storage, &data_file)
+}
+
+impl<F: FileRows> Work for DataFiles<F> {
+    type Unit = (usize, Step<F::Batch>);
+    type Batch = F::Batch;
+
+    fn files(&self) -> usize {
+        self.files.len()
+    }
+
+    fn max_requests(&self) -> Option<usize> {
+        self.opener.source.storage.max_requests()
+    }
+
+    fn bytes(&self, number: usize) -> Option<Arc<FileBytes>> {
+        let (path, size) = self.files.file(number)?;
+        self.opener.source.file_bytes(path, size)
+    }
+
+    fn open(&self, number: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>> {
+        let steps = self.files.open(&self.opener, number, bytes);
+        let steps = steps.map_err(|error| self.files.blame(number, error))?;
+        Ok(steps.into_iter().map(|step| (number, step)).collect())
+    }
+
+    fn ahead(&self, (_, step): &Self::Unit) -> Option<Ahead> {
+        match step {
+            Step::Unit(unit) => unit.ahead(),
+            Step::Give(_) | Step::Rows(_) => None,
+        }
+    }
+
+    fn read(
+        &self,
+        (number, step): Self::Unit,
+        give: &mut Give<'_, Self::Batch>,
+    ) -> Result<Option<Self::Unit>> {
+        let rest = match step {
+            Step::Give(batch) => return give(batch).map(|()| None),
+            Step::Rows(batch) => self.files.give(number, batch, give).map(|()| None),
+            Step::Unit(unit) => unit.read(&mut |batch| self.files.give(number, batch, give)),
+        };
+        let rest = rest.map_err(|error| self.files.blame(number, error))?;
+        Ok(rest.map(|unit| (number, Step::Unit(unit))))
+    }
+
+    fn passes_over(&self, number: usize, error: &Error) -> bool {
+        self.files.passes_over(number, error)
+    }
+}
