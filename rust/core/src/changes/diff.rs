@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
-use crate::replay::Source;
+use crate::replay::{FileActionKey, Source};
 use crate::scan::ScanFile;
 use crate::scan::scan_file::SCAN_FIELDS;
 use crate::snapshot::Snapshot;
@@ -107,13 +107,13 @@ fn path(file: &Differing) -> &str {
     known.map_or("", |known| &known.file.path)
 }
 
-type Files = HashMap<crate::replay::FileActionKey, LiveFile>;
+type FilesByKey = HashMap<FileActionKey, LiveFile>;
 
-fn files(source: &Source, snapshot: &Snapshot) -> Result<(Files, Totals)> {
+fn files(source: &Source, snapshot: &Snapshot) -> Result<(FilesByKey, Totals)> {
     let names = SCAN_FIELDS.iter().map(|field| field.name());
     let names: Vec<String> = names.chain(["numRecords"]).map(str::to_owned).collect();
     let columns = FileColumns::of_names(Some(&names), snapshot)?;
-    let mut files = Files::new();
+    let mut files = FilesByKey::new();
     let mut totals = Totals {
         rows: Some(0),
         ..Totals::default()

@@ -92,7 +92,7 @@ impl StoredVector {
 }
 
 /// Some vectors of one file, ascending, that are read together.
-struct Read {
+struct VectorRead {
     path: String,
     vectors: Vec<StoredVector>,
 }
@@ -102,7 +102,7 @@ fn plan(
     resolver: &PathResolver,
     descriptors: &[DeletionVectorDescriptor],
     give: &mut dyn FnMut(usize, Loaded),
-) -> Vec<Read> {
+) -> Vec<VectorRead> {
     let mut files: HashMap<String, usize> = HashMap::new();
     let mut all: Vec<(String, Vec<(usize, &DeletionVectorDescriptor)>)> = Vec::new();
     for (index, descriptor) in descriptors.iter().enumerate() {
@@ -137,9 +137,9 @@ fn plan(
         .collect()
 }
 
-fn reads_of(path: String, mut vectors: Vec<(usize, &DeletionVectorDescriptor)>) -> Vec<Read> {
+fn reads_of(path: String, mut vectors: Vec<(usize, &DeletionVectorDescriptor)>) -> Vec<VectorRead> {
     vectors.sort_by_key(|(_, descriptor)| (descriptor.position(), descriptor.size_in_bytes()));
-    let mut reads: Vec<Read> = Vec::new();
+    let mut reads: Vec<VectorRead> = Vec::new();
     let mut bytes = 0;
     for (index, descriptor) in vectors {
         let (position, size) = (descriptor.position(), descriptor.size_in_bytes());
@@ -161,7 +161,7 @@ fn reads_of(path: String, mut vectors: Vec<(usize, &DeletionVectorDescriptor)>) 
             Some(read) if bytes < READ_BYTES => read.vectors.push(vector),
             _ => {
                 bytes = 0;
-                reads.push(Read {
+                reads.push(VectorRead {
                     path: path.clone(),
                     vectors: vec![vector],
                 });
@@ -175,7 +175,7 @@ fn reads_of(path: String, mut vectors: Vec<(usize, &DeletionVectorDescriptor)>) 
 /// Does the reads, some at once, and gives the vectors as they come.
 fn run(
     storage: &Arc<dyn Storage>,
-    reads: Vec<Read>,
+    reads: Vec<VectorRead>,
     give: &mut dyn FnMut(usize, Loaded),
 ) -> Result<()> {
     // each read waits for a network where one is between
@@ -189,7 +189,7 @@ fn run(
         return Ok(());
     }
     let storage = Arc::clone(storage);
-    let work = move |read: &Read, give: &mut dyn FnMut((usize, Loaded)) -> Result<()>| {
+    let work = move |read: &VectorRead, give: &mut dyn FnMut((usize, Loaded)) -> Result<()>| {
         let mut taken = Ok(());
         read_vectors(&*storage, read, &mut |index, vector| {
             if taken.is_ok() {
@@ -206,7 +206,7 @@ fn run(
 }
 
 /// Reads the vectors of one read, and decodes them.
-fn read_vectors(storage: &dyn Storage, read: &Read, give: &mut dyn FnMut(usize, Loaded)) {
+fn read_vectors(storage: &dyn Storage, read: &VectorRead, give: &mut dyn FnMut(usize, Loaded)) {
     match fetch(storage, &read.path, &read.vectors) {
         Ok(pieces) => {
             for (vector, framed) in read.vectors.iter().zip(pieces) {

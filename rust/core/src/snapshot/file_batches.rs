@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
-use super::replayed::{Live, Replay, grain_of, settled, total_size};
+use super::replayed::{LiveRequest, Replay, grain_of, settled, total_size};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
@@ -34,7 +34,7 @@ impl Snapshot {
             totals: filter.is_none().then_some((0, sized.then_some(0))),
             done: false,
         };
-        let request = Live {
+        let request = LiveRequest {
             columns,
             filter: filter.cloned(),
         };

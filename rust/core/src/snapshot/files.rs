@@ -9,7 +9,7 @@ use arrow_array::{BooleanArray, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
-use super::replayed::{Live, Replay, add_totals, chosen, grain_of, total_size};
+use super::replayed::{LiveRequest, Replay, add_totals, chosen, grain_of, total_size};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::{TypedColumns, filter_rows};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
@@ -51,7 +51,7 @@ impl Snapshot {
             };
             return Ok(FileTable { schema, batches });
         };
-        let request = Live {
+        let request = LiveRequest {
             columns: columns.clone(),
             filter: Some(Arc::clone(filter)),
         };
@@ -73,7 +73,7 @@ impl Snapshot {
     pub(super) fn kept_and_filtered(
         &self,
         source: &Source,
-        request: &Live,
+        request: &LiveRequest,
     ) -> Result<Option<Vec<RecordBatch>>> {
         let Some(filter) = request
             .filter
@@ -126,7 +126,7 @@ impl Snapshot {
         segment: &LogSegment,
         columns: &FileColumns,
     ) -> Result<ActiveFiles> {
-        let request = Live::all(columns.clone());
+        let request = LiveRequest::all(columns.clone());
         let replay = Replay::new(self, source, segment, &request, &[], grain_of(true))?;
         self.verify_state(&replay.state)?;
         let mut files = ActiveFiles::new(columns.clone());
@@ -209,11 +209,11 @@ impl Snapshot {
     pub fn tombstones_since(&self, source: &Source, cutoff: i64) -> Result<FileTable> {
         let batches = self.recovering(source, |segment| {
             let fields = &REMOVE_FIELDS;
-            let live = Live::default();
+            let live = LiveRequest::default();
             let replay = Replay::new(self, source, segment, &live, fields, grain_of(false))?;
             let mut batches = Vec::new();
             if let Some(checkpoint) = &replay.checkpoint {
-                let request = Live::all(FileColumns::fields_only(&REMOVE_FIELDS));
+                let request = LiveRequest::all(FileColumns::fields_only(&REMOVE_FIELDS));
                 let selection = replay.selection(FileAction::Remove, &request, false);
                 let mut chunks = checkpoint.rows(&selection)?.collect::<Result<Vec<_>>>()?;
                 chunks.sort_by_key(|(unit, _)| *unit);

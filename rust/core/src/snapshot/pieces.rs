@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::Snapshot;
 use super::files::{FileTable, unexpired};
 use super::plain_value::PlainValue;
-use super::replayed::{Live, Replay};
+use super::replayed::{LiveRequest, Replay};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
@@ -90,7 +90,7 @@ impl Snapshot {
         let columns = FileColumns::of_names(options.columns.as_deref(), self)?;
         let schema = columns.schema();
         let plan = RandomState::new().hash_one(self.version());
-        let request = Live { columns, filter };
+        let request = LiveRequest { columns, filter };
         let removes: &[FileField] = match options.tombstones_since {
             Some(_) => &REMOVE_FIELDS,
             None => &[],

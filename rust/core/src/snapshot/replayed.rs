@@ -47,12 +47,12 @@ pub(super) fn settled(rows: RecordBatch) -> Result<RecordBatch> {
 
 /// The live files that are requested, and their columns.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Live {
+pub(super) struct LiveRequest {
     pub(super) columns: FileColumns,
     pub(super) filter: Option<Arc<FileFilter>>,
 }
 
-impl Live {
+impl LiveRequest {
     pub(super) fn all(columns: FileColumns) -> Self {
         Self {
             columns,
@@ -136,7 +136,7 @@ impl Replay {
         snapshot: &Snapshot,
         source: &Source,
         segment: &LogSegment,
-        request: &Live,
+        request: &LiveRequest,
         removes: &[FileField],
         grain: Grain,
     ) -> Result<Self> {
@@ -155,7 +155,7 @@ impl Replay {
         snapshot: &Snapshot,
         source: &Source,
         segment: &LogSegment,
-        request: &Live,
+        request: &LiveRequest,
         removes: &[FileField],
     ) -> Result<Self> {
         Self::upon(None, snapshot, source, segment, request, removes)
@@ -166,7 +166,7 @@ impl Replay {
         snapshot: &Snapshot,
         source: &Source,
         segment: &LogSegment,
-        request: &Live,
+        request: &LiveRequest,
         removes: &[FileField],
     ) -> Result<Self> {
         let decoded = ActionSelection {
@@ -205,7 +205,12 @@ impl Replay {
     }
 
     /// `kept`: the rows stay in memory, with their keys, in few large batches.
-    pub(super) fn selection(&self, action: FileAction, request: &Live, kept: bool) -> Selection {
+    pub(super) fn selection(
+        &self,
+        action: FileAction,
+        request: &LiveRequest,
+        kept: bool,
+    ) -> Selection {
         Selection {
             action,
             columns: request.columns.clone(),
@@ -226,7 +231,7 @@ impl Replay {
     /// All wanted rows: the checkpoint's in its order, then the tail's, oldest first.
     pub(super) fn rows(
         &self,
-        request: &Live,
+        request: &LiveRequest,
         kept: bool,
     ) -> Result<Vec<(RecordBatch, Vec<FileActionKey>)>> {
         let mut all = Vec::new();

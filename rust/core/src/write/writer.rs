@@ -189,22 +189,22 @@ fn put(storage: &dyn Storage, path: &str, bytes: &[u8], durable: bool) -> Result
 pub struct RowWriter {
     layout: Arc<Layout>,
     options: WriteOptions,
-    open: BTreeMap<Values, OpenFile>,
+    open: BTreeMap<Values, UnfinishedFile>,
 }
 
-struct OpenFile {
+struct UnfinishedFile {
     file: ParquetFile,
     statistics: Statistics,
     rows: u64,
 }
 
-impl std::fmt::Debug for OpenFile {
+impl std::fmt::Debug for UnfinishedFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "OpenFile({} rows)", self.rows)
+        write!(f, "UnfinishedFile({} rows)", self.rows)
     }
 }
 
-impl OpenFile {
+impl UnfinishedFile {
     fn new(layout: &Layout, options: WriteOptions) -> Result<Self> {
         Ok(Self {
             file: ParquetFile::new(layout, options.target_file_size)?,
@@ -276,7 +276,7 @@ impl RowWriter {
         let file = match self.open.get_mut(&values) {
             Some(file) => file,
             None => {
-                let file = OpenFile::new(&self.layout, self.options)?;
+                let file = UnfinishedFile::new(&self.layout, self.options)?;
                 self.open.entry(values.clone()).or_insert(file)
             }
         };
@@ -308,7 +308,7 @@ impl RowWriter {
     fn finish_file(
         &self,
         values: &Values,
-        file: OpenFile,
+        file: UnfinishedFile,
         written: &mut WrittenFiles,
     ) -> Result<(String, Vec<u8>)> {
         let layout = &*self.layout;

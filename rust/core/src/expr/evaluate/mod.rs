@@ -47,7 +47,7 @@ impl BoundPredicate {
 
 /// The source of the values of columns.
 #[derive(Clone, Copy)]
-enum Source<'a> {
+enum ColumnSource<'a> {
     Batch(&'a RecordBatch),
     /// All columns have this one.
     Value(&'a ArrayRef),
@@ -57,7 +57,7 @@ enum Source<'a> {
 
 /// The form in which the values of a column are requested.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum ColumnKind {
     /// As the source has them.
     Stored,
     /// In the column's type.
@@ -68,12 +68,12 @@ enum Kind {
 /// Evaluates expressions over rows, and keeps those of their columns that were used already.
 pub(super) struct Evaluator<'a> {
     rows: usize,
-    source: Source<'a>,
-    columns: Vec<(Arc<BoundColumn>, Kind, ArrayRef)>,
+    source: ColumnSource<'a>,
+    columns: Vec<(Arc<BoundColumn>, ColumnKind, ArrayRef)>,
 }
 
 impl<'a> Evaluator<'a> {
-    fn new(rows: usize, source: Source<'a>) -> Self {
+    fn new(rows: usize, source: ColumnSource<'a>) -> Self {
         let columns = Vec::new();
         Self {
             rows,
@@ -83,25 +83,25 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(super) fn of_batch(batch: &'a RecordBatch) -> Self {
-        Self::new(batch.num_rows(), Source::Batch(batch))
+        Self::new(batch.num_rows(), ColumnSource::Batch(batch))
     }
 
     /// Evaluates one row, in which all columns have this value.
     pub(super) fn of_value(value: &'a ArrayRef) -> Self {
-        Self::new(1, Source::Value(value))
+        Self::new(1, ColumnSource::Value(value))
     }
 
     /// Evaluates one row of nulls.
     pub(super) fn of_nulls() -> Self {
-        Self::new(1, Source::Nothing)
+        Self::new(1, ColumnSource::Nothing)
     }
 
     /// Evaluates rows with these columns.
     pub(super) fn of_columns(rows: usize, columns: Vec<(Arc<BoundColumn>, ArrayRef)>) -> Self {
-        let stored = |(column, values)| (column, Kind::Stored, values);
+        let stored = |(column, values)| (column, ColumnKind::Stored, values);
         Self {
             columns: columns.into_iter().map(stored).collect(),
-            ..Self::new(rows, Source::Nothing)
+            ..Self::new(rows, ColumnSource::Nothing)
         }
     }
 
@@ -109,7 +109,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn value(&mut self, node: &Node) -> Result<ArrayRef> {
         match node {
             Node::Constant(value) => Computed::One(Arc::clone(value)).into_rows(self.rows),
-            Node::Column(column) => self.column(column, Kind::Typed),
+            Node::Column(column) => self.column(column, ColumnKind::Typed),
             Node::Cast {
                 value, data_type, ..
             } => cast_value(&self.value(value)?, data_type),
@@ -138,7 +138,7 @@ impl<'a> Evaluator<'a> {
             } => {
                 let values = self.value(value)?;
                 self.columns
-                    .push((Arc::clone(column), Kind::Stored, values));
+                    .push((Arc::clone(column), ColumnKind::Stored, values));
                 self.value(root)
             }
             condition => Ok(Arc::new(self.answers(condition)?)),
@@ -162,7 +162,7 @@ impl<'a> Evaluator<'a> {
                 order,
                 value,
             } => {
-                let values = self.column(column, Kind::In(*form))?;
+                let values = self.column(column, ColumnKind::In(*form))?;
                 order.kernel()(&values, value).map_err(failed)
             }
             Node::CompareColumns {
@@ -171,8 +171,8 @@ impl<'a> Evaluator<'a> {
                 form,
                 order,
             } => {
-                let left = self.column(left, Kind::In(*form))?;
-                let right = self.column(right, Kind::In(*form))?;
+                let left = self.column(left, ColumnKind::In(*form))?;
+                let right = self.column(right, ColumnKind::In(*form))?;
                 order.kernel()(&left, &right).map_err(failed)
             }
             Node::In {
@@ -180,10 +180,10 @@ impl<'a> Evaluator<'a> {
                 form,
                 list,
                 or_null,
-            } => list.contains(&self.column(column, Kind::In(*form))?, *or_null),
+            } => list.contains(&self.column(column, ColumnKind::In(*form))?, *or_null),
             Node::Like { text, matcher } => {
                 let values = match text.as_ref() {
-                    Node::Column(column) => self.column(column, Kind::In(Form::Bytes))?,
+                    Node::Column(column) => self.column(column, ColumnKind::In(Form::Bytes))?,
                     other => cast(&self.value(other)?, &DataType::Binary).map_err(failed)?,
                 };
                 let values = as_bytes(&values)?;
@@ -194,7 +194,7 @@ impl<'a> Evaluator<'a> {
             }
             Node::IsNull(inner) => {
                 let values = match inner.as_ref() {
-                    Node::Column(column) => self.column(column, Kind::Stored)?,
+                    Node::Column(column) => self.column(column, ColumnKind::Stored)?,
                     other => self.value(other)?,
                 };
                 let missing = match values.logical_nulls() {
@@ -321,7 +321,7 @@ impl<'a> Evaluator<'a> {
             }
         });
         let columns = columns.into_iter().map(|column| {
-            let values = self.column(&column, Kind::Stored)?;
+            let values = self.column(&column, ColumnKind::Stored)?;
             Ok((column, filter(&values, mask).map_err(failed)?))
         });
         let columns = columns.collect::<Result<_>>()?;
@@ -341,23 +341,23 @@ impl<'a> Evaluator<'a> {
         as_answers(&self.computed_on(mask, node)?.into_rows(self.rows)?)
     }
 
-    fn column(&mut self, column: &Arc<BoundColumn>, kind: Kind) -> Result<ArrayRef> {
-        let same = |(other, cached_kind, _): &&(Arc<BoundColumn>, Kind, ArrayRef)| {
+    fn column(&mut self, column: &Arc<BoundColumn>, kind: ColumnKind) -> Result<ArrayRef> {
+        let same = |(other, cached_kind, _): &&(Arc<BoundColumn>, ColumnKind, ArrayRef)| {
             *cached_kind == kind && (Arc::ptr_eq(other, column) || other == column)
         };
         if let Some((_, _, values)) = self.columns.iter().find(same) {
             return Ok(Arc::clone(values));
         }
         let values = match kind {
-            Kind::Stored => self.stored(column)?,
-            Kind::Typed => {
-                let values = self.column(column, Kind::Stored)?;
+            ColumnKind::Stored => self.stored(column)?,
+            ColumnKind::Typed => {
+                let values = self.column(column, ColumnKind::Stored)?;
                 if values.data_type() == &column.data_type || column.data_type.is_nested() {
                     return Ok(values);
                 }
                 cast(&values, &column.data_type).map_err(failed)?
             }
-            Kind::In(form) => form.of(&self.column(column, Kind::Stored)?, column)?,
+            ColumnKind::In(form) => form.of(&self.column(column, ColumnKind::Stored)?, column)?,
         };
         self.columns
             .push((Arc::clone(column), kind, Arc::clone(&values)));
@@ -366,9 +366,9 @@ impl<'a> Evaluator<'a> {
 
     fn stored(&self, column: &BoundColumn) -> Result<ArrayRef> {
         let values = match self.source {
-            Source::Batch(batch) => from_batch(batch, column)?,
-            Source::Value(value) => Arc::clone(value),
-            Source::Nothing => new_null_array(&column.data_type, self.rows),
+            ColumnSource::Batch(batch) => from_batch(batch, column)?,
+            ColumnSource::Value(value) => Arc::clone(value),
+            ColumnSource::Nothing => new_null_array(&column.data_type, self.rows),
         };
         Ok(match column.char_length {
             Some(letters) => filled_up(&cast(&values, &column.data_type).map_err(failed)?, letters),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
-use super::open::{OpenFile, Unit};
+use super::open::{OpenFile, UnitRows};
 use super::unit_decoder::request;
 use crate::codec::parquet_file::FetchedBytes;
 use crate::error::Result;
@@ -17,7 +17,7 @@ const AT_ONCE: u64 = 1 << 20;
 /// A unit of an open file.
 pub struct FileUnit {
     file: Arc<OpenFile>,
-    unit: Unit,
+    unit: UnitRows,
     /// Its rows that are read, and what was fetched to find them.
     narrowed: Option<(Vec<Range<u64>>, FetchedBytes)>,
 }
@@ -42,7 +42,7 @@ impl FileUnit {
     }
 
     /// The unit.
-    pub fn unit(&self) -> &Unit {
+    pub fn unit(&self) -> &UnitRows {
         &self.unit
     }
 

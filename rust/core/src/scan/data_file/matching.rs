@@ -6,7 +6,7 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::cast::Cast;
 use super::file_schema::{FileNode, FileSchema, NameMatch, Names};
-use super::shape::{Part, Shape};
+use super::shape::{Origin, Shape};
 use crate::codec::parquet_file::{LegacyCalendar, LegacyColumns};
 use crate::error::{Error, Result};
 use crate::spec::properties::ColumnMappingMode;
@@ -45,22 +45,22 @@ impl<'a> Matcher<'a> {
     }
 
     /// A column of the table; the part is settled once all columns were found.
-    pub(super) fn column(&mut self, field: &StructField) -> Result<Part> {
+    pub(super) fn column(&mut self, field: &StructField) -> Result<Origin> {
         let roots = self.roots;
         let index = self.find(field, roots, None)?;
         self.part(field, roots, index)
     }
 
     /// A column of exactly this name and type that no schema has.
-    pub(super) fn hidden(&mut self, name: &str, logical: &PrimitiveType) -> Result<Part> {
+    pub(super) fn hidden(&mut self, name: &str, logical: &PrimitiveType) -> Result<Origin> {
         let at = self.roots.iter().position(|node| node.name == name);
         let Some((at, node)) = at.and_then(|at| Some((at, self.roots.get(at)?))) else {
-            return Ok(Part::Missing(logical.arrow_type()));
+            return Ok(Origin::Missing(logical.arrow_type()));
         };
         self.path.push(name.to_owned());
         let shape = self.leaf(logical, node)?;
         self.path.pop();
-        Ok(Part::File { at, shape })
+        Ok(Origin::File { at, shape })
     }
 
     /// Marks the leaves that are needed.
@@ -111,17 +111,17 @@ impl<'a> Matcher<'a> {
         field: &StructField,
         siblings: &[FileNode],
         index: Option<usize>,
-    ) -> Result<Part> {
+    ) -> Result<Origin> {
         let Some((at, node)) = index.and_then(|at| Some((at, siblings.get(at)?))) else {
-            return Ok(Part::Missing(field.data_type.arrow_type()));
+            return Ok(Origin::Missing(field.data_type.arrow_type()));
         };
         if field.data_type == DataType::Primitive(PrimitiveType::Void) {
-            return Ok(Part::Missing(ArrowType::Null));
+            return Ok(Origin::Missing(ArrowType::Null));
         }
         self.path.push(field.name.clone());
         let shape = self.shape(&field.data_type, node)?;
         self.path.pop();
-        Ok(Part::File { at, shape })
+        Ok(Origin::File { at, shape })
     }
 
     fn shape(&mut self, logical: &DataType, node: &FileNode) -> Result<Shape> {
@@ -192,7 +192,7 @@ impl<'a> Matcher<'a> {
             let index = self.find(field, &node.children, Some(&names))?;
             parts.push(self.part(field, &node.children, index)?);
         }
-        if !parts.iter().any(|part| matches!(part, Part::File { .. })) {
+        if !parts.iter().any(|part| matches!(part, Origin::File { .. })) {
             // nothing of it is wanted but whether it is null
             self.select_cheapest_leaf(node);
         }
@@ -239,7 +239,7 @@ impl<'a> Matcher<'a> {
                 .children
                 .iter()
                 .position(|child| child.name == *field.name());
-            parts.push(Part::File {
+            parts.push(Origin::File {
                 at: at.ok_or_else(|| self.refuse(node, arrow))?,
                 shape: Shape::Leaf(Cast::Keep),
             });
@@ -283,8 +283,8 @@ impl<'a> Matcher<'a> {
 }
 
 /// Numbers parts by their place in what the reader gives: it leaves out what is not selected.
-pub(super) fn settle(part: &mut Part, siblings: &[FileNode], selected: &[bool]) {
-    let Part::File { at, shape } = part else {
+pub(super) fn settle(part: &mut Origin, siblings: &[FileNode], selected: &[bool]) {
+    let Origin::File { at, shape } = part else {
         return;
     };
     let is_read = |node: &FileNode| {

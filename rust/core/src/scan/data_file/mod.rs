@@ -1,7 +1,7 @@
 //! One Parquet data file into logical rows.
 //!
 //! A [`ReadPlan`] says what is read, the same for all files of a snapshot. It opens a [`DataFile`]:
-//! one look at the footer finds the physical columns of the logical ones; then each [`Unit`] is read
+//! one look at the footer finds the physical columns of the logical ones; then each [`UnitRows`] is read
 //! on its own, only the wanted columns, without the deleted rows, as batches of the plan's schema.
 //! No log is read here, and nothing is kept of a file that has been read.
 //!
@@ -30,9 +30,9 @@ mod unit_decoder;
 mod views;
 
 pub use file_unit::FileUnit;
-pub use open::{OpenFile, Unit};
+pub use open::{OpenFile, UnitRows};
 pub use plan::{Extras, ReadPlan, TableLayout};
-pub use reader::{FileReader, UnitReader};
+pub use reader::{FileReader, UnitBatches};
 
 /// A data file of the log, with what is needed to read it.
 #[derive(Clone, Debug, Default)]

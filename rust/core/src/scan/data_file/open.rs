@@ -17,7 +17,7 @@ use super::footer::{arrow_metadata, batch_rows, first_rows, footer};
 use super::matching::{Matcher, settle};
 use super::plan::{OutputColumn, ReadPlan};
 use super::prune::{Described, Known};
-use super::shape::Part;
+use super::shape::Origin;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::codec::parquet_file::encrypted;
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ pub struct OpenFile {
     /// The leaves that are decoded.
     pub(super) leaves: Vec<usize>,
     /// The origin of each column of the plan; those that are not in a file are `Missing`.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<Origin>,
     /// One row.
     pub(super) partition_values: StructArray,
     deletion_vector: Option<Arc<DeletionVector>>,
@@ -56,7 +56,7 @@ pub struct OpenFile {
 
 /// Rows that are read as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unit {
+pub struct UnitRows {
     /// The row group that they are in.
     pub row_group: usize,
     /// Their positions in the file, deleted rows among them.
@@ -176,7 +176,7 @@ impl OpenFile {
 
     /// The rows of a unit that are to be read, by all that is known before they are: those that are
     /// not deleted, in pages that the filter may find something in.
-    pub(super) fn candidates(&self, unit: &Unit) -> Result<Vec<Range<u64>>> {
+    pub(super) fn candidates(&self, unit: &UnitRows) -> Result<Vec<Range<u64>>> {
         let live = self.live(unit.rows.clone());
         let Some(filter) = self.plan.filter() else {
             return Ok(live);
@@ -202,7 +202,7 @@ impl OpenFile {
     /// Returns `true` if a column, or a part of one, is of another type in the file than in the
     /// table.
     pub fn has_other_types(&self) -> bool {
-        self.parts.iter().any(Part::changes_type)
+        self.parts.iter().any(Origin::changes_type)
     }
 
     /// Returns `true` if the file has columns, or parts of some, that the plan does not read.
@@ -228,14 +228,14 @@ impl OpenFile {
 
     /// Returns the units to read, in the order of the file. Units may be read in any order, at any
     /// time.
-    pub fn units(&self) -> Vec<Unit> {
+    pub fn units(&self) -> Vec<UnitRows> {
         let groups = self.row_groups.clone();
         let matching = groups
             .zip(self.matching_groups.iter())
             .filter_map(|(group, is_match)| is_match.then_some(group));
         let units = matching.filter_map(|row_group| {
             let rows = self.rows_of(row_group).filter(|rows| !rows.is_empty())?;
-            Some(Unit {
+            Some(UnitRows {
                 row_group,
                 rows,
                 bytes: self.size_of(row_group),
@@ -318,7 +318,7 @@ type PartitionColumn = (String, FieldRef);
 fn parts_of(
     plan: &ReadPlan,
     matcher: &mut Matcher<'_>,
-) -> Result<(Vec<Part>, Vec<PartitionColumn>)> {
+) -> Result<(Vec<Origin>, Vec<PartitionColumn>)> {
     let layout = plan.layout();
     let mut keys = Vec::new();
     let mut parts = Vec::with_capacity(plan.columns().len());
@@ -336,21 +336,21 @@ fn parts_of(
             (_, Some(name)) => matcher.hidden(name, &PrimitiveType::Long)?,
             (OutputColumn::Partition(key, field), _) => {
                 keys.push((key.clone(), Arc::clone(field)));
-                Part::Missing(field.data_type().clone())
+                Origin::Missing(field.data_type().clone())
             }
-            _ => Part::Missing(PrimitiveType::Long.arrow_type()),
+            _ => Origin::Missing(PrimitiveType::Long.arrow_type()),
         });
     }
     Ok((parts, keys))
 }
 
 /// The bytes of a row that are not in the file.
-fn constant_bytes(plan: &ReadPlan, parts: &[Part], values: &StructArray, path: &str) -> u64 {
+fn constant_bytes(plan: &ReadPlan, parts: &[Origin], values: &StructArray, path: &str) -> u64 {
     let columns = plan.columns().iter().zip(parts);
     let others = columns.map(|(column, part)| match (column, part) {
         (OutputColumn::FilePath, _) => path.len(),
         (OutputColumn::Partition(..), _) => 0,
-        (_, Part::Missing(data_type)) => data_type.primitive_width().unwrap_or(4),
+        (_, Origin::Missing(data_type)) => data_type.primitive_width().unwrap_or(4),
         _ => 0,
     });
     let values = values.columns().iter().map(|value| {
@@ -379,7 +379,7 @@ fn only_rows(file: &DataFile<'_>, all_rows: u64) -> Result<Option<DeletionVector
 
 /// Returns the bounds of the filter's columns that are known before anything is read; `parts` are
 /// not settled yet.
-fn known(plan: &ReadPlan, parts: &[Part], schema: &FileSchema) -> Vec<(BoundColumn, Known)> {
+fn known(plan: &ReadPlan, parts: &[Origin], schema: &FileSchema) -> Vec<(BoundColumn, Known)> {
     let filter_columns = plan.filter().map_or(&[][..], BoundPredicate::columns);
     let fields = plan.decoded().fields();
     let find = |column: &BoundColumn| {

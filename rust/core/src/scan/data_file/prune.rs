@@ -16,7 +16,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 
 use super::cast::Cast;
 use super::file_schema::FileNode;
-use super::shape::{Part, Shape};
+use super::shape::{Origin, Shape};
 use crate::error::Result;
 use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds};
 
@@ -33,8 +33,8 @@ pub(super) enum Known {
 
 impl Known {
     /// Follows names below a column that is not settled yet; `None` where statistics say nothing.
-    pub(super) fn below(part: &Part, siblings: &[FileNode], names: &[String]) -> Option<Self> {
-        let Part::File { at, shape } = part else {
+    pub(super) fn below(part: &Origin, siblings: &[FileNode], names: &[String]) -> Option<Self> {
+        let Origin::File { at, shape } = part else {
             return Some(Self::AllNull);
         };
         let node = siblings.get(*at)?;

@@ -14,9 +14,9 @@ use arrow_select::filter::filter_record_batch;
 
 use super::DataFile;
 use super::columns::{Constant, Positions, kept_or};
-use super::open::{OpenFile, Unit, gave_up};
+use super::open::{OpenFile, UnitRows, gave_up};
 use super::plan::{OutputColumn, ReadPlan};
-use super::shape::Part;
+use super::shape::Origin;
 use super::unit_decoder::{UnitDecoder, count};
 use crate::codec::parquet_file::FetchedBytes;
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ use crate::spec::legacy_calendar::ZoneMissing;
 use crate::storage::Storage;
 
 /// Batches of one unit.
-pub struct UnitReader {
+pub struct UnitBatches {
     file: Arc<OpenFile>,
     /// `None` where no column of the file is needed.
     decoder: Option<UnitDecoder>,
@@ -55,7 +55,7 @@ impl OpenFile {
     ///
     /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.pages`; and
     /// so do its batches, also `data.value` and `data.null`; unsupported: `data.calendar`. Storage errors.
-    pub fn read(self: &Arc<Self>, unit: &Unit) -> Result<UnitReader> {
+    pub fn read(self: &Arc<Self>, unit: &UnitRows) -> Result<UnitBatches> {
         let mut fetched = FetchedBytes::new(self.bytes.length());
         let live = self.live_rows(unit, &mut fetched)?;
         self.read_rows(unit, live, &mut fetched)
@@ -65,13 +65,13 @@ impl OpenFile {
     /// fetches is not fetched again.
     pub(super) fn live_rows(
         &self,
-        unit: &Unit,
+        unit: &UnitRows,
         fetched: &mut FetchedBytes,
     ) -> Result<Vec<Range<u64>>> {
         self.guarded(|| match &self.filter_pass {
             Some(filter_pass) => {
                 let live = filter_pass.candidates(unit)?;
-                UnitReader::new(filter_pass, unit, live, fetched)?.positions()
+                UnitBatches::new(filter_pass, unit, live, fetched)?.positions()
             }
             None => self.candidates(unit),
         })
@@ -80,11 +80,11 @@ impl OpenFile {
     /// Fetches what these rows of a unit need, and begins to decode it.
     pub(super) fn read_rows(
         self: &Arc<Self>,
-        unit: &Unit,
+        unit: &UnitRows,
         live: Vec<Range<u64>>,
         fetched: &mut FetchedBytes,
-    ) -> Result<UnitReader> {
-        self.guarded(|| UnitReader::new(self, unit, live, fetched))
+    ) -> Result<UnitBatches> {
+        self.guarded(|| UnitBatches::new(self, unit, live, fetched))
     }
 
     pub(super) fn guarded<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -93,10 +93,10 @@ impl OpenFile {
     }
 }
 
-impl UnitReader {
+impl UnitBatches {
     fn new(
         file: &Arc<OpenFile>,
-        unit: &Unit,
+        unit: &UnitRows,
         live: Vec<Range<u64>>,
         fetched: &mut FetchedBytes,
     ) -> Result<Self> {
@@ -206,7 +206,7 @@ impl UnitReader {
     }
 }
 
-impl Iterator for UnitReader {
+impl Iterator for UnitBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -249,13 +249,13 @@ impl DecodedRows<'_> {
     fn column(
         &self,
         column: &OutputColumn,
-        part: &Part,
+        part: &Origin,
         constant: Option<&mut Constant>,
     ) -> Result<ArrayRef, ArrowError> {
         let (decoded, positions, rows) = (self.decoded, self.positions, self.rows);
         let kept = || match part {
-            Part::File { .. } => part.apply(decoded, rows).map(Some),
-            Part::Missing(_) => Ok(None),
+            Origin::File { .. } => part.apply(decoded, rows).map(Some),
+            Origin::Missing(_) => Ok(None),
         };
         let constant = constant.map(|constant| constant.rows(rows)).transpose()?;
         match (column, constant) {
@@ -344,8 +344,8 @@ fn value(cause: ArrowError, column: &str) -> Error {
 /// Batches of a whole file, in its order; one unit is in memory at a time.
 pub struct FileReader {
     file: Arc<OpenFile>,
-    units: std::vec::IntoIter<Unit>,
-    current: Option<UnitReader>,
+    units: std::vec::IntoIter<UnitRows>,
+    current: Option<UnitBatches>,
 }
 
 impl FileReader {

@@ -16,7 +16,7 @@ pub(super) enum Shape {
     Leaf(Cast),
     /// Shredded; the calendar of the shredded dates and instants, where it is not that of today.
     Variant(Option<LegacyCalendar>),
-    Struct(Fields, Vec<Part>),
+    Struct(Fields, Vec<Origin>),
     /// The logical element.
     List(FieldRef, Box<Shape>),
     /// The logical entries; the shapes of key and value.
@@ -25,14 +25,14 @@ pub(super) enum Shape {
 
 /// The origin of a column or of a field of a struct.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(super) enum Origin {
     /// The file does not have it: nulls of this type.
     Missing(ArrowType),
     /// The place among the siblings that are read.
     File { at: usize, shape: Shape },
 }
 
-impl Part {
+impl Origin {
     /// Returns `true` if values are cast to a type that the file does not have.
     pub(super) fn changes_type(&self) -> bool {
         match self {
@@ -55,7 +55,7 @@ impl Shape {
         match self {
             Self::Leaf(cast) => cast.changes_type(),
             Self::Variant(_) => false,
-            Self::Struct(_, parts) => parts.iter().any(Part::changes_type),
+            Self::Struct(_, parts) => parts.iter().any(Origin::changes_type),
             Self::List(_, element) => element.changes_type(),
             Self::Map(_, parts) => parts.iter().any(Self::changes_type),
         }

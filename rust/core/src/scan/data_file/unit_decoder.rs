@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_schema::ArrowError;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection};
 
-use super::open::{OpenFile, Unit};
+use super::open::{OpenFile, UnitRows};
 use super::views;
 use crate::codec::parquet_file::{BatchSize, FetchedBytes, PageRules, RowGroupRequest};
 use crate::error::Result;
@@ -35,7 +35,7 @@ impl UnitDecoder {
     /// Fetches what the unit needs of these rows beside what was fetched before; one at least.
     pub(super) fn new(
         file: &OpenFile,
-        unit: &Unit,
+        unit: &UnitRows,
         live: &[Range<u64>],
         fetched: &mut FetchedBytes,
     ) -> Result<Self> {
@@ -91,7 +91,7 @@ impl UnitDecoder {
 }
 
 /// Returns the request for these rows of a unit.
-pub(super) fn request(file: &OpenFile, unit: &Unit, live: &[Range<u64>]) -> RowGroupRequest {
+pub(super) fn request(file: &OpenFile, unit: &UnitRows, live: &[Range<u64>]) -> RowGroupRequest {
     let selection = selection(unit, live, count(live));
     let metadata = file.arrow.metadata();
     RowGroupRequest::new(metadata, unit.row_group, file.leaves.clone(), selection)
@@ -103,7 +103,7 @@ pub(super) fn count(live: &[Range<u64>]) -> u64 {
 }
 
 /// The rows to decode, by their place in the row group; `None` for all of them.
-fn selection(unit: &Unit, live: &[Range<u64>], left: u64) -> Option<RowSelection> {
+fn selection(unit: &UnitRows, live: &[Range<u64>], left: u64) -> Option<RowSelection> {
     let first = unit.rows.start;
     let all = unit.rows.end - first;
     if left == all {

@@ -20,7 +20,7 @@ use crate::replay::{
 };
 use crate::snapshot::files::unexpired;
 use crate::snapshot::recover::missing_sidecar;
-use crate::snapshot::replayed::{Live, keyed, settled};
+use crate::snapshot::replayed::{LiveRequest, keyed, settled};
 
 /// The order of a checkpoint's rows: older than any commit after it.
 const CHECKPOINT: i64 = -1;
@@ -103,7 +103,7 @@ impl PieceRows {
         let run = i64::try_from(run).unwrap_or(i64::MAX);
         let source = tail.source(source);
         let schema = tail.schema()?;
-        let request = Live {
+        let request = LiveRequest {
             columns: tail.columns()?,
             filter,
         };
@@ -166,7 +166,7 @@ fn selected(
 }
 
 /// The added files as a column; null where the filter leaves one out, for its key counts all the same.
-fn added(request: &Live, rows: &RecordBatch) -> Result<ArrayRef> {
+fn added(request: &LiveRequest, rows: &RecordBatch) -> Result<ArrayRef> {
     let passed = match &request.filter {
         Some(filter) => Some(filter.may_match(&filter.columns().of(rows)?)?),
         None => None,

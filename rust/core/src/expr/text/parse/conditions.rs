@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::expr::node::formula::Formula;
 use crate::expr::node::predicate::{Expr, MAX_DEPTH, MAX_FORMULAS};
 
-type Read<T> = std::result::Result<T, Wrong>;
+type Parsed<T> = std::result::Result<T, Wrong>;
 
 /// Reads one text.
 pub(super) struct Conditions<'a> {
@@ -44,7 +44,7 @@ impl<'a> Conditions<'a> {
     }
 
     /// `a OR b OR c`
-    fn condition(&mut self) -> Read<Expr> {
+    fn condition(&mut self) -> Parsed<Expr> {
         let mut parts = vec![self.conjunction()?];
         while self.tokens.take_word("OR") {
             parts.push(self.conjunction()?);
@@ -52,7 +52,7 @@ impl<'a> Conditions<'a> {
         Ok(Expr::any(parts))
     }
 
-    fn conjunction(&mut self) -> Read<Expr> {
+    fn conjunction(&mut self) -> Parsed<Expr> {
         let mut parts = vec![self.negation()?];
         while self.tokens.take_word("AND") {
             parts.push(self.negation()?);
@@ -60,7 +60,7 @@ impl<'a> Conditions<'a> {
         Ok(Expr::all(parts))
     }
 
-    fn negation(&mut self) -> Read<Expr> {
+    fn negation(&mut self) -> Parsed<Expr> {
         let is_bang = *self.tokens.peek() == Token::ExclamationMark;
         if is_bang || is_word(self.tokens.peek(), "NOT") {
             self.tokens.advance();
@@ -69,7 +69,7 @@ impl<'a> Conditions<'a> {
         self.term()
     }
 
-    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Read<Expr>) -> Read<Expr> {
+    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Parsed<Expr>) -> Parsed<Expr> {
         if self.depth >= MAX_DEPTH {
             let what = format!("{MAX_DEPTH} levels of parentheses and NOT");
             return Err(Wrong::TooDeep(what));
@@ -81,7 +81,7 @@ impl<'a> Conditions<'a> {
     }
 
     /// A condition in parentheses, perhaps with `IS` after it, or an expression.
-    fn term(&mut self) -> Read<Expr> {
+    fn term(&mut self) -> Parsed<Expr> {
         let from = self.tokens.at();
         let is_query = is_word(self.tokens.get(from + 1), "SELECT");
         if *self.tokens.peek() == Token::LParen && !is_query {
@@ -122,7 +122,7 @@ impl<'a> Conditions<'a> {
         Ok(read)
     }
 
-    fn in_parentheses(&mut self) -> Read<Expr> {
+    fn in_parentheses(&mut self) -> Parsed<Expr> {
         self.tokens.advance();
         let inner = self.deeper(Self::condition)?;
         match self.tokens.peek() {
@@ -186,7 +186,7 @@ impl<'a> Conditions<'a> {
     }
 
     /// An expression that only rows decide.
-    fn computed(&mut self, root: sqlparser::ast::Expr, range: Range<usize>) -> Read<Expr> {
+    fn computed(&mut self, root: sqlparser::ast::Expr, range: Range<usize>) -> Parsed<Expr> {
         const QUERIES: [&str; 2] = ["SELECT", "EXISTS"];
         const CLOCK: [&str; 4] = ["NOW", "CURDATE", "CURRENT_DATE", "CURRENT_TIMESTAMP"];
         let start = self.tokens.location_of(range.start);
