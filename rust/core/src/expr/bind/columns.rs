@@ -3,18 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::ColumnFamily;
 use super::scope::{NAMED, Scope};
-use super::values::Family;
 use crate::error::{Error, Result};
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::node::predicate::Path;
+use crate::expr::value::family::Family;
 use crate::spec::schema::{DataType, StructField, StructType};
 
 /// The columns of one schema, each found once.
 pub(super) struct Columns<'a> {
     schema: &'a StructType,
-    bound: HashMap<Path, ColumnFamily>,
+    bound: HashMap<Path, Arc<BoundColumn>>,
 }
 
 impl<'a> Columns<'a> {
@@ -26,7 +25,7 @@ impl<'a> Columns<'a> {
     }
 
     /// The column that the names lead to.
-    pub(super) fn find(&mut self, path: &Path) -> Result<ColumnFamily> {
+    pub(super) fn find(&mut self, path: &Path) -> Result<Arc<BoundColumn>> {
         if let Some(column) = self.bound.get(path) {
             return Ok(column.clone());
         }
@@ -35,7 +34,7 @@ impl<'a> Columns<'a> {
         Ok(column)
     }
 
-    fn look_up(&self, path: &Path) -> Result<ColumnFamily> {
+    fn look_up(&self, path: &Path) -> Result<Arc<BoundColumn>> {
         let mut fields = Some(self.schema);
         let mut field: Option<&StructField> = None;
         let mut spelled = Vec::with_capacity(path.0.len());
@@ -59,13 +58,13 @@ impl<'a> Columns<'a> {
             field = Some(next);
         }
         let field = field.ok_or_else(|| self.unknown(path))?;
-        let column = BoundColumn {
+        Ok(Arc::new(BoundColumn {
             path: spelled,
             data_type: field.data_type.arrow_type(),
             char_length: field.char_length(),
             collation: field.collation(),
-        };
-        Ok((Arc::new(column), Family::of(&field.data_type)))
+            family: Family::of(&field.data_type),
+        }))
     }
 
     fn unknown(&self, path: &Path) -> Error {
@@ -77,7 +76,7 @@ impl<'a> Columns<'a> {
 
 impl Scope for Columns<'_> {
     fn column(&mut self, path: &Path) -> Option<Arc<BoundColumn>> {
-        Some(self.find(path).ok()?.0)
+        self.find(path).ok()
     }
 
     fn names(&self) -> Vec<&str> {

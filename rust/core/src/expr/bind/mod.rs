@@ -12,9 +12,6 @@ mod timestamps;
 mod typed;
 mod values;
 
-use std::sync::Arc;
-
-use arrow_array::ArrayRef;
 use arrow_schema::{DataType, Fields};
 
 use crate::error::{Error, Result};
@@ -24,10 +21,9 @@ use crate::expr::evaluate::like::Matcher;
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::node::bound_formula::BoundFormula;
 use crate::expr::node::formula::Formula;
-use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
+use crate::expr::node::predicate::{Expr, Operand, Predicate};
 use crate::expr::node::{BoundPredicate, Node};
-use crate::expr::value::canonical_order::Form;
-use crate::expr::value::comparison::{Op, Order};
+use crate::expr::value::family::Family;
 use crate::expr::value::literal::Literal;
 use crate::spec::schema::StructType;
 use columns::Columns;
@@ -35,7 +31,7 @@ use expression::ExpressionBinder;
 use typed::Typed;
 
 pub(crate) use columns::closest_columns;
-use values::{Family, LiteralPosition, Value};
+use values::{decided, membership};
 
 impl Predicate {
     /// Finds the columns in `schema` and makes the types agree, as Spark does.
@@ -111,9 +107,6 @@ struct Binder<'a> {
     columns: Columns<'a>,
 }
 
-/// A column and what its values are.
-type ColumnFamily = (Arc<BoundColumn>, Family);
-
 impl Binder<'_> {
     fn node(&mut self, expr: &Expr) -> Result<Node> {
         Ok(match expr {
@@ -122,7 +115,9 @@ impl Binder<'_> {
             Expr::Not(inner) => self.node(inner)?.negated(),
             Expr::Value(operand) => self.value(operand)?,
             Expr::IsNull(inner) => match inner.as_ref() {
-                Expr::Value(Operand::Column(path)) => is_null(&self.columns.find(path)?.0),
+                Expr::Value(Operand::Column(path)) => {
+                    Node::IsNull(Box::new(Node::Column(self.columns.find(path)?)))
+                }
                 Expr::Value(Operand::Literal(literal)) => {
                     Node::answer(Some(*literal == Literal::Null))
                 }
@@ -136,31 +131,32 @@ impl Binder<'_> {
             Expr::Is(inner, false) => Node::IsTrue(Box::new(self.node(inner)?.negated())),
             Expr::Computed(formula) => self.computed(formula)?,
             Expr::Compare(left, op, right) => {
-                if self.changes_texts(left, right)? {
-                    let (left, right) = (self.typed(left)?, self.typed(right)?);
-                    return Ok(checked(Typed::compared(*op, left, right)?)?.node);
+                let (left, right) = (self.typed(left)?, self.typed(right)?);
+                match decided(*op, &left.node, &right.node) {
+                    Some(node) => node?,
+                    None => checked(Typed::compared(*op, left, right)?)?.node,
                 }
-                self.comparison(left, *op, right)?
             }
             Expr::In(path, list) => {
-                let (column, family) = self.columns.find(path)?;
-                if list.iter().any(|literal| family.casts_for(literal)) {
+                let column = self.columns.find(path)?;
+                if list.iter().any(|literal| column.family.casts_for(literal)) {
                     let list = list.iter().map(Typed::literal).collect::<Result<_>>()?;
                     return Ok(checked(Typed::within(Typed::column(column), list)?)?.node);
                 }
-                self.membership(path, list)?
+                membership(&column, list)?
             }
             Expr::Like {
                 column,
                 pattern,
                 escape,
             } => {
-                let (column, family) = self.columns.find(column)?;
-                if family == Family::Void {
-                    return Ok(Node::answer(None));
-                }
-                if let Family::Other(_) = family {
-                    return Err(kind_error(&column, &family, "LIKE takes a column of texts"));
+                let column = self.columns.find(column)?;
+                match &column.family {
+                    Family::Void => return Ok(Node::answer(None)),
+                    Family::Other(_) => {
+                        return Err(kind_error(&column, "LIKE takes a column of texts"));
+                    }
+                    _ => {}
                 }
                 let matcher = Matcher::new(pattern, *escape)
                     .map_err(|what| Error::invalid("filter.literal", what))?;
@@ -171,73 +167,13 @@ impl Binder<'_> {
 
     fn computed(&mut self, formula: &Formula) -> Result<Node> {
         let typed = ExpressionBinder::new(&mut self.columns).value(formula.root())?;
-        Ok(self.decided(as_condition(typed, formula.text())?.node))
-    }
-
-    /// The same condition, in which bounds decide the comparisons of columns with constants, such as
-    /// `day >= DATE '2026-01-31' - INTERVAL 7 DAYS`.
-    fn decided(&mut self, node: Node) -> Node {
-        let mut each =
-            |parts: Vec<Node>| parts.into_iter().map(|part| self.decided(part)).collect();
-        match node {
-            Node::And(parts) => Node::And(each(parts)),
-            Node::Or(parts) => Node::Or(each(parts)),
-            Node::Not(inner) => self.decided(*inner).negated(),
-            Node::Compared(op, left, right) => {
-                let comparison = match (left.as_ref(), right.as_ref()) {
-                    (column, Node::Constant(value)) => self.with_constant(column, op, value),
-                    (Node::Constant(value), column) => {
-                        self.with_constant(column, op.flipped(), value)
-                    }
-                    _ => None,
-                };
-                comparison.unwrap_or(Node::Compared(op, left, right))
-            }
-            other => other,
-        }
-    }
-
-    fn with_constant(&mut self, column: &Node, op: Op, value: &ArrayRef) -> Option<Node> {
-        let column = match column {
-            Node::Column(column) => column,
-            // a date is its midnight, and a clock that of UTC
-            Node::Cast {
-                value,
-                data_type: DataType::Timestamp(..),
-                ..
-            } => match value.as_ref() {
-                Node::Column(column) if column.data_type.is_temporal() => column,
-                _ => return None,
-            },
-            _ => return None,
-        };
-        let bound = self.columns.find(&Path(column.path.clone())).ok()?;
-        let literal = Literal::of(value)?;
-        with_literal(&bound, op, &literal).ok()
-    }
-
-    /// Returns `true` if a column of texts is compared with something else, or with one of another
-    /// length: only formulas change values, row by row.
-    fn changes_texts(&mut self, left: &Operand, right: &Operand) -> Result<bool> {
-        Ok(match (left, right) {
-            (Operand::Column(left), Operand::Column(right)) => {
-                let (left, right) = (self.columns.find(left)?, self.columns.find(right)?);
-                let lengths = (left.0.char_length, right.0.char_length);
-                let unequal = matches!(lengths, (Some(left_length), Some(right_length)) if left_length != right_length);
-                unequal || values::casts_texts(&left.1, &right.1)
-            }
-            (Operand::Column(column), Operand::Literal(literal))
-            | (Operand::Literal(literal), Operand::Column(column)) => {
-                self.columns.find(column)?.1.casts_for(literal)
-            }
-            (Operand::Literal(_), Operand::Literal(_)) => false,
-        })
+        Ok(as_condition(typed, formula.text())?.node)
     }
 
     /// A column or a literal as an expression of SQL has it.
     fn typed(&mut self, operand: &Operand) -> Result<Typed> {
         Ok(match operand {
-            Operand::Column(path) => Typed::column(self.columns.find(path)?.0),
+            Operand::Column(path) => Typed::column(self.columns.find(path)?),
             Operand::Literal(literal) => Typed::literal(literal)?,
         })
     }
@@ -255,193 +191,26 @@ impl Binder<'_> {
                 "filter.type",
                 format!("{literal} is {}, not a condition", literal.kind()),
             )),
-            Operand::Column(path) => match self.columns.find(path)? {
-                (column, Family::Boolean) => Ok(Node::Column(column)),
-                (_, Family::Void) => Ok(Node::answer(None)),
-                (column, family) => Err(kind_error(
-                    &column,
-                    &family,
-                    "only a boolean column is a condition by itself",
-                )),
-            },
-        }
-    }
-
-    fn comparison(&mut self, left: &Operand, op: Op, right: &Operand) -> Result<Node> {
-        match (left, right) {
-            (Operand::Column(column), Operand::Literal(literal)) => {
-                let bound = self.columns.find(column)?;
-                with_literal(&bound, op, literal)
-            }
-            (Operand::Literal(literal), Operand::Column(column)) => {
-                let bound = self.columns.find(column)?;
-                with_literal(&bound, op.flipped(), literal)
-            }
-            (Operand::Column(left), Operand::Column(right)) => {
-                let (left, right) = (self.columns.find(left)?, self.columns.find(right)?);
-                between_columns(left, op, right)
-            }
-            (Operand::Literal(left), Operand::Literal(right)) => {
-                values::compare_literals(left, op, right).map(Node::answer)
-            }
-        }
-    }
-
-    fn membership(&mut self, path: &Path, list: &[Literal]) -> Result<Node> {
-        let (column, family) = self.columns.find(path)?;
-        column.comparable()?;
-        if family == Family::Void {
-            let known = if list.is_empty() { Some(false) } else { None };
-            return Ok(Node::answer(known));
-        }
-        let mut or_null = false;
-        let mut forms: Vec<(Form, Vec<Value>)> = Vec::new();
-        for literal in list {
-            match values::position(&column, &family, literal)? {
-                LiteralPosition::Null => or_null = true,
-                LiteralPosition::At(form, value) => {
-                    match forms.iter_mut().find(|(known, _)| *known == form) {
-                        Some((_, values)) => values.push(value),
-                        None => forms.push((form, vec![value])),
-                    }
+            Operand::Column(path) => {
+                let column = self.columns.find(path)?;
+                match &column.family {
+                    Family::Boolean => Ok(Node::Column(column)),
+                    Family::Void => Ok(Node::answer(None)),
+                    _ => Err(kind_error(
+                        &column,
+                        "only a boolean column is a condition by itself",
+                    )),
                 }
-                LiteralPosition::After(..) | LiteralPosition::Below | LiteralPosition::Above => {}
-            }
-        }
-        if forms.is_empty() {
-            return Ok(match (list.is_empty(), or_null) {
-                (true, _) => Node::answer(Some(false)),
-                (false, true) => Node::answer(None),
-                (false, false) => if_present(&column, false),
-            });
-        }
-        let node = |(form, values)| -> Result<Node> {
-            Ok(Node::In {
-                column: Arc::clone(&column),
-                form,
-                list: Arc::new(values::in_list(values)),
-                or_null,
-            })
-        };
-        // Floating-point numbers among exact ones are compared in their own way.
-        let mut nodes = forms.into_iter().map(node).collect::<Result<Vec<_>>>()?;
-        match (nodes.len(), nodes.pop()) {
-            (1, Some(only)) => Ok(only),
-            (_, last) => {
-                nodes.extend(last);
-                Ok(Node::Or(nodes))
             }
         }
     }
 }
 
-fn is_null(column: &Arc<BoundColumn>) -> Node {
-    Node::IsNull(Box::new(Node::Column(Arc::clone(column))))
-}
-
-/// This answer where the column is not null, null where it is.
-fn if_present(column: &Arc<BoundColumn>, answer: bool) -> Node {
-    let (missing, unknown) = (is_null(column), Node::answer(None));
-    if answer {
-        Node::Or(vec![missing.negated(), unknown])
-    } else {
-        Node::And(vec![missing, unknown])
-    }
-}
-
-/// A column against a literal.
-fn with_literal((column, family): &ColumnFamily, op: Op, literal: &Literal) -> Result<Node> {
-    column.comparable()?;
-    let position = values::position(column, family, literal)?;
-    if op == Op::NullSafeEq {
-        return Ok(match position {
-            _ if *literal == Literal::Null => is_null(column),
-            LiteralPosition::Null => Node::answer(Some(false)),
-            position => Node::IsTrue(Box::new(comparison(column, Order::Eq, position))),
-        });
-    }
-    let order = match op {
-        Op::Lt => Order::Lt,
-        Op::LtEq => Order::LtEq,
-        Op::Gt => Order::Gt,
-        Op::GtEq => Order::GtEq,
-        Op::NotEq => return Ok(comparison(column, Order::Eq, position).negated()),
-        Op::Eq | Op::NullSafeEq => Order::Eq,
-    };
-    Ok(comparison(column, order, position))
-}
-
-fn comparison(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition) -> Node {
-    let column = Arc::clone(column);
-    let (form, order, value) = match (position, order) {
-        (LiteralPosition::Null, _) => return Node::answer(None),
-        (LiteralPosition::Below, order) => {
-            return if_present(&column, matches!(order, Order::Gt | Order::GtEq));
-        }
-        (LiteralPosition::Above, order) => {
-            return if_present(&column, matches!(order, Order::Lt | Order::LtEq));
-        }
-        (LiteralPosition::At(form, value), order) => (form, order, value),
-        // between two neighbours: not above the lower one is below the literal
-        (LiteralPosition::After(form, value), Order::Lt | Order::LtEq) => {
-            (form, Order::LtEq, value)
-        }
-        (LiteralPosition::After(form, value), Order::Gt | Order::GtEq) => (form, Order::Gt, value),
-        (LiteralPosition::After(..), Order::Eq) => return if_present(&column, false),
-    };
-    let value = value.scalar(&column.data_type);
-    Node::Compare {
-        column,
-        form,
-        order,
-        value,
-    }
-}
-
-/// A column against another.
-fn between_columns(left: ColumnFamily, op: Op, right: ColumnFamily) -> Result<Node> {
-    left.0.comparable()?;
-    right.0.comparable()?;
-    let both_null = || Node::And(vec![is_null(&left.0), is_null(&right.0)]);
-    let compare = |order| -> Result<Node> {
-        if left.1 == Family::Void || right.1 == Family::Void {
-            return Ok(Node::answer(None));
-        }
-        let Some(form) = values::common(&left.1, &right.1) else {
-            let message = format!(
-                "the columns {} ({}) and {} ({}) do not compare",
-                left.0.path.join("."),
-                left.1,
-                right.0.path.join("."),
-                right.1
-            );
-            return Err(Error::invalid("filter.type", message));
-        };
-        Ok(Node::CompareColumns {
-            left: Arc::clone(&left.0),
-            right: Arc::clone(&right.0),
-            form,
-            order,
-        })
-    };
-    Ok(match op {
-        Op::Eq => compare(Order::Eq)?,
-        Op::NotEq => compare(Order::Eq)?.negated(),
-        Op::Lt => compare(Order::Lt)?,
-        Op::LtEq => compare(Order::LtEq)?,
-        Op::Gt => compare(Order::Gt)?,
-        Op::GtEq => compare(Order::GtEq)?,
-        Op::NullSafeEq => Node::Or(vec![
-            Node::IsTrue(Box::new(compare(Order::Eq)?)),
-            both_null(),
-        ]),
-    })
-}
-
-fn kind_error(column: &BoundColumn, family: &Family, what: &str) -> Error {
+fn kind_error(column: &BoundColumn, what: &str) -> Error {
     let message = format!(
-        "the column {} has the type {family}: {what}",
-        column.path.join(".")
+        "the column {} has the type {}: {what}",
+        column.path.join("."),
+        column.family
     );
     Error::invalid("filter.type", message)
 }

@@ -7,6 +7,7 @@ use arrow_schema::{DataType, Fields};
 use crate::error::{Error, Result};
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::node::predicate::Path;
+use crate::expr::value::family::Family;
 use crate::spec::arrow::field_index;
 use crate::spec::char_length::char_length;
 use crate::spec::collation::collation;
@@ -57,6 +58,7 @@ impl Scope for &Fields {
             data_type: field.data_type().clone(),
             char_length: char_length(field),
             collation: collation(field),
+            family: Family::of_arrow(field.data_type()),
         }))
     }
 

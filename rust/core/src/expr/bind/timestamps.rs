@@ -9,10 +9,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::columns::Columns;
-use super::values::Family;
 use crate::error::{Error, Result};
 use crate::expr::node::formula::Formula;
 use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
+use crate::expr::value::family::Family;
 use crate::expr::value::literal::Literal;
 use crate::spec::schema::StructType;
 use crate::spec::values::has_zone;
@@ -128,7 +128,7 @@ impl<'a> Zoned<'a> {
                         .map(|literal| (Operand::Literal(literal), right.clone())),
                     (Operand::Column(left_path), Operand::Column(right_path)) => {
                         let mut zoned = |path| {
-                            let is_moment = self.columns.find(path)?.1 == Family::Timestamp;
+                            let is_moment = self.columns.find(path)?.family == Family::Timestamp;
                             Ok::<_, Error>((is_moment, is_moment && self.is_partition(path)))
                         };
                         let same = matches!(
@@ -164,11 +164,12 @@ impl<'a> Zoned<'a> {
 
     /// A literal that is compared with a column.
     fn literal(&mut self, path: &Path, literal: &Literal) -> Result<Option<Literal>> {
-        let family = self.columns.find(path)?.1;
-        if family == Family::Timestamp && self.is_partition(path) {
+        let column = self.columns.find(path)?;
+        let family = &column.family;
+        if *family == Family::Timestamp && self.is_partition(path) {
             return Ok(None);
         }
-        let clock = match (&family, literal) {
+        let clock = match (family, literal) {
             (Family::Timestamp, Literal::String(text)) if !has_zone(text) => text.clone(),
             (
                 Family::Timestamp,

@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, NullArray, StringArray, new_empty_array};
 use arrow_schema::DataType;
 use sqlparser::ast::BinaryOperator;
 
+use super::values::{decided, membership};
 use crate::error::Result;
 use crate::expr::evaluate::Evaluator;
 use crate::expr::evaluate::functions::{
@@ -18,6 +19,7 @@ use crate::expr::evaluate::like::Matcher;
 use crate::expr::node::Node;
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::value::comparison::Op;
+use crate::expr::value::family::Family;
 use crate::expr::value::literal::{Literal, list_compared};
 use crate::spec::char_length::fitted;
 
@@ -110,6 +112,9 @@ impl Typed {
 
     /// `=`, `<` and the like.
     pub(super) fn compared(op: Op, left: Self, right: Self) -> Result<Self> {
+        if let Some(Ok(node)) = decided(op, &left.node, &right.node) {
+            return Ok(Self::answer(node));
+        }
         let (own, other) = (left.letters(), right.letters());
         let (left, right) = (left.fitted_to(other)?, right.fitted_to(own)?);
         let both = match agreed_type(&left.data_type, &right.data_type)? {
@@ -162,6 +167,9 @@ impl Typed {
 
     /// `IN`: all sides in the type that they have in common.
     pub(super) fn within(value: Self, list: Vec<Self>) -> Result<Self> {
+        if let Some(Ok(node)) = value.among_literals(&list) {
+            return Ok(Self::answer(node));
+        }
         let mut both = value.data_type.clone();
         for element in &list {
             both = agreed_type(&both, &element.data_type)?;
@@ -171,6 +179,21 @@ impl Typed {
             let list = list.into_iter().map(same).collect::<Result<_>>()?;
             Ok(Self::answer(Node::Or(list)))
         })
+    }
+
+    /// A column among constants; `None` for all others, and for texts that are cast row by row.
+    fn among_literals(&self, list: &[Self]) -> Option<Result<Node>> {
+        let Node::Column(column) = &self.node else {
+            return None;
+        };
+        let literal = |element: &Self| match &element.node {
+            Node::Constant(value) => {
+                Literal::of(value).filter(|literal| !column.family.casts_for(literal))
+            }
+            _ => None,
+        };
+        let list = list.iter().map(literal).collect::<Option<Vec<_>>>()?;
+        Some(membership(column, &list))
     }
 
     pub(super) fn like(text: Self, matcher: Matcher) -> Result<Self> {
@@ -220,6 +243,7 @@ impl Typed {
             data_type: self.data_type.clone(),
             char_length: None,
             collation: self.collated().and_then(|column| column.collation.clone()),
+            family: Family::of_arrow(&self.data_type),
         });
         let result = make(Self::column(Arc::clone(&column)))?;
         let node = Node::With {

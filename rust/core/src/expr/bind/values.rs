@@ -1,6 +1,5 @@
 //! Literals as values of a column's type, or as a position between such values.
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BinaryArray, Decimal128Array, Int64Array, Scalar};
@@ -9,102 +8,19 @@ use arrow_schema::DataType as ArrowType;
 use crate::error::{Error, Result};
 use crate::expr::evaluate::Evaluator;
 use crate::expr::evaluate::in_list::{InList, Values};
+use crate::expr::node::Node;
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::value::canonical_order::Form;
 use crate::expr::value::casts;
-use crate::expr::value::comparison::Op;
+use crate::expr::value::comparison::{Op, Order};
+use crate::expr::value::family::Family;
 use crate::expr::value::floats::key;
 use crate::expr::value::literal::{Decimal, Literal, list_compared, power_of_ten};
 use crate::spec::char_length::fitted;
 use crate::spec::interval::MICROS_PER_DAY;
-use crate::spec::schema::{DataType, PrimitiveType};
-
-/// Types that compare alike.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Family {
-    Integer,
-    Decimal {
-        scale: u8,
-    },
-    Float,
-    Double,
-    String,
-    Binary,
-    Boolean,
-    Date,
-    Timestamp,
-    TimestampNtz,
-    /// Nothing but nulls.
-    Void,
-    /// No order, by the name of the type.
-    Other(&'static str),
-}
-
-impl Family {
-    pub(super) fn of(data_type: &DataType) -> Self {
-        let primitive = match data_type {
-            DataType::Primitive(primitive) => primitive,
-            DataType::Array(_) => return Self::Other("array"),
-            DataType::Map(_) => return Self::Other("map"),
-            DataType::Struct(_) => return Self::Other("struct"),
-        };
-        match primitive {
-            PrimitiveType::Byte
-            | PrimitiveType::Short
-            | PrimitiveType::Integer
-            | PrimitiveType::Long => Self::Integer,
-            PrimitiveType::Decimal { scale, .. } => Self::Decimal { scale: *scale },
-            PrimitiveType::Float => Self::Float,
-            PrimitiveType::Double => Self::Double,
-            PrimitiveType::String => Self::String,
-            PrimitiveType::Binary => Self::Binary,
-            PrimitiveType::Boolean => Self::Boolean,
-            PrimitiveType::Date => Self::Date,
-            PrimitiveType::Timestamp => Self::Timestamp,
-            PrimitiveType::TimestampNtz => Self::TimestampNtz,
-            PrimitiveType::Void => Self::Void,
-            PrimitiveType::Variant => Self::Other("variant"),
-            PrimitiveType::IntervalYearMonth | PrimitiveType::IntervalDayTime => {
-                Self::Other("interval")
-            }
-            PrimitiveType::Geometry { .. } => Self::Other("geometry"),
-            PrimitiveType::Geography { .. } => Self::Other("geography"),
-        }
-    }
-}
-
-impl Family {
-    /// Returns `true` if texts are cast to compare with this value, row by row.
-    pub(super) fn casts_for(&self, literal: &Literal) -> bool {
-        let text = matches!(
-            literal,
-            Literal::Null | Literal::String(_) | Literal::Binary(_) | Literal::List(_)
-        );
-        *self == Self::String && !text
-    }
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Integer => "integer",
-            Self::Decimal { .. } => "decimal",
-            Self::Float => "float",
-            Self::Double => "double",
-            Self::String => "string",
-            Self::Binary => "binary",
-            Self::Boolean => "boolean",
-            Self::Date => "date",
-            Self::Timestamp => "timestamp",
-            Self::TimestampNtz => "timestamp_ntz",
-            Self::Void => "void",
-            Self::Other(name) => name,
-        })
-    }
-}
 
 /// A value in one of the forms.
-pub(super) enum Value {
+enum Value {
     Integer(i64),
     Decimal(i128),
     Bytes(Vec<u8>),
@@ -112,7 +28,7 @@ pub(super) enum Value {
 
 impl Value {
     /// The value as kernels take it, for a column of this type.
-    pub(super) fn scalar(self, data_type: &ArrowType) -> Scalar<ArrayRef> {
+    fn scalar(self, data_type: &ArrowType) -> Scalar<ArrayRef> {
         let array: ArrayRef = match self {
             Self::Integer(value) => Arc::new(Int64Array::from(vec![value])),
             Self::Decimal(value) => {
@@ -129,7 +45,7 @@ impl Value {
 }
 
 /// The values of an `IN`, all of one form.
-pub(super) fn in_list(values: Vec<Value>) -> InList {
+fn in_list(values: Vec<Value>) -> InList {
     let (mut integers, mut decimals, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     for value in values {
         match value {
@@ -148,7 +64,7 @@ pub(super) fn in_list(values: Vec<Value>) -> InList {
 }
 
 /// The position of a literal among the values that a column can have.
-pub(super) enum LiteralPosition {
+enum LiteralPosition {
     Null,
     At(Form, Value),
     /// Above this value, below the next one.
@@ -160,11 +76,8 @@ pub(super) enum LiteralPosition {
 }
 
 /// Finds where a literal stands among the values of a column.
-pub(super) fn position(
-    column: &BoundColumn,
-    family: &Family,
-    literal: &Literal,
-) -> Result<LiteralPosition> {
+fn position(column: &BoundColumn, literal: &Literal) -> Result<LiteralPosition> {
+    let family = &column.family;
     if let Family::Other(name) = family {
         let message = format!(
             "the column {} is of type {name}, which does not compare: use IS NULL, or a part of it",
@@ -297,7 +210,7 @@ fn among_decimals((value, scale): (i128, u8), column: u8) -> LiteralPosition {
 }
 
 /// Returns `true` if texts are compared with something else: they are cast to its type, row by row.
-pub(super) fn casts_texts(left: &Family, right: &Family) -> bool {
+fn casts_texts(left: &Family, right: &Family) -> bool {
     let other = |family: &Family| {
         !matches!(
             family,
@@ -308,7 +221,7 @@ pub(super) fn casts_texts(left: &Family, right: &Family) -> bool {
 }
 
 /// The form in which columns of two families compare.
-pub(super) fn common(left: &Family, right: &Family) -> Option<Form> {
+fn common(left: &Family, right: &Family) -> Option<Form> {
     use Family::{
         Binary, Boolean, Date, Decimal, Double, Float, Integer, String, Timestamp, TimestampNtz,
     };
@@ -325,7 +238,7 @@ pub(super) fn common(left: &Family, right: &Family) -> Option<Form> {
 }
 
 /// One literal against another: as the one row of a column that has the first one's type.
-pub(super) fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Result<Option<bool>> {
+fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Result<Option<bool>> {
     let family = match left {
         Literal::Null if *right == Literal::Null => {
             return Ok((op == Op::NullSafeEq).then_some(true));
@@ -354,8 +267,197 @@ pub(super) fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Resul
         data_type: values.data_type().clone(),
         char_length: None,
         collation: None,
+        family,
     };
-    let node = super::with_literal(&(Arc::new(column), family), op, right)?;
+    let node = comparison(&Arc::new(column), op, right)?;
     let answer = Evaluator::of_value(&values).answers(&node)?;
     Ok(answer.iter().next().flatten())
+}
+
+/// A comparison of a column with a constant, of two columns or of two constants, as bounds decide it; `None`
+/// for all others, and for texts that are cast row by row.
+pub(super) fn decided(op: Op, left: &Node, right: &Node) -> Option<Result<Node>> {
+    match (left, right) {
+        (Node::Constant(left), Node::Constant(right)) => {
+            let (left, right) = (Literal::of(left)?, Literal::of(right)?);
+            Some(compare_literals(&left, op, &right).map(Node::answer))
+        }
+        (column, Node::Constant(value)) => with_constant(column, op, value),
+        (Node::Constant(value), column) => with_constant(column, op.flipped(), value),
+        (Node::Column(left), Node::Column(right)) => {
+            let lengths = left.char_length.zip(right.char_length);
+            let unequal = lengths.is_some_and(|(left, right)| left != right);
+            let cast = unequal || casts_texts(&left.family, &right.family);
+            (!cast).then(|| between_columns(left, op, right))
+        }
+        _ => None,
+    }
+}
+
+fn with_constant(column: &Node, op: Op, value: &ArrayRef) -> Option<Result<Node>> {
+    let column = match column {
+        Node::Column(column) => column,
+        // a date is its midnight, and a clock that of UTC
+        Node::Cast {
+            value,
+            data_type: ArrowType::Timestamp(..),
+            ..
+        } => match value.as_ref() {
+            Node::Column(column) if column.data_type.is_temporal() => column,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let literal = Literal::of(value)?;
+    (!column.family.casts_for(&literal)).then(|| comparison(column, op, &literal))
+}
+
+/// A column among literals.
+pub(super) fn membership(column: &Arc<BoundColumn>, list: &[Literal]) -> Result<Node> {
+    column.comparable()?;
+    if column.family == Family::Void {
+        let known = if list.is_empty() { Some(false) } else { None };
+        return Ok(Node::answer(known));
+    }
+    let mut or_null = false;
+    let mut forms: Vec<(Form, Vec<Value>)> = Vec::new();
+    for literal in list {
+        match position(column, literal)? {
+            LiteralPosition::Null => or_null = true,
+            LiteralPosition::At(form, value) => {
+                match forms.iter_mut().find(|(known, _)| *known == form) {
+                    Some((_, values)) => values.push(value),
+                    None => forms.push((form, vec![value])),
+                }
+            }
+            LiteralPosition::After(..) | LiteralPosition::Below | LiteralPosition::Above => {}
+        }
+    }
+    if forms.is_empty() {
+        return Ok(match (list.is_empty(), or_null) {
+            (true, _) => Node::answer(Some(false)),
+            (false, true) => Node::answer(None),
+            (false, false) => if_present(column, false),
+        });
+    }
+    let node = |(form, values)| -> Result<Node> {
+        Ok(Node::In {
+            column: Arc::clone(column),
+            form,
+            list: Arc::new(in_list(values)),
+            or_null,
+        })
+    };
+    // Floating-point numbers among exact ones are compared in their own way.
+    let mut nodes = forms.into_iter().map(node).collect::<Result<Vec<_>>>()?;
+    match (nodes.len(), nodes.pop()) {
+        (1, Some(only)) => Ok(only),
+        (_, last) => {
+            nodes.extend(last);
+            Ok(Node::Or(nodes))
+        }
+    }
+}
+
+fn is_null(column: &Arc<BoundColumn>) -> Node {
+    Node::IsNull(Box::new(Node::Column(Arc::clone(column))))
+}
+
+/// This answer where the column is not null, null where it is.
+fn if_present(column: &Arc<BoundColumn>, answer: bool) -> Node {
+    let (missing, unknown) = (is_null(column), Node::answer(None));
+    if answer {
+        Node::Or(vec![missing.negated(), unknown])
+    } else {
+        Node::And(vec![missing, unknown])
+    }
+}
+
+/// A column against a literal.
+fn comparison(column: &Arc<BoundColumn>, op: Op, literal: &Literal) -> Result<Node> {
+    column.comparable()?;
+    let position = position(column, literal)?;
+    if op == Op::NullSafeEq {
+        return Ok(match position {
+            _ if *literal == Literal::Null => is_null(column),
+            LiteralPosition::Null => Node::answer(Some(false)),
+            position => Node::IsTrue(Box::new(ordered(column, Order::Eq, position))),
+        });
+    }
+    let order = match op {
+        Op::Lt => Order::Lt,
+        Op::LtEq => Order::LtEq,
+        Op::Gt => Order::Gt,
+        Op::GtEq => Order::GtEq,
+        Op::NotEq => return Ok(ordered(column, Order::Eq, position).negated()),
+        Op::Eq | Op::NullSafeEq => Order::Eq,
+    };
+    Ok(ordered(column, order, position))
+}
+
+fn ordered(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition) -> Node {
+    let column = Arc::clone(column);
+    let (form, order, value) = match (position, order) {
+        (LiteralPosition::Null, _) => return Node::answer(None),
+        (LiteralPosition::Below, order) => {
+            return if_present(&column, matches!(order, Order::Gt | Order::GtEq));
+        }
+        (LiteralPosition::Above, order) => {
+            return if_present(&column, matches!(order, Order::Lt | Order::LtEq));
+        }
+        (LiteralPosition::At(form, value), order) => (form, order, value),
+        // between two neighbours: not above the lower one is below the literal
+        (LiteralPosition::After(form, value), Order::Lt | Order::LtEq) => {
+            (form, Order::LtEq, value)
+        }
+        (LiteralPosition::After(form, value), Order::Gt | Order::GtEq) => (form, Order::Gt, value),
+        (LiteralPosition::After(..), Order::Eq) => return if_present(&column, false),
+    };
+    let value = value.scalar(&column.data_type);
+    Node::Compare {
+        column,
+        form,
+        order,
+        value,
+    }
+}
+
+/// A column against another.
+fn between_columns(left: &Arc<BoundColumn>, op: Op, right: &Arc<BoundColumn>) -> Result<Node> {
+    left.comparable()?;
+    right.comparable()?;
+    let both_null = || Node::And(vec![is_null(left), is_null(right)]);
+    let compare = |order| -> Result<Node> {
+        if left.family == Family::Void || right.family == Family::Void {
+            return Ok(Node::answer(None));
+        }
+        let Some(form) = common(&left.family, &right.family) else {
+            let message = format!(
+                "the columns {} ({}) and {} ({}) do not compare",
+                left.path.join("."),
+                left.family,
+                right.path.join("."),
+                right.family
+            );
+            return Err(Error::invalid("filter.type", message));
+        };
+        Ok(Node::CompareColumns {
+            left: Arc::clone(left),
+            right: Arc::clone(right),
+            form,
+            order,
+        })
+    };
+    Ok(match op {
+        Op::Eq => compare(Order::Eq)?,
+        Op::NotEq => compare(Order::Eq)?.negated(),
+        Op::Lt => compare(Order::Lt)?,
+        Op::LtEq => compare(Order::LtEq)?,
+        Op::Gt => compare(Order::Gt)?,
+        Op::GtEq => compare(Order::GtEq)?,
+        Op::NullSafeEq => Node::Or(vec![
+            Node::IsTrue(Box::new(compare(Order::Eq)?)),
+            both_null(),
+        ]),
+    })
 }

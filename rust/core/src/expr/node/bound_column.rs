@@ -3,6 +3,7 @@
 use arrow_schema::DataType;
 
 use crate::error::Result;
+use crate::expr::value::family::Family;
 use crate::spec::collation::not_compared;
 
 /// A column that a predicate uses.
@@ -17,6 +18,8 @@ pub struct BoundColumn {
     pub char_length: Option<usize>,
     /// By what Spark compares its texts, if not by their bytes.
     pub collation: Option<String>,
+    /// What its values compare with.
+    pub(in crate::expr) family: Family,
 }
 
 impl BoundColumn {
