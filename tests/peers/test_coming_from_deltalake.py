@@ -156,7 +156,7 @@ VALUE: dict[str, Callable[[Any], Any]] = {
     "open an older version": version_of,
     "open by time": version_of,
     "catch up with new commits": version_of,
-    "the place": lambda uri: Path(uri.removeprefix("file://")).name,
+    "the location": lambda uri: Path(uri.removeprefix("file://")).name,
     "the schema as Arrow": fields,
     "the history": commits,
     "the newest commit": commits,
