@@ -282,8 +282,8 @@ def test_slow_and_busy_answers_do_not_add_up(far: Far) -> None:
         far.bucket.trouble = (10, trouble, 1.0)
         start = time.monotonic()
         assert snapshot.scan().to_arrow().num_rows == 1200
-        # six files wait for a second each
-        assert time.monotonic() - start < 3.5, trouble
+        # six files wait for a second each; a server that says Retry-After gets that long
+        assert 1.0 <= time.monotonic() - start < 3.5, trouble
     far.bucket.trouble = None
 
 

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 
 use super::super::{Location, StoreKind};
 use super::Client;
-use super::connector::SameOrigin;
+use super::connector::Connector;
 use super::hdfs::Hdfs;
 use crate::error::{Error, Result};
 
@@ -162,11 +162,14 @@ impl Settings {
     pub(super) fn build(&self, location: &Location) -> Result<Client> {
         let url = location.root();
         let retries = self.retries.clone();
+        let connector = Connector {
+            most_pause: retries.retry_timeout,
+        };
         let client = match location.kind() {
             StoreKind::S3 => {
                 let builder = AmazonS3Builder::from_env()
                     .with_url(url)
-                    .with_http_connector(SameOrigin)
+                    .with_http_connector(connector)
                     .with_retry(retries);
                 let builder = self.apply(builder, AmazonS3Builder::with_config);
                 check_requests(&builder)?;
@@ -177,7 +180,7 @@ impl Settings {
             StoreKind::Azure => {
                 let builder = MicrosoftAzureBuilder::from_env()
                     .with_url(url)
-                    .with_http_connector(SameOrigin)
+                    .with_http_connector(connector)
                     .with_retry(retries);
                 self.apply(builder, MicrosoftAzureBuilder::with_config)
                     .build()
@@ -186,7 +189,7 @@ impl Settings {
             StoreKind::Gcs => {
                 let builder = GoogleCloudStorageBuilder::from_env()
                     .with_url(url)
-                    .with_http_connector(SameOrigin)
+                    .with_http_connector(connector)
                     .with_retry(retries);
                 self.apply(builder, GoogleCloudStorageBuilder::with_config)
                     .build()
@@ -199,7 +202,7 @@ impl Settings {
                 let host = format!("{}://{}", location.scheme(), location.authority());
                 let builder = HttpBuilder::new()
                     .with_url(host)
-                    .with_http_connector(SameOrigin)
+                    .with_http_connector(connector)
                     .with_retry(retries);
                 let store = self.apply(builder, HttpBuilder::with_config).build();
                 store.map(|store| self.unpaged(store))

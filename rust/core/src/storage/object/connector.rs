@@ -1,12 +1,20 @@
-//! The HTTP client of the stores: that of `object_store`, but for redirects, which stay at their origin.
+//! The HTTP client of the stores: that of `object_store`, but for redirects, which stay at their origin, and for
+//! busy servers, which are left alone for as long as they say.
 //!
 //! A redirect is the word of a server, and what it leads to would be taken as the table.
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use object_store::client::{ClientConfigKey as Key, ClientOptions, HttpClient, HttpConnector};
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use object_store::client::{
+    ClientConfigKey as Key, ClientOptions, HttpClient, HttpConnector, HttpError, HttpRequest,
+    HttpResponse, HttpService,
+};
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{ClientBuilder, NoProxy, Proxy, tls};
 
@@ -47,20 +55,86 @@ fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     }
 }
 
-/// Makes clients that follow redirects within an origin only.
+/// Makes clients that follow redirects within an origin only, and repeat a request no sooner than a busy server says.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SameOrigin;
+pub(super) struct Connector {
+    /// The longest pause that a server may ask for.
+    pub(super) most_pause: Duration,
+}
 
-impl HttpConnector for SameOrigin {
+impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let built = builder(options).and_then(|builder| builder.build().map_err(Into::into));
+        let most_pause = self.most_pause;
         built
-            .map(HttpClient::new)
+            .map(|client| {
+                HttpClient::new(Patient {
+                    client,
+                    most_pause,
+                    paused: Mutex::default(),
+                })
+            })
             .map_err(|source| object_store::Error::Generic {
                 store: "HTTP client",
                 source,
             })
     }
+}
+
+/// A client that sends a request to which a server was too busy no sooner than the server says. Other requests do not
+/// wait for it.
+#[derive(Debug)]
+struct Patient<C = reqwest::Client> {
+    client: C,
+    most_pause: Duration,
+    /// When requests may be sent again.
+    paused: Mutex<HashMap<String, Instant>>,
+}
+
+impl<C> Patient<C> {
+    fn paused(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
+        // no step under this lock leaves the map half done
+        self.paused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes when a request may be sent again.
+    fn pause(&self, request: String, pause: Duration) {
+        let now = Instant::now();
+        let mut paused = self.paused();
+        paused.retain(|_, until| *until > now); // of requests that were given up
+        paused.insert(request, now + pause.min(self.most_pause));
+    }
+}
+
+#[async_trait]
+impl<C: HttpService> HttpService for Patient<C> {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let range = request.headers().get("range");
+        let name = format!("{} {} {range:?}", request.method(), request.uri());
+        let until = self.paused().remove(&name);
+        if let Some(until) = until {
+            tokio::time::sleep_until(until.into()).await;
+        }
+        let response = self.client.call(request).await?;
+        let status = response.status();
+        let is_busy = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
+        let retry_after = response.headers().get("retry-after").filter(|_| is_busy);
+        let pause = retry_after.and_then(|value| pause(value.to_str().ok()?, Utc::now()));
+        if let Some(pause) = pause {
+            self.pause(name, pause);
+        }
+        Ok(response)
+    }
+}
+
+/// The pause that the header Retry-After asks for: seconds, or a date.
+fn pause(retry_after: &str, now: DateTime<Utc>) -> Option<Duration> {
+    let text = retry_after.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = DateTime::parse_from_rfc2822(text).ok()?;
+    (until.with_timezone(&Utc) - now).to_std().ok()
 }
 
 type Boxed = Box<dyn Error + Send + Sync>;
@@ -150,3 +224,7 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, Boxed> {
     }
     Ok(builder)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

@@ -1,0 +1,93 @@
+use std::sync::Arc;
+
+use futures::future::join_all;
+use object_store::client::HttpResponseBody;
+
+use super::*;
+use crate::storage::runtime::block_on;
+
+/// The header as RFC 9110, section 10.2.3, has it.
+#[test]
+fn a_pause_is_seconds_or_until_a_date() {
+    let now = "2026-11-27T10:00:00Z".parse().unwrap();
+    assert_eq!(pause("120", now), Some(Duration::from_secs(120)));
+    assert_eq!(pause(" 0 ", now), Some(Duration::ZERO));
+    let date = "Fri, 27 Nov 2026 10:00:30 GMT";
+    assert_eq!(pause(date, now), Some(Duration::from_secs(30)));
+    assert_eq!(pause("Fri, 27 Nov 2026 09:00:00 GMT", now), None);
+    for wrong in ["", "soon", "-1", "1.5", "99999999999999999999999"] {
+        assert_eq!(pause(wrong, now), None, "{wrong}");
+    }
+}
+
+/// Answers 503 to the first request of each address.
+#[derive(Clone, Debug, Default)]
+struct Busy {
+    calls: Arc<Mutex<Vec<(String, Instant)>>>,
+}
+
+#[async_trait]
+impl HttpService for Busy {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let address = request.uri().path().to_owned();
+        let mut calls = self.calls.lock().unwrap();
+        let is_known = calls.iter().any(|(known, _)| *known == address);
+        calls.push((address, Instant::now()));
+        let mut response = HttpResponse::new(HttpResponseBody::from(String::new()));
+        if !is_known {
+            *response.status_mut() = 503_u16.try_into().unwrap();
+            let headers = response.headers_mut();
+            headers.insert("retry-after", "1".try_into().unwrap());
+        }
+        Ok(response)
+    }
+}
+
+fn patient(most_pause: Duration) -> (Busy, Arc<Patient<Busy>>) {
+    let client = Busy::default();
+    let patient = Patient {
+        client: client.clone(),
+        most_pause,
+        paused: Mutex::default(),
+    };
+    (client, Arc::new(patient))
+}
+
+async fn call(patient: &Patient<Busy>, address: &str) -> u16 {
+    let mut request = HttpRequest::new(String::new().into());
+    *request.uri_mut() = format!("http://host/{address}").parse().unwrap();
+    patient.call(request).await.unwrap().status().as_u16()
+}
+
+async fn call_twice(patient: Arc<Patient<Busy>>, address: &str) -> [u16; 2] {
+    let first = call(&patient, address).await;
+    [first, call(&patient, address).await]
+}
+
+#[test]
+fn a_busy_server_is_left_alone_for_as_long_as_it_says() {
+    let (client, patient) = patient(Duration::from_secs(9));
+    let start = Instant::now();
+    let statuses = block_on(async move {
+        join_all(["a", "b", "c"].map(|address| call_twice(Arc::clone(&patient), address))).await
+    });
+    assert_eq!(statuses.unwrap(), [[503, 200]; 3]);
+    // the pauses are at the same time
+    assert!(start.elapsed() < Duration::from_millis(1900));
+    let calls = client.calls.lock().unwrap();
+    for address in ["/a", "/b", "/c"] {
+        let calls = calls.iter().filter(|(called, _)| called == address);
+        let times: Vec<Instant> = calls.map(|(_, time)| *time).collect();
+        assert_eq!(times.len(), 2);
+        assert!(times[1] - times[0] >= Duration::from_secs(1), "{address}");
+    }
+}
+
+#[test]
+fn a_pause_has_a_bound() {
+    let (_, patient) = patient(Duration::from_millis(50));
+    let start = Instant::now();
+    let statuses = block_on(call_twice(patient, "a"));
+    assert_eq!(statuses.unwrap(), [503, 200]);
+    assert!(start.elapsed() < Duration::from_millis(900));
+}
