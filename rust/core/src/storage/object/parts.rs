@@ -10,7 +10,7 @@ use object_store::{Error, GetOptions, GetRange, Result};
 use super::{Client, counted};
 
 /// All ranges of a request have about this many parts.
-const PARTS: u64 = 16;
+const PARTS: u64 = 32;
 /// Bytes of a part.
 const LEAST: u64 = 2 << 20;
 const MOST: u64 = 16 << 20;
@@ -121,11 +121,11 @@ mod tests {
         assert_eq!(all(&[5..5]), [5..5]);
         assert_eq!(all(&[0..3 * MIB]), [0..3 * MIB / 2, 3 * MIB / 2..3 * MIB]);
         let parts = all(&[7..200 * MIB + 7]);
-        assert_eq!(parts.len(), 16);
+        assert_eq!(parts.len(), 32);
         let mut at = 7;
         for part in parts {
             assert_eq!(part.start, at);
-            assert!(part.end - part.start <= 13 * MIB);
+            assert!(part.end - part.start <= 7 * MIB);
             at = part.end;
         }
         assert_eq!(at, 200 * MIB + 7);
