@@ -7,6 +7,7 @@ the same table on a local disk.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import os
@@ -238,6 +239,53 @@ def test_no_byte_of_a_large_file_is_read_twice(far: Far, filter: str | None, cou
     assert max(sizes) <= 2 << 20, "large ranges are divided"
     if count == 1:
         assert sum(sizes) < 4 << 20
+
+
+READ_LOG: dict[str, Callable[[dr.Table], Any]] = {
+    "files": lambda table: table.snapshot().files(),
+    "statistics": lambda table: table.snapshot().files(columns=["path", "stats", "stats_parsed"]),
+    "partition": lambda table: table.snapshot().files(filter="day = '3'"),
+    "filter": lambda table: table.snapshot().files(columns=["path", "size"], filter="id > 150000"),
+    "batches": lambda table: list(table.snapshot().file_batches(columns=["path", "stats"])),
+    "tombstones": lambda table: table.snapshot().tombstones(),
+    "verify": lambda table: table.snapshot(verify=True),
+}
+
+
+@pytest.fixture(scope="module")
+def large_log() -> Iterator[Far]:
+    """A table of 20,000 files whose checkpoint has some MiB, and commits after it."""
+    with servers.gcs() as store:
+        far = Far(store)
+        schema = pa.schema({"id": pa.int64(), "day": pa.string()})
+        uri = f"{far.root}/log"
+        table = dr.create_table(uri, schema, partition_columns=["day"], storage_options=far.options)
+        with table.transaction() as transaction:
+            for number in range(20_000):
+                text = hashlib.sha512(str(number).encode()).hexdigest()
+                values = {"id": number * 10}
+                stats = {"numRecords": 1, "minValues": values, "maxValues": values, "text": text}
+                path, day = f"{text[:40]}.parquet", {"day": str(number % 7)}
+                transaction.add(path, size=1, partition_values=day, stats=stats)
+        table.checkpoint()
+        for number in range(3):
+            table.append(pa.table({"id": [number], "day": ["3"]}, schema=schema))
+        sizes = [len(body) for key, (body, *_) in far.bucket.objects.items() if "checkpoint" in key]
+        assert max(sizes) > 1 << 20, "not fetched whole"
+        yield far
+
+
+@pytest.mark.parametrize("reading", READ_LOG)
+def test_no_byte_of_a_large_checkpoint_is_read_twice(large_log: Far, reading: str) -> None:
+    far = large_log
+    table = far.anew(f"{far.root}/log")
+    far.bucket.reads.clear()
+    READ_LOG[reading](table)
+    reads: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for key, start, end in far.bucket.reads:
+        if "/_delta_log/" in key:
+            reads[key].append((start, end))
+    check_once(reads)
 
 
 def test_statements_read_large_files_once(far: Far) -> None:

@@ -10,7 +10,7 @@ use crate::log::history::{
 };
 use crate::log::{Catalog, LogListing, VersionedFile};
 use crate::replay::Source;
-use crate::snapshot::load::load;
+use crate::snapshot::load::load_ahead;
 use crate::storage::{Remembered, beside};
 use arrow_array::RecordBatch;
 
@@ -124,8 +124,23 @@ impl Table {
 
     /// A version of the table; `strict` overrides the table's own setting.
     pub fn snapshot(&self, at: At, strict: Option<bool>) -> Result<Snapshot> {
+        self.load(at, strict, false)
+    }
+
+    /// The same for whoever will probably read its files, too.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::snapshot`].
+    pub fn snapshot_of_files(&self, at: At, strict: Option<bool>) -> Result<Snapshot> {
+        self.load(at, strict, true)
+    }
+
+    fn load(&self, at: At, strict: Option<bool>, tail: bool) -> Result<Snapshot> {
         let strict = strict.unwrap_or(self.strict);
-        let load = |target| load(&self.source, target, strict).map_err(|error| self.named(error));
+        let load = |target| {
+            load_ahead(&self.source, target, strict, tail).map_err(|error| self.named(error))
+        };
         match at {
             At::Latest => load(None),
             At::Version(version) => load(Some(version)),

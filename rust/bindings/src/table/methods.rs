@@ -76,7 +76,7 @@ impl Table {
         let state = detached(py, || {
             let state = self
                 .0
-                .snapshot(at, if verify { Some(true) } else { strict })?;
+                .snapshot_of_files(at, if verify { Some(true) } else { strict })?;
             if verify {
                 state.verify(self.0.source())?;
             }

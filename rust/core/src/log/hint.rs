@@ -2,12 +2,13 @@
 //!
 //! Protocol: "Last Checkpoint File".
 
-use super::path::LOG_DIRECTORY;
+use super::listing::CheckpointInstance;
+use super::path::{self, LOG_DIRECTORY, LogFileKind};
 use super::segment::LogSegment;
 use super::warning::LogWarning;
 use crate::codec::last_checkpoint::LastCheckpoint;
 use crate::error::{Error, ErrorKind, Result};
-use crate::storage::Storage;
+use crate::storage::{FileMeta, Storage};
 
 /// A larger hint is not read. Most have some hundred bytes; a copy of the checkpoint's schema is the
 /// longest part.
@@ -28,8 +29,8 @@ pub enum Hint {
     Missing,
     /// It does not decode, or its checksum is wrong.
     Corrupt(LogWarning),
-    /// A checkpoint of this version was written.
-    Version(u64),
+    /// A checkpoint was written.
+    Checkpoint(Box<LastCheckpoint>),
 }
 
 impl Hint {
@@ -55,9 +56,51 @@ impl Hint {
             Err(error) => return Err(error.at_path(path)),
         };
         Ok(match LastCheckpoint::parse(&bytes) {
-            Ok(hint) => Self::Version(hint.version),
+            Ok(hint) => Self::Checkpoint(Box::new(hint)),
             Err(error) => Self::ignored(path, &error),
         })
+    }
+
+    /// The version of the checkpoint, if there is one.
+    pub fn version(&self) -> Option<u64> {
+        match self {
+            Self::Checkpoint(hint) => Some(hint.version),
+            _ => None,
+        }
+    }
+
+    /// The checkpoint as the listing will probably show it: one file whose length the hint knows.
+    pub fn checkpoint(&self) -> Option<CheckpointInstance> {
+        let Self::Checkpoint(hint) = self else {
+            return None;
+        };
+        let version = hint.version;
+        let (base, size) = match &hint.v2_checkpoint {
+            Some(v2) => (v2.path.clone(), v2.size_in_bytes),
+            None if hint.parts.is_some() => return None,
+            None => (
+                format!("{version:020}.checkpoint.parquet"),
+                hint.size_in_bytes?,
+            ),
+        };
+        let size = u64::try_from(size).ok().filter(|size| *size > 0)?;
+        match path::parse(&base)? {
+            (named, LogFileKind::Checkpoint(name)) if named == version && !base.contains('/') => {
+                let file = FileMeta {
+                    path: format!("{LOG_DIRECTORY}/{base}"),
+                    size,
+                    modification_time: 0,
+                    tag: 0,
+                };
+                let files = vec![file];
+                Some(CheckpointInstance {
+                    version,
+                    name,
+                    files,
+                })
+            }
+            _ => None,
+        }
     }
 
     fn ignored(path: String, error: &Error) -> Self {
@@ -73,27 +116,29 @@ impl Hint {
             .checkpoint
             .as_ref()
             .map(|checkpoint| checkpoint.version);
-        let (code, message) = match (self, checkpoint) {
-            (Self::Corrupt(warning), _) => return Some(warning.clone()),
-            (Self::Missing, Some(version)) => {
+        if let Self::Corrupt(warning) = self {
+            return Some(warning.clone());
+        }
+        let (code, message) = match (self.version(), checkpoint) {
+            (None, Some(version)) => {
                 let message = format!(
                     "there is a checkpoint of version {version}, but no hint that names it"
                 );
                 ("hint.missing", message)
             }
-            (Self::Version(hint), Some(version)) if *hint < version => (
+            (Some(hint), Some(version)) if hint < version => (
                 "hint.stale",
                 format!(
                     "the hint names version {hint}, but there is a checkpoint of version {version}"
                 ),
             ),
-            (Self::Version(hint), Some(version)) if *hint > version => {
+            (Some(hint), Some(version)) if hint > version => {
                 let message = format!(
                     "the hint names version {hint}, whose checkpoint cannot be used; version {version} was taken"
                 );
                 ("hint.wrong", message)
             }
-            (Self::Version(hint), None) => (
+            (Some(hint), None) => (
                 "hint.wrong",
                 format!(
                     "the hint names version {hint}, but there is no checkpoint that can be used"

@@ -23,20 +23,28 @@ use crate::codec::commit::{ActionDecoder, ActionSelection};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::codec::filter_concat::SelectedRows;
-use crate::codec::parquet_file::FooterDecoder;
 use crate::error::{Error, Result};
 use crate::log::CheckpointInstance;
 use crate::log::path::{CheckpointName, SIDECAR_DIRECTORY};
 use crate::spec::actions::Sidecar;
-use crate::storage::pool::{Unordered, ordered, unordered};
+use crate::storage::pool::{self, Unordered, ordered, unordered};
 use crate::storage::{Storage, check_whole, fetch, read_footer};
 
+mod ahead;
 mod parts;
 
+pub use ahead::{Grain, RowsAhead, heads};
 pub use parts::CheckpointPart;
 
 /// Batches that wait to be taken while others are decoded.
 const WAITING_BATCHES: usize = 2;
+
+/// Units of a file that is far away whose bytes are fetched while one is decoded, as far as the memory of the log
+/// takes them.
+const UNITS_AHEAD: usize = 8;
+
+/// Units of a file that is far away that are filtered at a time.
+const FILTERS_AT_ONCE: usize = 8;
 
 /// An opened checkpoint.
 #[derive(Debug)]
@@ -84,79 +92,6 @@ pub struct Selection {
     pub filter: Option<Arc<FileFilter>>,
     /// On how many threads; `None` for as many as the pool has.
     pub threads: Option<usize>,
-}
-
-/// The rows of a checkpoint that will be read first.
-#[derive(Clone, Debug)]
-pub struct RowsAhead {
-    /// `add` or `remove`.
-    pub action: FileAction,
-    /// The columns of each row, or those of a filter that comes before them.
-    pub columns: FileColumns,
-    /// True if these are the columns of a filter.
-    pub filters: bool,
-    /// In what pieces.
-    pub grain: Grain,
-}
-
-impl RowsAhead {
-    fn ranges(&self, file: &CheckpointFile) -> Vec<Range<u64>> {
-        let fetched = file.unfetched();
-        let mut ranges = Vec::new();
-        for unit in file.units(self.action, &self.columns, self.grain.unit_bytes) {
-            let request = match self.filters {
-                true => file.request_parsed(&unit, &self.columns),
-                false => file.request(&unit, self.action, &self.columns, None),
-            };
-            ranges.extend(request.missing(&fetched));
-        }
-        ranges
-    }
-}
-
-/// The ranges with which the files of a checkpoint are opened.
-pub fn heads(instance: &CheckpointInstance) -> Vec<(String, Option<Range<u64>>)> {
-    let mut heads = Vec::with_capacity(instance.files.len());
-    for file in &instance.files {
-        let json = instance.name == (CheckpointName::Uuid { json: true });
-        if json || file.size <= SMALL {
-            heads.push((file.path.clone(), None));
-        } else if let Ok(decoder) = FooterDecoder::new(file.size, CheckpointFile::FOOTER) {
-            let ranges = decoder.missing().iter();
-            heads.extend(ranges.map(|range| (file.path.clone(), Some(range.clone()))));
-        }
-    }
-    heads
-}
-
-/// A checkpoint file of at most this many bytes is fetched whole before it is opened.
-const SMALL: u64 = 1 << 20;
-
-/// The size of the pieces that the rows of a checkpoint are cut into.
-#[derive(Clone, Copy, Debug)]
-pub struct Grain {
-    /// A batch is closed at this many rows.
-    pub batch_rows: usize,
-    /// A row group is cut where its asked-for leaves have more compressed bytes than this.
-    pub unit_bytes: u64,
-}
-
-impl Grain {
-    /// Few large batches, to be kept: each batch has a fixed cost.
-    pub const KEPT: Self = Self {
-        batch_rows: 32 * 1024,
-        unit_bytes: 8 << 20,
-    };
-    /// Medium batches, to be sent to another process.
-    pub const SENT: Self = Self {
-        batch_rows: 16 * 1024,
-        unit_bytes: 4 << 20,
-    };
-    /// Small batches, to be looked at once: what is decoded stays in the CPU caches.
-    pub const STREAMED: Self = Self {
-        batch_rows: 4 * 1024,
-        unit_bytes: 2 << 20,
-    };
 }
 
 impl Checkpoint {
@@ -278,17 +213,36 @@ impl Checkpoint {
         }
         let files = Arc::clone(&self.files);
         let source = self.source.clone();
-        let selection_threads = selection.threads;
+        let mut threads = selection.threads;
+        if selection.filter.is_some() && source.storage.memory().is_some() {
+            // which bytes a unit needs shows when those of its filter are there
+            threads = Some(threads.unwrap_or_else(pool::threads).max(FILTERS_AT_ONCE));
+        }
         let selection = selection.clone();
         let version = self.version;
+        let units = Arc::new(units);
         unordered(
-            units,
-            selection_threads,
+            (0..units.len()).collect(),
+            threads,
             WAITING_BATCHES,
-            move |(number, unit): &(usize, Unit), give| {
+            move |at: &usize, give| {
+                let Some((number, unit)) = units.get(*at) else {
+                    return Ok(());
+                };
                 let Some(open) = files.get(*number) else {
                     return Ok(());
                 };
+                if let Some(memory) = source.storage.memory() {
+                    let next = units
+                        .get(*at..)
+                        .unwrap_or_default()
+                        .iter()
+                        .take(UNITS_AHEAD);
+                    let ranges = next.filter_map(|(number, unit)| {
+                        Some(files.get(*number)?.first_ranges(unit, &selection))
+                    });
+                    memory.prefetch(&ranges.flatten().collect::<Vec<_>>());
+                }
                 let located = |error: Error| error.at_path(open.path.clone()).at_version(version);
                 let Some(reader) = open
                     .read(&*source.storage, unit, &selection)
@@ -324,6 +278,22 @@ impl OpenFile {
             units.retain(|unit| bytes.contains(&self.file.begins(unit)));
         }
         units
+    }
+
+    /// Returns the ranges that a unit needs first: of a filter, where there is one.
+    fn first_ranges(
+        &self,
+        unit: &Unit,
+        selection: &Selection,
+    ) -> impl Iterator<Item = (String, Option<Range<u64>>)> + use<'_> {
+        let request = match &selection.filter {
+            Some(filter) => self.file.request_parsed(unit, filter.columns()),
+            None => self
+                .file
+                .request(unit, selection.action, &selection.columns, None),
+        };
+        let ranges = request.missing(&self.file.unfetched()).into_iter();
+        ranges.map(|range| (self.path.clone(), Some(range)))
     }
 
     /// Begins to decode the rows of a unit that may pass the filter; `None` if there are none. Bytes that

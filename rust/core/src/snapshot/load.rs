@@ -18,13 +18,16 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::commit::{WHOLE_FILE, decode_file};
 use crate::log::hint::Hint;
 use crate::log::history::required_in_commit_timestamp;
-use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
+use crate::log::{Avoid, CheckpointInstance, LogListing, LogSegment, LogWarning};
 use crate::replay::{Source, decode_tail, heads};
-use crate::storage::{FileMeta, Remembered, beside, check_size, check_whole};
+use crate::storage::{Early, FileMeta, Remembered, beside, check_size, check_whole};
 
 /// A listing begins this many versions before the hint's, so that modification times are made
 /// ascending as the reference does it.
 const LOOK_BACK: u64 = 100;
+
+/// Commits after the checkpoint that are fetched before somebody asks for the files have at most so many bytes.
+const TAIL_BYTES: u64 = 8 << 20;
 
 /// Loads version `target`, or the newest one.
 ///
@@ -33,6 +36,21 @@ const LOOK_BACK: u64 = 100;
 /// `table.not_found`, `version.not_found`; Unsupported with all missing features; Corrupt with the
 /// file when no way to the version is left.
 pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapshot> {
+    load_ahead(source, target, strict, false)
+}
+
+/// The same for whoever will probably read the files, too: with `tail`, the commits after the checkpoint are fetched
+/// beside the newest one.
+///
+/// # Errors
+///
+/// As [`load`].
+pub fn load_ahead(
+    source: &Source,
+    target: Option<u64>,
+    strict: bool,
+    tail: bool,
+) -> Result<Snapshot> {
     // a table that was opened before is listed from where it was then, while the hint is read
     let begin = source.storage.memory().and_then(Remembered::begin);
     let begin = begin.filter(|begin| {
@@ -46,21 +64,17 @@ pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapsh
         (begin, listing)
     });
     let hint = Hint::read(&*source.storage)?;
-    let from = match hint {
-        Hint::Version(version) if target.is_none_or(|target| version <= target) => {
-            version.saturating_sub(LOOK_BACK)
-        }
-        _ => 0,
-    };
+    let hinted = hint.version();
+    let usable = hinted.filter(|version| target.is_none_or(|target| *version <= target));
+    let from = usable.map_or(0, |version| version.saturating_sub(LOOK_BACK));
+    let ahead_of_listing = hint.checkpoint().filter(|_| usable.is_some());
+    let early = ahead_of_listing.and_then(|checkpoint| fetch_head(source, &checkpoint));
     let listing = match ahead {
         Some((begin, listing)) if begin == from => {
             // a hint may be newer than a listing that began before it was read
             let listing = listing.wait()?;
             let is_listed = |hint: u64| listing.checkpoints.iter().any(|it| it.version == hint);
-            let fits = match hint {
-                Hint::Version(hint) if target.is_none() => is_listed(hint),
-                _ => true,
-            };
+            let fits = target.is_some() || hinted.is_none_or(is_listed);
             fits.then_some(listing)
         }
         _ => None,
@@ -91,6 +105,7 @@ pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapsh
         if target.is_none() {
             warnings.extend(hint.check(&segment));
         }
+        prefetch_opened(source, &segment, early.as_ref(), tail);
         let error = match open(source, segment.clone(), warnings, strict) {
             Ok(snapshot) => return Ok(snapshot),
             Err(error) => missing_sidecar(error),
@@ -131,11 +146,6 @@ fn open(
     let version = segment.version;
     let located = |error: Error| error.at_version(version);
     warnings.extend(empty_commits(&segment));
-    if let Some(checkpoint) = &segment.checkpoint
-        && let Some(memory) = source.storage.memory()
-    {
-        memory.prefetch(&heads(checkpoint));
-    }
     let (commit, summary) = read_newest(source, &segment);
     let newest = newest_commit(source, &segment, commit).map_err(located)?;
     let mut checksum = parsed_checksum(&segment, summary, &mut warnings)?;
@@ -207,6 +217,38 @@ fn open(
         checksum,
         cache: ReplayCache::new(segment, warnings, None, state),
     })))
+}
+
+/// Begins to fetch the range with which the hint's checkpoint is opened, before a listing shows it.
+fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<Early> {
+    let memory = source.storage.memory()?;
+    let (path, range) = heads(checkpoint).into_iter().next()?;
+    let size = checkpoint.files.first()?.size;
+    memory.fetch_early(&path, range.unwrap_or(0..size))
+}
+
+/// Begins to fetch what the checkpoint is opened with, and commits after it.
+fn prefetch_opened(source: &Source, segment: &LogSegment, early: Option<&Early>, tail: bool) {
+    let Some(memory) = source.storage.memory() else {
+        return;
+    };
+    let mut ranges = segment.checkpoint.as_ref().map_or_else(Vec::new, heads);
+    if tail {
+        let mut bytes = 0;
+        let ahead = segment.tail.iter().take_while(|file| {
+            bytes += file.file.size;
+            bytes <= TAIL_BYTES
+        });
+        let ahead = ahead.take(source.storage.max_requests().map_or(0, tail_requests));
+        ranges.extend(ahead.map(|file| (file.file.path.clone(), None)));
+    }
+    memory.prefetch_after(&ranges, early);
+}
+
+/// The commits that are fetched beside the newest one, so that it, its checksum and the checkpoint do not wait for
+/// them.
+fn tail_requests(most: usize) -> usize {
+    most - most / 8 - 1
 }
 
 type Content = Option<Result<Bytes>>;

@@ -189,7 +189,7 @@ impl FileBytes {
             return false; // somebody begins to fetch
         };
         let ended = |range: &Range<u64>| {
-            gaps(std::slice::from_ref(range), &state.pieces).is_empty()
+            gaps(std::slice::from_ref(range), ranges_of(&state.pieces)).is_empty()
                 && overlapping(&state.pieces, range).all(|piece| piece.request.has_ended())
         };
         ranges.iter().all(ended)
@@ -296,7 +296,7 @@ impl FileBytes {
         if begins && ranges.iter().any(|range| overlap(&first, range)) {
             needed.push(first.clone());
         }
-        let missing = gaps(&needed, pieces);
+        let missing = gaps(&needed, ranges_of(pieces));
         if missing.is_empty() {
             return;
         }
@@ -304,7 +304,7 @@ impl FileBytes {
             let there = pieces.iter().map(|piece| &piece.range).chain(taken);
             there.into_iter().any(|range| overlap(range, between))
         };
-        let requests = near(missing, apart);
+        let requests = near(missing, NEAR, apart);
         let meter = state.meter.as_ref();
         let ended = || -> super::request::Ended {
             match meter {
@@ -337,7 +337,7 @@ impl FileBytes {
     }
 }
 
-fn overlap(range: &Range<u64>, other: &Range<u64>) -> bool {
+pub(super) fn overlap(range: &Range<u64>, other: &Range<u64>) -> bool {
     range.start < other.end && other.start < range.end
 }
 
@@ -345,19 +345,27 @@ fn overlapping<'a>(pieces: &'a [Piece], range: &'a Range<u64>) -> impl Iterator<
     pieces.iter().filter(|piece| overlap(&piece.range, range))
 }
 
-/// Returns the parts of these ranges that the pieces lack, in order and without overlap.
-fn gaps(ranges: &[Range<u64>], pieces: &[Piece]) -> Vec<Range<u64>> {
+fn ranges_of(pieces: &[Piece]) -> impl Iterator<Item = &Range<u64>> + Clone {
+    pieces.iter().map(|piece| &piece.range)
+}
+
+/// Returns the parts of these ranges that the pieces lack, in order and without overlap. The pieces are in the order
+/// in which they begin.
+pub(super) fn gaps<'a>(
+    ranges: &[Range<u64>],
+    pieces: impl Iterator<Item = &'a Range<u64>> + Clone,
+) -> Vec<Range<u64>> {
     let mut sorted: Vec<&Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).collect();
     sorted.sort_unstable_by_key(|range| range.start);
     let mut gaps: Vec<Range<u64>> = Vec::new();
     let mut at = 0; // all before was looked at
     for range in sorted {
         at = at.max(range.start);
-        for piece in overlapping(pieces, range) {
-            if at < piece.range.start {
-                gaps.push(at..piece.range.start);
+        for piece in pieces.clone().filter(|piece| overlap(piece, range)) {
+            if at < piece.start {
+                gaps.push(at..piece.start);
             }
-            at = at.max(piece.range.end);
+            at = at.max(piece.end);
         }
         if at < range.end {
             gaps.push(at..range.end);
@@ -367,13 +375,17 @@ fn gaps(ranges: &[Range<u64>], pieces: &[Piece]) -> Vec<Range<u64>> {
     gaps
 }
 
-/// Ranges that lie near each other as one, but for those that something lies between.
-fn near(ranges: Vec<Range<u64>>, apart: impl Fn(&Range<u64>) -> bool) -> Vec<Range<u64>> {
+/// Ranges with at most so many bytes between them as one, but for those that something lies between.
+pub(super) fn near(
+    ranges: Vec<Range<u64>>,
+    most: u64,
+    apart: impl Fn(&Range<u64>) -> bool,
+) -> Vec<Range<u64>> {
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
     for range in ranges {
         match merged.last_mut() {
             Some(last)
-                if range.start <= last.end.saturating_add(NEAR)
+                if range.start <= last.end.saturating_add(most)
                     && !apart(&(last.end..range.start)) =>
             {
                 last.end = range.end;
@@ -385,7 +397,7 @@ fn near(ranges: Vec<Range<u64>>, apart: impl Fn(&Range<u64>) -> bool) -> Vec<Ran
 }
 
 /// The bytes of a range out of pieces in order.
-fn joined(parts: &[(u64, Bytes)], range: &Range<u64>, path: &str) -> Result<Bytes> {
+pub(super) fn joined(parts: &[(u64, Bytes)], range: &Range<u64>, path: &str) -> Result<Bytes> {
     let size = |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
     let length = size(range.start, range.end);
     let from = parts.partition_point(|(start, _)| *start <= range.start);

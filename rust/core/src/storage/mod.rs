@@ -49,6 +49,7 @@ pub use local::LocalStorage;
 pub(crate) use location::URI_PATH;
 pub use location::{Location, StoreKind};
 pub use object::ObjectStorage;
+pub use object::ahead::Early;
 #[cfg(test)]
 pub(crate) use object::far;
 pub(crate) use parquet::{Footer, fetch, footer_of, read_footer};

@@ -3,6 +3,7 @@
 //! The client is built on first use, and built anew in a forked child, whose parent's connections
 //! are not its own.
 
+pub(super) mod ahead;
 mod config;
 mod connector;
 #[cfg(test)]
@@ -24,9 +25,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use object_store::list::PaginatedListStore;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{
-    GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload,
-};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 use tokio::sync::Semaphore;
 
 use self::config::Settings;
@@ -125,41 +124,6 @@ impl ObjectStorage {
             )
             .at_path(path)
         })
-    }
-
-    /// Begins to fetch ranges of files; each goes to `keep` with the file's tag once it is there.
-    pub(super) fn fetch_ahead<P: Send + 'static>(
-        &self,
-        ranges: Vec<(P, String, Range<u64>)>,
-        keep: impl Fn(P, Bytes, u64) + Send + Sync + 'static,
-    ) -> Result<()> {
-        let Client { store, permits, .. } = self.client()?;
-        let mut requests = Vec::with_capacity(ranges.len());
-        for (promise, path, range) in ranges {
-            requests.push((promise, self.object(&path)?, range));
-        }
-        let keep = Arc::new(keep);
-        runtime::spawn(stream::iter(requests).for_each_concurrent(
-            self.settings.max_requests(),
-            move |(promise, object, range)| {
-                let (store, keep) = (Arc::clone(&store), Arc::clone(&keep));
-                let permits = Arc::clone(&permits);
-                async move {
-                    let _permit = permits.acquire().await;
-                    let options = GetOptions {
-                        range: Some(GetRange::Bounded(range)),
-                        ..GetOptions::default()
-                    };
-                    if let Ok(answer) = store.get_opts(&object, options).await {
-                        let tag = meta(String::new(), &answer.meta).tag;
-                        if let Ok(bytes) = counted(answer.bytes().await) {
-                            keep(promise, bytes, tag);
-                        }
-                    }
-                }
-            },
-        ))
-        .map(drop)
     }
 
     fn key(&self, path: &str) -> Result<String> {
@@ -543,7 +507,7 @@ fn tag(e_tag: &str) -> u64 {
 }
 
 /// The ranges to fetch, near ones as one, in order and without overlap; empty ones left out.
-pub(super) fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut sorted: Vec<&Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).collect();
     sorted.sort_unstable_by_key(|range| range.start);
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
@@ -559,7 +523,7 @@ pub(super) fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
 }
 
 /// One range out of those fetched; None where the store sent less than asked for.
-pub(super) fn cut(range: &Range<u64>, fetches: &[Range<u64>], fetched: &[Bytes]) -> Option<Bytes> {
+fn cut(range: &Range<u64>, fetches: &[Range<u64>], fetched: &[Bytes]) -> Option<Bytes> {
     if range.is_empty() {
         return Some(Bytes::new());
     }

@@ -29,20 +29,23 @@ pub(crate) fn read_footer(
     length: u64,
     rules: FooterRules,
 ) -> Result<Footer> {
-    decoded(length, rules, |ranges| storage.read_ranges(path, ranges))
+    let decoder = match storage.max_requests() {
+        Some(_) => FooterDecoder::far(length, rules)?,
+        None => FooterDecoder::new(length, rules)?,
+    };
+    decoded(decoder, |ranges| storage.read_ranges(path, ranges))
 }
 
 /// The same of a file that may be read further.
 pub(crate) fn footer_of(bytes: &FileBytes, rules: FooterRules) -> Result<Footer> {
-    decoded(bytes.length(), rules, |ranges| bytes.read(ranges))
+    let decoder = FooterDecoder::new(bytes.length(), rules)?;
+    decoded(decoder, |ranges| bytes.read(ranges))
 }
 
 fn decoded(
-    length: u64,
-    rules: FooterRules,
+    mut decoder: FooterDecoder,
     read: impl Fn(&[Range<u64>]) -> Result<Vec<Bytes>>,
 ) -> Result<Footer> {
-    let mut decoder = FooterDecoder::new(length, rules)?;
     loop {
         let bytes = read(decoder.missing())?;
         if let Some(metadata) = decoder.push(bytes)? {

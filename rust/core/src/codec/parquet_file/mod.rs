@@ -39,6 +39,10 @@ pub(crate) use write::{codec, writer_options};
 /// The bytes fetched from the end of a file, to include the footer in one request.
 const FOOTER_PREFETCH: u64 = 64 * 1024;
 
+/// Of a file that is far away, this fraction of its length, within bounds: it has the page index, too.
+const FAR_FRACTION: u64 = 128;
+const MOST_FAR_PREFETCH: u64 = 1 << 20;
+
 /// The maximum length of a footer: real footers have some kilobytes, rarely megabytes.
 const MAX_FOOTER: u64 = 64 << 20;
 
@@ -88,6 +92,20 @@ impl FooterDecoder {
             missing: vec![tail],
             encrypted_columns: false,
         })
+    }
+
+    /// Creates a decoder for a file on a remote store, whose first range includes the page index: a request
+    /// costs more than some bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`FooterDecoder::new`].
+    pub fn far(length: u64, rules: FooterRules) -> Result<Self> {
+        let mut decoder = Self::new(length, rules)?;
+        let size = (length / FAR_FRACTION).clamp(FOOTER_PREFETCH, MOST_FAR_PREFETCH);
+        let tail = length.saturating_sub(size)..length;
+        decoder.missing = vec![tail];
+        Ok(decoder)
     }
 
     /// Returns the ranges of the file to fetch next.

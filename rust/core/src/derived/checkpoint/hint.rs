@@ -40,7 +40,7 @@ pub(super) fn write(
     v2: Option<V2Details>,
 ) -> Result<()> {
     let version = written.version;
-    if matches!(known.wait()?, Hint::Version(known) if known > version) {
+    if known.wait()?.version() > Some(version) {
         return Ok(());
     }
     let mut hint = json!({

@@ -15,6 +15,8 @@ use crate::error::Result;
 use crate::storage::per_process::PerProcess;
 use crate::storage::{FileMeta, interrupt};
 
+pub(super) mod ranges;
+
 /// MiB of log files that a process keeps; 0 for none.
 const VARIABLE: &str = "DELTAREPLAY_LOG_CACHE";
 const DEFAULT_MIB: usize = 64;
@@ -188,7 +190,9 @@ pub(super) enum Known {
     Unknown,
 }
 
-enum Piece {
+/// A part of a file that is kept, or on its way.
+#[derive(Clone)]
+pub(super) enum Piece {
     Here(Bytes),
     Coming(Arc<Coming>),
 }
@@ -433,51 +437,6 @@ impl Memory {
         kept
     }
 
-    /// Promises for ranges of which nothing is known, as far as what is on its way for all tables may be kept.
-    pub(super) fn promise(
-        &mut self,
-        key: &Arc<TableKey>,
-        ranges: &[(String, Option<Range<u64>>)],
-    ) -> Vec<Promise> {
-        let mut promised = Vec::with_capacity(ranges.len());
-        let most = (budget() / LARGEST) as u64;
-        let mut total = self.coming;
-        for (path, range) in ranges {
-            let Some(listed) = self.file(key, path) else {
-                continue;
-            };
-            let range = range.clone().unwrap_or(0..listed.size);
-            if range.is_empty() || range.end > listed.size {
-                continue;
-            }
-            if matches!(self.find(key, path, listed, &range), Known::Unknown) {
-                total = total.saturating_add(range.end - range.start);
-                if total > most {
-                    break; // what comes would drive out what came
-                }
-                promised.push((path.clone(), listed, range));
-            }
-        }
-        let promise = |(path, listed, range): (String, Listed, Range<u64>)| {
-            let coming = Arc::new(Coming::default());
-            let clock = self.clock + 1;
-            let kept = self.kept_file(key, &path, listed);
-            kept.last_use = clock;
-            kept.pieces
-                .push((range.clone(), Piece::Coming(Arc::clone(&coming))));
-            self.used += ENTRY;
-            self.coming += range.end - range.start;
-            Promise {
-                coming,
-                table: Arc::clone(key),
-                path,
-                listed,
-                range,
-            }
-        };
-        promised.into_iter().map(promise).collect()
-    }
-
     fn forget_coming(&mut self, promise: &Promise) {
         let bytes = promise.range.end - promise.range.start;
         self.coming = self.coming.saturating_sub(bytes);
@@ -520,11 +479,31 @@ impl Memory {
             if self.used <= target {
                 return;
             }
-            if let Some(table) = self.tables.get_mut(&key)
-                && let Some(kept) = table.kept.remove(&path)
-            {
-                self.used = self.used.saturating_sub(kept.bytes());
-            }
+            let Some(table) = self.tables.get_mut(&key) else {
+                continue;
+            };
+            let Some(kept) = table.kept.get_mut(&path) else {
+                continue;
+            };
+            let before = kept.bytes();
+            // of a large file what came first: the rest may not have been read yet
+            let mut over = self.used - target;
+            kept.pieces.retain(|(_, piece)| {
+                let bytes = match piece {
+                    Piece::Here(bytes) => bytes.len() + ENTRY,
+                    Piece::Coming(_) => 0,
+                };
+                let goes = over > 0 && bytes > 0;
+                over = over.saturating_sub(bytes);
+                !goes
+            });
+            let after = if kept.pieces.is_empty() {
+                table.kept.remove(&path);
+                0
+            } else {
+                kept.bytes()
+            };
+            self.used = (self.used + after).saturating_sub(before);
         }
         while self.used > target && self.forget_oldest() {}
     }

@@ -12,23 +12,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::failures::check_size;
-use super::object::{cut, merged};
+use super::file_bytes::joined;
+use super::object::ahead::Early;
 use super::{Ended, FileMeta, Location, ObjectStorage, Request, Storage, now};
 use crate::error::Result;
 
 mod memory;
 
-use memory::{Known, Listed, Promise, TableKey, memory};
+use memory::ranges::Ranges;
+use memory::{Known, Listed, Piece, Promise, TableKey, memory};
 
 const LOG: &str = "_delta_log";
 const SIDECARS: &str = "_delta_log/_sidecars";
 
 /// A file of at most this many bytes is fetched whole, whatever is asked of it.
 const WHOLE: u64 = 1 << 20;
-
-/// Ranges with less between them are fetched ahead as one, which has at most so many bytes unless a single one has.
-const NEAR: u64 = 256 << 10;
-const LONGEST: u64 = 4 << 20;
 
 /// Stores list a thousand files at a time; some may have come since.
 const PAGE: usize = 950;
@@ -58,7 +56,14 @@ impl Remembered {
     /// Begins to fetch files of the log that somebody will read, or ranges of them: whoever reads them waits for
     /// the same answer. Files that no listing has shown are left out, and so is what would not be kept.
     pub fn prefetch(&self, ranges: &[(String, Option<Range<u64>>)]) {
-        let lasting = joined(ranges.iter().filter(|(path, _)| is_lasting(path)));
+        self.prefetch_after(ranges, None);
+    }
+
+    /// The same, where a range was asked for before a listing has shown its file.
+    pub fn prefetch_after(&self, ranges: &[(String, Option<Range<u64>>)], early: Option<&Early>) {
+        let lasting = ranges.iter().filter(|(path, _)| is_lasting(path));
+        let mut lasting: Vec<_> = lasting.cloned().collect();
+        lasting.sort_by(|(left, _), (right, _)| left.cmp(right)); // all of a file together
         let promises = match memory() {
             Some(mut memory) if !lasting.is_empty() => memory.promise(&self.table, &lasting),
             _ => return,
@@ -68,11 +73,21 @@ impl Remembered {
         }
         let requests = promises.into_iter().map(|promise| {
             let (path, range) = (promise.path().to_owned(), promise.range());
-            (promise, path, range)
+            let early = early.and_then(|early| early.bytes(&path));
+            (promise, path, range, early)
         });
         let keep = |promise: Promise, bytes, tag| promise.keep(bytes, tag);
         // what cannot be begun is asked for by whoever reads it
         let _unbegun = self.files.fetch_ahead(requests.collect(), keep);
+    }
+
+    /// Begins to fetch a range of a file of the log that no listing has shown yet, and that may not be there. It is
+    /// given up when it is dropped, unless [`Remembered::prefetch_after`] took it.
+    pub fn fetch_early(&self, path: &str, range: Range<u64>) -> Option<Early> {
+        if !is_lasting(path) || !self.files.has_tags() || self.listed(path).is_some() {
+            return None;
+        }
+        self.files.fetch_early(path, range).ok()
     }
 
     /// With which version the last listing for the newest version began, if this process has seen the table.
@@ -168,6 +183,46 @@ impl Remembered {
         }
     }
 
+    /// Reads ranges of a file, fetching and keeping what is not known of them; `None` where what was on its way did
+    /// not come.
+    fn read_known(
+        &self,
+        path: &str,
+        listed: Listed,
+        ranges: &[Range<u64>],
+    ) -> Result<Option<Vec<Bytes>>> {
+        let Some(mut memory_of) = memory() else {
+            return Ok(None);
+        };
+        let Ranges { pieces, missing } = memory_of.ranges(&self.table, path, listed, ranges);
+        let promise =
+            |range: &Range<u64>| memory_of.promise_range(&self.table, path, listed, range.clone());
+        let promises: Vec<Promise> = missing.iter().map(promise).collect();
+        drop(memory_of);
+        let fetched = match missing.is_empty() {
+            true => Vec::new(),
+            false => self.files.read_apart(path, &missing)?,
+        };
+        let mut parts: Vec<(u64, Bytes)> = Vec::with_capacity(pieces.len() + fetched.len());
+        for ((range, bytes), promise) in missing.iter().zip(fetched).zip(promises) {
+            promise.keep(bytes.clone(), listed.tag);
+            parts.push((range.start, bytes));
+        }
+        for (range, piece) in pieces {
+            let bytes = match piece {
+                Piece::Here(bytes) => Some(bytes),
+                Piece::Coming(coming) => coming.wait()?,
+            };
+            match bytes {
+                Some(bytes) => parts.push((range.start, bytes)),
+                None => return Ok(None),
+            }
+        }
+        parts.sort_by_key(|(start, _)| *start);
+        let parts = ranges.iter().map(|range| joined(&parts, range, path));
+        Ok(parts.collect::<Result<_>>().ok())
+    }
+
     fn forget(&self, path: &str) {
         if let Some(mut memory) = memory() {
             memory.forget(&self.table, path);
@@ -227,36 +282,6 @@ fn arrived(known: Known) -> Result<Option<Bytes>> {
         }
         Known::Unknown => Ok(None),
     }
-}
-
-/// Files and ranges, of which those that lie near each other are one.
-fn joined<'a>(
-    ranges: impl Iterator<Item = &'a (String, Option<Range<u64>>)>,
-) -> Vec<(String, Option<Range<u64>>)> {
-    let mut all: Vec<(String, Option<Range<u64>>)> = ranges.cloned().collect();
-    all.sort_unstable_by(|(left, range), (right, next)| {
-        let start = |range: &Option<Range<u64>>| range.as_ref().map(|range| range.start);
-        (left, start(range)).cmp(&(right, start(next)))
-    });
-    let mut joined: Vec<(String, Option<Range<u64>>)> = Vec::with_capacity(all.len());
-    for (path, range) in all {
-        if let Some((last, None)) = joined.last()
-            && *last == path
-        {
-            continue; // all of it comes
-        }
-        if let (Some((last, Some(before))), Some(range)) = (joined.last_mut(), &range)
-            && *last == path
-            && (range.start < before.end
-                || (range.start <= before.end.saturating_add(NEAR)
-                    && range.end - before.start <= LONGEST))
-        {
-            before.end = before.end.max(range.end);
-            continue;
-        }
-        joined.push((path, range));
-    }
-    joined
 }
 
 /// Returns `true` if a path is that of a file which never changes: a version of the log, or a
@@ -330,31 +355,7 @@ impl Storage for Remembered {
                 None => self.files.read_ranges(path, ranges),
             };
         }
-        let mut parts = Vec::with_capacity(ranges.len());
-        let mut missing = Vec::new();
-        for range in ranges {
-            let known = match range.is_empty() {
-                true => Some(Bytes::new()),
-                false => self.known(path, listed, range)?,
-            };
-            if known.is_none() {
-                missing.push(range.clone());
-            }
-            parts.push(known);
-        }
-        if missing.is_empty() {
-            return Ok(parts.into_iter().flatten().collect());
-        }
-        let fetches = merged(&missing);
-        let fetched = self.files.read_ranges(path, &fetches)?;
-        for (range, bytes) in fetches.iter().zip(&fetched) {
-            self.keep_range(path, listed, range, bytes);
-        }
-        let parts = parts
-            .into_iter()
-            .zip(ranges)
-            .map(|(part, range)| part.or_else(|| cut(range, &fetches, &fetched)));
-        match parts.collect() {
+        match self.read_known(path, listed, ranges)? {
             Some(parts) => Ok(parts),
             None => self.files.read_ranges(path, ranges),
         }

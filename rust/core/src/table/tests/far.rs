@@ -95,6 +95,58 @@ fn what_was_committed_here_is_not_read_back() {
 }
 
 #[test]
+fn a_cold_table_is_a_hint_a_listing_and_its_commits() {
+    let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")]]);
+    let snapshot = newest(&table);
+    table.checkpoint(&snapshot, None).unwrap();
+    append(&table, &[(3, "c")]);
+    append(&table, &[(4, "d")]);
+    taken(&name);
+    let cold = Table::new(table.uri(), another_process()).unwrap();
+    let snapshot = cold.snapshot_of_files(At::Latest, None).unwrap();
+    let all = FileColumns::all();
+    let files = snapshot.files(cold.source(), &all, None).unwrap();
+    assert_eq!(
+        files
+            .batches
+            .iter()
+            .map(RecordBatch::num_rows)
+            .sum::<usize>(),
+        4
+    );
+    // hint; listing and checkpoint; two commits and the checksum
+    assert_rounds(&name, 3, 6);
+}
+
+#[test]
+fn a_checkpoint_that_the_hint_does_not_name_is_read() {
+    let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")]]);
+    let snapshot = newest(&table);
+    table.checkpoint(&snapshot, None).unwrap();
+    append(&table, &[(3, "c")]);
+    let other = Table::new(table.uri(), another_process()).unwrap();
+    for hint in [
+        r#"{"version":2,"size":1,"sizeInBytes":7}"#,
+        r#"{"version":2,"size":1,"sizeInBytes":9999999999}"#,
+        r#"{"version":1,"size":1,"sizeInBytes":700}"#,
+        r#"{"version":2,"size":1,"v2Checkpoint":{"path":"../x","sizeInBytes":7,"modificationTime":1}}"#,
+    ] {
+        let storage = &other.source().storage;
+        storage
+            .put("_delta_log/_last_checkpoint", hint.as_bytes())
+            .unwrap();
+        let retries = format!("{}", 20 + hint.len());
+        let options = TableOptions {
+            storage_options: vec![("max_retries".to_owned(), retries)],
+            ..TableOptions::default()
+        };
+        taken(&name);
+        let cold = Table::new(table.uri(), options).unwrap();
+        assert_rows(&cold, &[(1, "a"), (2, "b"), (3, "c")]);
+    }
+}
+
+#[test]
 fn history_reads_commits_while_the_newest_version_is_opened() {
     let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")]]);
     table.history(Some(2)).unwrap();

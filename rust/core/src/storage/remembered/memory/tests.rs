@@ -1,3 +1,4 @@
+use super::ranges::{AHEAD, FEW, LONGEST, Ranges};
 use super::*;
 
 fn key(name: &str) -> Arc<TableKey> {
@@ -160,7 +161,7 @@ fn a_promise_that_is_dropped_sends_readers_to_the_store() {
 #[test]
 fn what_is_on_its_way_stays_within_its_bound() {
     let (mut memory, key) = (Memory::default(), key("memory-tests-coming"));
-    let most = (budget() / LARGEST) as u64;
+    let most = (budget() / AHEAD) as u64;
     memory.listed(
         &key,
         ("_delta_log", ""),
@@ -172,4 +173,48 @@ fn what_is_on_its_way_stays_within_its_bound() {
     assert!(memory.promise(&key, &wanted("2.json")).is_empty());
     memory.forget_coming(&promised[0]);
     assert_eq!(memory.promise(&key, &wanted("2.json")).len(), 1);
+}
+
+#[test]
+#[allow(clippy::single_range_in_vec_init)] // ranges are meant
+fn what_is_known_is_not_fetched_again() {
+    let (mut memory, key) = (Memory::default(), key("memory-tests-ranges"));
+    memory.listed(&key, ("_delta_log", ""), &[file("1.json", 1000, 7)]);
+    let path = "_delta_log/1.json";
+    let listed = memory.file(&key, path).unwrap();
+    let bytes = Bytes::from(vec![0; 100]);
+    memory.keep(&key, path, listed, &(200..300), &bytes);
+    let mut ranges = |ranges: &[Range<u64>]| {
+        let Ranges { pieces, missing } = memory.ranges(&key, path, listed, ranges);
+        let pieces: Vec<Range<u64>> = pieces.into_iter().map(|(range, _)| range).collect();
+        (pieces, missing)
+    };
+    assert_eq!(
+        ranges(&[100..250, 290..400]),
+        (vec![200..300], vec![100..200, 300..400])
+    );
+    // near each other, but what is kept lies between them
+    assert_eq!(
+        ranges(&[100..150, 350..400]),
+        (vec![], vec![100..150, 350..400])
+    );
+    assert_eq!(ranges(&[50..60, 0..10]), (vec![], vec![0..60]));
+    assert_eq!(ranges(&[210..220, 7..7]), (vec![200..300], vec![]));
+}
+
+#[test]
+fn long_ranges_are_fetched_ahead_in_parts() {
+    let (mut memory, key) = (Memory::default(), key("memory-tests-parts"));
+    let size = 3 * LONGEST + FEW;
+    memory.listed(&key, ("_delta_log", ""), &[file("1.parquet", size, 7)]);
+    let path = "_delta_log/1.parquet".to_owned();
+    let promised = memory.promise(&key, &[(path.clone(), Some(0..size))]);
+    assert_eq!(promised.len(), 3);
+    let mut at = 0;
+    for promise in &promised {
+        assert_eq!(promise.range().start, at);
+        at = promise.range().end;
+    }
+    assert_eq!(at, size);
+    assert!(memory.promise(&key, &[(path, Some(5..size))]).is_empty());
 }

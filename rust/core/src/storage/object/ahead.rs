@@ -1,0 +1,155 @@
+//! Ranges of the log that are fetched before somebody reads them, some of them before a listing has shown the file:
+//! it may not be there, or be another one.
+
+use std::future::Future;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::channel::oneshot;
+use futures::future::{BoxFuture, Shared};
+use futures::{FutureExt, StreamExt, stream};
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectStore};
+use tokio::task::AbortHandle;
+
+use super::{Client, ObjectStorage, counted, meta};
+use crate::error::Result;
+use crate::storage::{StoreKind, runtime};
+
+/// The tag of the file, where the range begins, and its bytes; `None` if they did not come.
+type Answer = Option<(u64, u64, Bytes)>;
+
+/// The same once it is there.
+pub(in crate::storage) type Arrived = Shared<BoxFuture<'static, Answer>>;
+
+/// A range on its way. It is given up when this is dropped and nobody else waits for it.
+#[derive(Debug)]
+pub struct Early {
+    path: String,
+    arrived: Arrived,
+    task: AbortHandle,
+}
+
+impl Early {
+    /// Begins to fetch a range of a file from `start` on.
+    ///
+    /// # Errors
+    ///
+    /// `storage.threads`.
+    fn begin(
+        path: &str,
+        start: u64,
+        fetch: impl Future<Output = Option<(u64, Bytes)>> + Send + 'static,
+    ) -> Result<Self> {
+        let (sender, receiver) = oneshot::channel();
+        let task = runtime::spawn(async move {
+            let fetched = fetch.await.map(|(tag, bytes)| (tag, start, bytes));
+            let _nobody = sender.send(fetched);
+        })?;
+        let arrived = receiver.map(|fetched| fetched.ok().flatten());
+        Ok(Self {
+            path: path.to_owned(),
+            arrived: arrived.boxed().shared(),
+            task,
+        })
+    }
+
+    /// The answer, if it is about this file: it may have the range.
+    pub(in crate::storage) fn bytes(&self, path: &str) -> Option<Arrived> {
+        (self.path == path).then(|| self.arrived.clone())
+    }
+}
+
+impl Drop for Early {
+    fn drop(&mut self) {
+        if self.arrived.strong_count() == Some(1) {
+            self.task.abort();
+        }
+    }
+}
+
+/// The tag and the bytes of a range within an answer that has all of it.
+fn within(answer: Answer, range: &Range<u64>) -> Option<(u64, Bytes)> {
+    let (tag, start, bytes) = answer?;
+    let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
+    let to = usize::try_from(range.end.checked_sub(start)?).ok()?;
+    (to <= bytes.len()).then(|| (tag, bytes.slice(from..to)))
+}
+
+impl ObjectStorage {
+    /// Begins to fetch ranges of files, of which some were asked for before; each goes to `keep` with the file's tag
+    /// once it is there.
+    pub(in crate::storage) fn fetch_ahead<P: Send + 'static>(
+        &self,
+        ranges: Vec<(P, String, Range<u64>, Option<Arrived>)>,
+        keep: impl Fn(P, Bytes, u64) + Send + Sync + 'static,
+    ) -> Result<()> {
+        let Client { store, permits, .. } = self.client()?;
+        let mut requests = Vec::with_capacity(ranges.len());
+        for (promise, path, range, early) in ranges {
+            requests.push((promise, self.object(&path)?, range, early));
+        }
+        let keep = Arc::new(keep);
+        runtime::spawn(stream::iter(requests).for_each_concurrent(
+            self.settings.max_requests(),
+            move |(promise, object, range, early)| {
+                let (store, keep) = (Arc::clone(&store), Arc::clone(&keep));
+                let permits = Arc::clone(&permits);
+                async move {
+                    if let Some(early) = early
+                        && let Some((tag, bytes)) = within(early.await, &range)
+                    {
+                        keep(promise, bytes, tag);
+                        return;
+                    }
+                    let _permit = permits.acquire().await;
+                    if let Some((tag, bytes)) = fetch_range(&*store, &object, range).await {
+                        keep(promise, bytes, tag);
+                    }
+                }
+            },
+        ))
+        .map(drop)
+    }
+
+    /// Returns `true` if listings tell files of one name apart: web servers and HDFS need not.
+    pub(in crate::storage) fn has_tags(&self) -> bool {
+        !matches!(self.location.kind(), StoreKind::Http | StoreKind::Hdfs)
+    }
+
+    /// Begins to fetch a range of a file that may not be there.
+    pub(in crate::storage) fn fetch_early(&self, path: &str, range: Range<u64>) -> Result<Early> {
+        let Client { store, permits, .. } = self.client()?;
+        let object = self.object(path)?;
+        let whole = range.clone();
+        Early::begin(path, range.start, async move {
+            let _permit = permits.acquire().await;
+            fetch_range(&*store, &object, whole).await
+        })
+    }
+
+    /// Reads ranges, in order and without overlap, each by itself.
+    pub(in crate::storage) fn read_apart(
+        &self,
+        path: &str,
+        ranges: &[Range<u64>],
+    ) -> Result<Vec<Bytes>> {
+        runtime::block_on(self.reading(path, ranges, ranges.to_vec())?)?
+    }
+}
+
+/// The tag of a file and the bytes of a range of it; `None` for any failure.
+async fn fetch_range(
+    store: &dyn ObjectStore,
+    object: &Path,
+    range: Range<u64>,
+) -> Option<(u64, Bytes)> {
+    let options = GetOptions {
+        range: Some(GetRange::Bounded(range)),
+        ..GetOptions::default()
+    };
+    let answer = store.get_opts(object, options).await.ok()?;
+    let tag = meta(String::new(), &answer.meta).tag;
+    Some((tag, counted(answer.bytes().await).ok()?))
+}

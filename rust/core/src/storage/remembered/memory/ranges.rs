@@ -1,0 +1,142 @@
+//! Ranges of files: what is known of them, and promises for the rest.
+
+use std::cmp::Reverse;
+use std::iter::empty;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Coming, ENTRY, Known, Listed, Memory, Piece, Promise, TableKey, budget};
+use crate::storage::file_bytes::{gaps, near, overlap};
+
+/// The bytes on their way before somebody reads them are at most this fraction of all that may be kept.
+pub(super) const AHEAD: usize = 2;
+
+/// Ranges with less between them are one request.
+pub(super) const NEAR: u64 = 1 << 20;
+
+/// Requests that are sent ahead have at most so many bytes.
+pub(super) const LONGEST: u64 = 4 << 20;
+
+/// So few bytes need no request of their own, whatever the length of the one beside them.
+pub(super) const FEW: u64 = 64 << 10;
+
+/// Ranges of a file, by what is known of them.
+pub(in crate::storage::remembered) struct Ranges {
+    /// What is here or on its way, in order; none lies within another.
+    pub(in crate::storage::remembered) pieces: Vec<(Range<u64>, Piece)>,
+    /// What is to be fetched: in order and without overlap, near ones as one.
+    pub(in crate::storage::remembered) missing: Vec<Range<u64>>,
+}
+
+impl Memory {
+    /// Returns what is known of some ranges of a file.
+    pub(in crate::storage::remembered) fn ranges(
+        &mut self,
+        key: &Arc<TableKey>,
+        path: &str,
+        listed: Listed,
+        ranges: &[Range<u64>],
+    ) -> Ranges {
+        let clock = self.clock;
+        let kept = self.table(key).kept.get_mut(path);
+        let Some(kept) = kept.filter(|kept| kept.listed == listed) else {
+            let missing = near(gaps(ranges, empty()), NEAR, |_| false);
+            return Ranges {
+                pieces: Vec::new(),
+                missing,
+            };
+        };
+        kept.last_use = clock + 1;
+        let overlaps =
+            |(piece, _): &&(Range<u64>, Piece)| ranges.iter().any(|range| overlap(piece, range));
+        let mut pieces: Vec<_> = kept.pieces.iter().filter(overlaps).cloned().collect();
+        pieces.sort_by_key(|(range, _)| (range.start, Reverse(range.end)));
+        let mut at = 0;
+        pieces.retain(|(range, _)| {
+            let reaches = range.end > at;
+            at = at.max(range.end);
+            reaches
+        });
+        let gaps = gaps(ranges, pieces.iter().map(|(range, _)| range));
+        let apart = |between: &Range<u64>| {
+            let mut all = kept.pieces.iter();
+            all.any(|(range, _)| overlap(range, between))
+        };
+        let missing = near(gaps, NEAR, apart);
+        Ranges { pieces, missing }
+    }
+
+    /// Promises for what is not known of these files or ranges of them, as far as what is on its way for all tables
+    /// may be kept.
+    pub(in crate::storage::remembered) fn promise(
+        &mut self,
+        key: &Arc<TableKey>,
+        files: &[(String, Option<Range<u64>>)],
+    ) -> Vec<Promise> {
+        let mut promised = Vec::with_capacity(files.len());
+        let most = (budget() / AHEAD) as u64;
+        for ranges in files.chunk_by(|(path, _), (next, _)| path == next) {
+            let Some((path, _)) = ranges.first() else {
+                continue;
+            };
+            let Some(listed) = self.file(key, path) else {
+                continue;
+            };
+            let whole = 0..listed.size;
+            let missing: Vec<Range<u64>> = if ranges.iter().any(|(_, range)| range.is_none()) {
+                let known = self.find(key, path, listed, &whole);
+                let is_unknown = matches!(known, Known::Unknown) && listed.size > 0;
+                is_unknown.then_some(whole).into_iter().collect()
+            } else {
+                let ranges = ranges.iter().filter_map(|(_, range)| range.clone());
+                let ranges: Vec<_> = ranges.filter(|range| range.end <= listed.size).collect();
+                short(self.ranges(key, path, listed, &ranges).missing).collect()
+            };
+            for range in missing {
+                if self.coming.saturating_add(range.end - range.start) > most {
+                    return promised; // what comes would drive out what came
+                }
+                promised.push(self.promise_range(key, path, listed, range));
+            }
+        }
+        promised
+    }
+
+    /// The promise for a range that is fetched now.
+    pub(in crate::storage::remembered) fn promise_range(
+        &mut self,
+        key: &Arc<TableKey>,
+        path: &str,
+        listed: Listed,
+        range: Range<u64>,
+    ) -> Promise {
+        let coming = Arc::new(Coming::default());
+        let clock = self.clock + 1;
+        let kept = self.kept_file(key, path, listed);
+        kept.last_use = clock;
+        kept.pieces
+            .push((range.clone(), Piece::Coming(Arc::clone(&coming))));
+        self.used += ENTRY;
+        self.coming += range.end - range.start;
+        Promise {
+            coming,
+            table: Arc::clone(key),
+            path: path.to_owned(),
+            listed,
+            range,
+        }
+    }
+}
+
+/// Ranges, of which long ones are divided; a few bytes stay with those before them.
+fn short(ranges: Vec<Range<u64>>) -> impl Iterator<Item = Range<u64>> {
+    ranges.into_iter().flat_map(|range| {
+        let length = range.end - range.start;
+        let count = length.saturating_sub(FEW).div_ceil(LONGEST).max(1);
+        let step = length.div_ceil(count);
+        (0..count).map(move |number| {
+            let start = range.start + number * step;
+            start..range.end.min(start + step)
+        })
+    })
+}
