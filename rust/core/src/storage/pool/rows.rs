@@ -118,8 +118,10 @@ struct Queued<U> {
     id: UnitId,
     task: Task<U>,
     ahead: Option<Ahead>,
-    /// True if the fetch of its bytes has begun.
-    begun: bool,
+    /// The number of its ranges whose fetch has begun.
+    begun: usize,
+    /// True if that of all has begun.
+    is_begun: bool,
 }
 
 impl<U> Queued<U> {
@@ -128,19 +130,48 @@ impl<U> Queued<U> {
             id,
             task,
             ahead,
-            begun: false,
+            begun: 0,
+            is_begun: false,
         }
     }
 
     /// Returns `true` if a thread would not wait for its bytes.
     fn is_ready(&self) -> bool {
-        let has = |ahead: &Ahead| self.begun && ahead.bytes.has(&ahead.ranges);
+        let has = |ahead: &Ahead| self.is_begun && ahead.bytes.has(&ahead.ranges);
         self.ahead.as_ref().is_none_or(has)
+    }
+
+    /// The ranges to begin now, which have at most so many bytes, but for the first of them where one must go; `None`
+    /// if none are left.
+    fn begin(&mut self, most: usize, at_least_one: bool) -> Option<Ahead> {
+        let Some(ahead) = &self.ahead else {
+            self.is_begun = true;
+            return None;
+        };
+        let mut left = most;
+        let mut ranges = Vec::new();
+        for range in ahead.ranges.iter().skip(self.begun) {
+            let bytes = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+            if bytes > left && !(at_least_one && ranges.is_empty()) {
+                break;
+            }
+            left = left.saturating_sub(bytes);
+            ranges.push(range.clone());
+        }
+        self.begun += ranges.len();
+        self.is_begun = self.begun == ahead.ranges.len();
+        Some(Ahead {
+            bytes: Arc::clone(&ahead.bytes),
+            ranges,
+            taken: ahead.taken.clone(),
+        })
     }
 }
 
 struct Slot<R> {
     batches: VecDeque<R>,
+    /// The bytes that are fetched for it and not yet decoded.
+    fetched: usize,
     done: bool,
     error: Option<Error>,
 }
@@ -149,6 +180,7 @@ impl<R> Default for Slot<R> {
     fn default() -> Self {
         Self {
             batches: VecDeque::new(),
+            fetched: 0,
             done: false,
             error: None,
         }
@@ -237,7 +269,7 @@ impl<W: Work> Shared<W> {
             let awaited = ready.is_none_or(|at| id(at) == state.first());
             if awaited || self.has_room(&state) {
                 if let Some(Queued { id, task, .. }) = ready.and_then(|at| state.queue.remove(at)) {
-                    state.slots.entry(id).or_default();
+                    state.slots.entry(id).or_default().fetched = 0;
                     state.reading += usize::from(matches!(task, Task::Read(_)));
                     return Some((id, task));
                 }
@@ -293,25 +325,43 @@ impl<W: Work> Shared<W> {
         interrupt::stop_by(Arc::clone(&self.cancelled));
         let mut state = self.lock();
         while !self.is_cancelled() {
-            let next = state.queue.iter().position(|queued| !queued.begun);
+            let next = state.queue.iter().position(|queued| !queued.is_begun);
             let next_id = next
                 .and_then(|at| state.queue.get(at))
                 .map(|queued| queued.id);
             let awaited =
                 state.slots.is_empty() || next_id.is_some_and(|id| state.first() == Some(id));
-            let fetched = self.meter.bytes();
-            let room = fetched < self.look.bytes / 2
-                && self.has_room(&state)
+            let (fetched, half) = (self.meter.bytes(), self.look.bytes / 2);
+            // what the caller waits for does not hold up what comes after it
+            let first = state.slots.first_key_value();
+            let ahead = fetched.saturating_sub(first.map_or(0, |(_, slot)| slot.fetched));
+            let held = state.waiting_bytes.saturating_add(fetched);
+            let most = half
+                .saturating_sub(ahead)
+                .min(self.look.bytes.saturating_sub(held));
+            let room = most > 0
                 && self.meter.requests() < max_requests
                 && state.queue.len() < max_requests.saturating_mul(QUEUED);
             if awaited || room {
                 if let Some(queued) = next.and_then(|at| state.queue.get_mut(at)) {
-                    queued.begun = true;
-                    if let Some(ahead) = queued.ahead.clone() {
-                        drop(state);
-                        ahead.bytes.begin(&ahead.ranges, &ahead.taken, &self.meter);
-                        self.meter.changed.notify_all();
-                        state = self.lock();
+                    let most = if awaited { usize::MAX } else { most };
+                    let id = queued.id;
+                    match queued.begin(most, fetched < half) {
+                        None => continue,
+                        Some(part) if part.ranges.is_empty() && !queued.is_begun => {
+                            state = self.wait(state);
+                            continue;
+                        }
+                        Some(part) => {
+                            drop(state);
+                            part.bytes.begin(&part.ranges, &part.taken, &self.meter);
+                            self.meter.changed.notify_all();
+                            state = self.lock();
+                            let bytes = self.meter.bytes().saturating_sub(fetched);
+                            if let Some(slot) = state.slots.get_mut(&id) {
+                                slot.fetched = slot.fetched.saturating_add(bytes);
+                            }
+                        }
                     }
                     continue;
                 }

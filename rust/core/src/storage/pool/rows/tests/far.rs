@@ -322,3 +322,115 @@ fn a_stream_that_is_dropped_does_not_wait_for_bytes() {
     }
     assert!(start.elapsed() < Duration::from_secs(5));
 }
+
+/// A file of some units, each of which needs three ranges of a MiB that lie apart.
+struct Columns(Arc<Slow>);
+
+struct Column {
+    number: u64,
+    bytes: Arc<FileBytes>,
+}
+
+impl Column {
+    fn ranges(&self) -> Vec<Range<u64>> {
+        let mib = MIB as u64;
+        let starts = (0..3).map(|column| (self.number * 3 + column) * 3 * mib);
+        starts.map(|start| start..start + mib).collect()
+    }
+}
+
+impl Work for Columns {
+    type Unit = Column;
+    type Batch = RecordBatch;
+
+    fn files(&self) -> usize {
+        1
+    }
+
+    fn max_requests(&self) -> Option<usize> {
+        self.0.max_requests()
+    }
+
+    fn bytes(&self, _: usize) -> Option<Arc<FileBytes>> {
+        let storage: Arc<dyn Storage> = Arc::clone(&self.0) as _;
+        Some(Arc::new(FileBytes::new(&storage, "a".into(), 48 << 20)))
+    }
+
+    fn open(&self, _: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Column>> {
+        let bytes = bytes.unwrap();
+        let column = |number| Column {
+            number,
+            bytes: Arc::clone(&bytes),
+        };
+        Ok((0..5).map(column).collect())
+    }
+
+    fn ahead(&self, unit: &Column) -> Option<Ahead> {
+        Some(Ahead {
+            bytes: Arc::clone(&unit.bytes),
+            ranges: unit.ranges(),
+            taken: Vec::new(),
+        })
+    }
+
+    fn read(&self, unit: Column, give: &mut Give<'_>) -> Result<Option<Column>> {
+        unit.bytes.take(&unit.ranges(), &[])?;
+        let column: arrow_array::ArrayRef =
+            Arc::new(Int64Array::from(vec![i64::try_from(unit.number).unwrap()]));
+        give(RecordBatch::try_from_iter([("number", column)]).unwrap())?;
+        Ok(None)
+    }
+
+    fn passes_over(&self, _: usize, _: &Error) -> bool {
+        false
+    }
+}
+
+fn columns(delays: &[u64]) -> (Arc<Slow>, OrderedRows<Columns>) {
+    let store = Arc::new(Slow {
+        delays: delays.to_vec(),
+        max_requests: 64,
+        ..Slow::default()
+    });
+    let look = Look {
+        bytes: 10 * MIB,
+        threads: 2,
+    };
+    (Arc::clone(&store), OrderedRows::new(Columns(store), look))
+}
+
+#[test]
+fn what_is_waited_for_does_not_hold_up_what_comes_after_it() {
+    // the tail of the file comes, and then nothing
+    let (_, mut rows) = columns(&[0, 20_000, 20_000, 20_000, 20_000]);
+    rows.started = true;
+    rows.start().unwrap();
+    let start = Instant::now();
+    loop {
+        let mut state = rows.shared.lock();
+        let first = state.slots.first_key_value();
+        if first.is_some_and(|(_, slot)| slot.done) {
+            state.slots.pop_first(); // as the caller does it
+            break;
+        }
+        drop(state);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // the tail, two units, and as much of the third as half of the bytes allow
+    let expected = MIB / 2 + 7 * MIB;
+    while rows.shared.meter.bytes() < expected {
+        assert!(start.elapsed() < Duration::from_secs(5));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(rows.shared.meter.bytes(), expected);
+}
+
+#[test]
+fn units_that_are_begun_in_parts_come_whole() {
+    let (store, rows) = columns(&[1, 20, 3]);
+    let rows: Vec<i64> = rows.map(|batch| number(&batch.unwrap())).collect();
+    assert_eq!(rows, [0, 1, 2, 3, 4]);
+    // the tail, and each range at most once
+    assert!(store.requests.load(Ordering::SeqCst) <= 1 + 3 * 5);
+}
