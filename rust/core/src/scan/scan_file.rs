@@ -1,19 +1,14 @@
 //! A live data file as plain values: what a task needs to read it, without the log.
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, Int64Array, MapArray, RecordBatch, StringArray};
 use serde::{Deserialize, Serialize};
 
-use super::data_file::DataFile;
 use crate::codec::columns::{TypedColumns, missing};
-use crate::codec::deletion_vector::{DeletionVector, Descriptors};
+use crate::codec::deletion_vector::Descriptors;
 use crate::codec::file_actions::FileField;
 use crate::error::Result;
 use crate::spec::DeletionVectorDescriptor;
-use crate::storage::PathResolver;
 
 /// The fields of `add` that a [`ScanFile`] is made from.
 pub const SCAN_FIELDS: [FileField; 6] = [
@@ -96,27 +91,5 @@ impl ScanFile {
             })
             .collect();
         Ok(files)
-    }
-
-    /// The file as the reader of data files takes it.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: a path that leads out of the table and its allowed roots.
-    pub fn data_file(
-        &self,
-        resolver: &PathResolver,
-        vector: Option<Arc<DeletionVector>>,
-    ) -> Result<DataFile<'_>> {
-        let path = resolver
-            .resolve("", &self.path)
-            .map_err(|error| error.at_path(self.path.clone()))?;
-        Ok(DataFile {
-            path,
-            file: Cow::Borrowed(self),
-            deletion_vector: vector,
-            only: None,
-            bytes: None,
-        })
     }
 }

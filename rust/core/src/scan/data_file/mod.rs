@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use super::scan_file::ScanFile;
 use crate::codec::deletion_vector::DeletionVector;
-use crate::storage::FileBytes;
+use crate::error::Result;
+use crate::storage::{FileBytes, PathResolver};
 
 mod cast;
 mod columns;
@@ -47,6 +48,30 @@ pub struct DataFile<'a> {
     pub only: Option<Arc<DeletionVector>>,
     /// Its bytes, where somebody has begun to fetch them, or keeps them.
     pub bytes: Option<Arc<FileBytes>>,
+}
+
+impl ScanFile {
+    /// The file as the reader of data files takes it.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: a path that leads out of the table and its allowed roots.
+    pub fn data_file(
+        &self,
+        resolver: &PathResolver,
+        vector: Option<Arc<DeletionVector>>,
+    ) -> Result<DataFile<'_>> {
+        let path = resolver
+            .resolve("", &self.path)
+            .map_err(|error| error.at_path(self.path.clone()))?;
+        Ok(DataFile {
+            path,
+            file: Cow::Borrowed(self),
+            deletion_vector: vector,
+            only: None,
+            bytes: None,
+        })
+    }
 }
 
 #[cfg(test)]
