@@ -56,6 +56,12 @@ pub fn shaped(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
             (DataType::Struct(_), DataType::Struct(fields)) => {
                 Ok(Arc::new(shaped(column.as_struct(), fields)?))
             }
+            (DataType::Timestamp(..), DataType::Timestamp(unit, Some(_))) => {
+                // without the names of time zones, Arrow takes a time without one to an offset only
+                let offset = DataType::Timestamp(*unit, Some("+00:00".into()));
+                let instants = cast(column, &offset).map_err(misfit)?;
+                cast(&instants, field.data_type()).map_err(misfit)
+            }
             (from, to) if keeps_values(from, to) => cast(column, to).map_err(misfit),
             _ => Ok(nothing()),
         }

@@ -1,0 +1,21 @@
+"""Typed statistics of a checkpoint in other types than the table's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import deltareplay as dr
+
+TABLES = Path(__file__).resolve().parents[1] / "fixtures/tables"
+
+
+def test_timestamps_without_a_time_zone() -> None:
+    """An old delta-rs wrote ``timestamp[us]`` into ``stats_parsed``, also for instants."""
+    snapshot = dr.Table(TABLES / "deltars-checkpoints-vacuumed/table").snapshot()
+    batches = list(snapshot.file_batches(columns=["path", "stats_parsed"]))
+    files = [file for batch in batches for file in batch.to_pylist()]
+    known = snapshot.files(columns=["path", "stats_parsed"]).to_pylist()
+    assert files
+    assert sorted(files, key=lambda file: file["path"]) == sorted(
+        known, key=lambda file: file["path"]
+    )
