@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.writing import bodies, partitioned
 
@@ -52,6 +53,30 @@ def test_a_constraint_is_added_and_goes(tmp_path: Path) -> None:
     error = refused("alter.constraint", lambda: table.drop_constraint("positive"))
     assert "it has none" in str(error)
     assert table.drop_constraint("positive", if_exists=True) == 4
+
+
+def test_a_constraint_is_no_plain_property(tmp_path: Path) -> None:
+    """As delta-spark: its ALTER refuses them (DELTA_ADD_CONSTRAINTS), its CREATE checks them."""
+    table = made(tmp_path, pa.schema([("id", pa.int64())]))
+    table.append({"id": [-1]})
+    rule = {"Delta.Constraints.c": "id > 0"}
+    error = refused("alter.constraint", lambda: table.set_properties(rule))
+    assert "ADD CONSTRAINT" in str(error)
+    refused("alter.constraint", lambda: table.clone(tmp_path / "clone", properties=rule))
+    pq.write_table(pa.table({"id": [-1]}), tmp_path / "part-0.parquet")
+    refused("alter.constraint", lambda: dr.convert(tmp_path, properties=rule))
+    assert table.snapshot().version == 1
+
+
+@pytest.mark.parametrize("rule", ["id >", "nope > 1", "id + 1", "", "id > 'x'"])
+def test_a_new_table_with_a_constraint_that_is_none(tmp_path: Path, rule: str) -> None:
+    properties = {"delta.constraints.c": rule}
+    error = refused(
+        "alter.constraint",
+        lambda: dr.create_table(tmp_path, pa.schema([("id", pa.int64())]), properties=properties),
+    )
+    assert "delta.constraints.c" in str(error)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

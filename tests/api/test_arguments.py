@@ -187,6 +187,7 @@ FAR: dict[str, Call] = {
     "a version": lambda table: table.snapshot(10**5000),
     "a start": lambda table: table.changes(-(10**5000)),
     "a limit": lambda table: table.history(2**200),
+    "a version of an application": lambda table: table.transaction().set_transaction("a", 2**63),
     "a timeout below zero": lambda table: table.append(ROWS, timeout=-1),
     "no timeout": lambda table: table.append(ROWS, timeout=float("nan")),
 }
@@ -198,6 +199,24 @@ def test_a_number_that_is_too_large(orders: dr.Table, case: str) -> None:
         FAR[case](orders)
     assert caught.value.code == "argument.range"
     assert orders.snapshot().version == 1
+
+
+def test_a_number_of_five_thousand_digits_in_a_filter(orders: dr.Table) -> None:
+    for call in (
+        lambda: dr.lit(10**5000),
+        lambda: orders.snapshot().scan(filter=[("id", "=", 10**5000)]),
+        lambda: orders.update(None, {"id": 10**5000}),
+    ):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            call()
+        assert caught.value.code == "filter.literal"
+
+
+def test_waits_of_thousands_of_years(orders: dr.Table) -> None:
+    assert orders.append(ROWS, timeout=2.0**63).version == 2
+    report = orders.vacuum(datetime.timedelta.max)
+    assert report.files == ()
+    assert report.cutoff == datetime.datetime.min.replace(tzinfo=datetime.timezone.utc)
 
 
 def test_a_name_among_others_is_told(orders: dr.Table) -> None:

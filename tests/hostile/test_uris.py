@@ -113,6 +113,16 @@ def test_options(key: str, value: str, server: Server) -> None:
     assert not any(b"\nX-Evil" in request for request in server.requests)
 
 
+@pytest.mark.parametrize("endpoint", ["user:secret@host:9000", "mailto:x", "host", "http:///x", ""])
+def test_an_endpoint_of_azure_that_is_no_address(endpoint: str) -> None:
+    """The client of the store panics on those that cannot have a path."""
+    given = {"account_name": "a", "account_key": "QUJD", "azure_endpoint": endpoint}
+    with pytest.raises(dr.InvalidArgumentError, match="an address") as caught:
+        dr.Table("az://c/t", given).snapshot()
+    assert caught.value.code == "options.value"
+    assert "secret" not in str(caught.value)
+
+
 def test_credentials_of_the_environment(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
     """Read from a file with a line break at its end, as it often happens."""
     rest = options(server)

@@ -172,10 +172,14 @@ pub(crate) fn microseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
     Ok((days * 86_400 + seconds) * 1_000_000 + microseconds)
 }
 
+/// The longest wait, a century: a deadline is a point in time of the system's clock, which ends.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+
 /// A span of time out of Python's seconds.
 pub(crate) fn seconds(timeout: f64) -> Result<Duration> {
-    Duration::try_from_secs_f64(timeout).map_err(|_| {
+    let span = Duration::try_from_secs_f64(timeout).map_err(|_| {
         let message = format!("timeout is {timeout}: pass seconds from 0 on");
         Error::invalid("argument.range", message)
-    })
+    })?;
+    Ok(span.min(LONGEST))
 }

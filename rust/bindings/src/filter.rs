@@ -15,6 +15,9 @@ use crate::convert;
 use crate::exceptions::{invalid, to_exception};
 use crate::gate::detached;
 
+/// More bits than a number of 38 digits has; Python refuses to print very long numbers.
+const MOST_BITS: u64 = 512;
+
 /// `filter`: SQL text, `[(column, op, value), ...]`, or a list of such lists.
 pub(crate) fn predicate(
     py: Python<'_>,
@@ -60,10 +63,12 @@ fn conjunction(tuples: &Bound<'_, PyList>) -> PyResult<Vec<(String, String, Lite
                 return Err(wrong(&tuple)?);
             };
             let (column, op, value): (String, String, Bound<'_, PyAny>) =
-                parts.extract().map_err(|_| {
-                    PyTypeError::new_err(
+                parts.extract().map_err(|error| {
+                    let wrong = PyTypeError::new_err(
                         "each tuple of a filter is (column, operator, value), the first two are str",
-                    )
+                    );
+                    wrong.set_cause(parts.py(), Some(error));
+                    wrong
                 })?;
             Ok((column, op, literal(&value, 0)?))
         })
@@ -84,6 +89,10 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
         return Ok(Literal::Boolean(value.is_true()));
     }
     if value.is_instance_of::<PyInt>() {
+        if value.call_method0("bit_length")?.extract::<u64>()? > MOST_BITS {
+            let message = "a whole number has more digits than the 38 of a type of a table";
+            return Err(invalid(value.py(), "filter.literal", message));
+        }
         let text = value.str()?.to_string();
         return Literal::number(&text).map_err(|error| to_exception(value.py(), &error));
     }

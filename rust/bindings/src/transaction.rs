@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::convert;
-use crate::exceptions::to_exception;
+use crate::exceptions::{invalid, to_exception};
 use crate::filter;
 use crate::gate::detached;
 use crate::protocol::{Versions, protocol, versions};
@@ -209,7 +209,11 @@ impl Transaction {
     }
 
     /// Stages the progress of an application; true if it was there before.
-    fn set_transaction(&self, py: Python<'_>, app_id: &str, version: i64) -> PyResult<bool> {
+    fn set_transaction(&self, py: Python<'_>, app_id: &str, version: i128) -> PyResult<bool> {
+        let version = i64::try_from(version).map_err(|_| {
+            let message = format!("version is {version}: pass a number of 64 bits");
+            invalid(py, "argument.range", message)
+        })?;
         self.with(py, |staged| staged.set_transaction(app_id, version))
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Protocol: "CHECK Constraints".
 
+use std::collections::BTreeMap;
+
 use super::StructType;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
@@ -40,6 +42,54 @@ pub fn add_constraint(
     let mut new = old.clone();
     new.configuration.insert(key, expression.trim().to_owned());
     Ok((new, broken))
+}
+
+/// Checks the constraints among the properties of a new table. What only other engines can evaluate
+/// stays: a write here refuses it by name.
+///
+/// # Errors
+///
+/// Invalid argument: an expression that does not parse, names a column that is not there, or is no
+/// condition.
+pub(super) fn check_constraints(
+    schema: &StructType,
+    properties: &BTreeMap<String, String>,
+) -> Result<()> {
+    for (key, expression) in properties {
+        if !is_constraint(key) {
+            continue;
+        }
+        let condition = Predicate::parse_sql(expression).map(Predicate::not_true);
+        match condition.and_then(|broken| broken.bind(schema).map(drop)) {
+            Err(error) if !error.code().ends_with(".unsupported") => {
+                let message = format!("the property {} is no constraint: {error}", clipped(key));
+                return Err(Error::invalid("alter.constraint", message));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Refuses constraints among properties of a table that has rows, which were never checked.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.constraint`.
+pub(super) fn refuse_constraints(properties: &BTreeMap<String, String>) -> Result<()> {
+    let Some(key) = properties.keys().find(|key| is_constraint(key)) else {
+        return Ok(());
+    };
+    let message = format!(
+        "{} is a CHECK constraint, and the rows of the table may break it: add it by add_constraint \
+         or ALTER TABLE ... ADD CONSTRAINT, which look at them",
+        clipped(key)
+    );
+    Err(Error::invalid("alter.constraint", message))
+}
+
+fn is_constraint(key: &str) -> bool {
+    key.to_ascii_lowercase().starts_with(PREFIX)
 }
 
 /// Returns the old metadata without a constraint, and its expression; `None` if it does not exist.

@@ -12,6 +12,8 @@ use crate::spec::{Metadata, Protocol};
 
 use crate::write::random::new_id;
 
+use self::constraints::{check_constraints, refuse_constraints};
+
 pub mod clone;
 pub mod clustering;
 pub mod column_changes;
@@ -44,13 +46,14 @@ const ROW_TRACKING_COLUMNS: [(&str, &str); 2] = [
 ///
 /// # Errors
 ///
-/// Invalid argument: a property.
+/// Invalid argument: a property; `alter.constraint`.
 pub fn new_metadata(
     schema: &StructType,
     partition_columns: Vec<String>,
     properties: &BTreeMap<String, String>,
     created_time: i64,
 ) -> Result<Metadata> {
+    check_constraints(schema, properties)?;
     let metadata = unmapped(schema, partition_columns, properties, created_time)?;
     mapped(metadata, true)
 }
@@ -59,13 +62,14 @@ pub fn new_metadata(
 ///
 /// # Errors
 ///
-/// Invalid argument: a property.
+/// Invalid argument: a property; `alter.constraint`.
 pub fn adopted_metadata(
     schema: &StructType,
     partition_columns: Vec<String>,
     properties: &BTreeMap<String, String>,
     created_time: i64,
 ) -> Result<Metadata> {
+    refuse_constraints(properties)?;
     let metadata = unmapped(schema, partition_columns, properties, created_time)?;
     mapped(metadata, false)
 }
@@ -117,9 +121,10 @@ pub(super) fn without_consumed(mut metadata: Metadata) -> Metadata {
 ///
 /// # Errors
 ///
-/// Invalid argument: a property; `alter.column_mapping` for a change of mode that would require rewriting
-/// files.
+/// Invalid argument: a property; `alter.constraint`; `alter.column_mapping` for a change of mode that
+/// would require rewriting files.
 pub fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> Result<Metadata> {
+    refuse_constraints(properties)?;
     let mut new = old.clone();
     for (key, value) in checked_properties(properties)? {
         if key == COMMENT {

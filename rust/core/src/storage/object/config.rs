@@ -182,9 +182,10 @@ impl Settings {
                     .with_url(url)
                     .with_http_connector(connector)
                     .with_retry(retries);
-                self.apply(builder, MicrosoftAzureBuilder::with_config)
-                    .build()
-                    .map(|store| self.paged(store))
+                let builder = self.apply(builder, MicrosoftAzureBuilder::with_config);
+                let endpoint = builder.get_config_value(&AzureConfigKey::Endpoint);
+                check_endpoint("`azure_endpoint`", endpoint)?;
+                builder.build().map(|store| self.paged(store))
             }
             StoreKind::Gcs => {
                 let builder = GoogleCloudStorageBuilder::from_env()
@@ -262,7 +263,13 @@ fn check_requests(builder: &AmazonS3Builder) -> Result<()> {
             return Err(bad_value(name, "ASCII without line breaks"));
         }
     }
-    let Some(endpoint) = builder.get_config_value(&AmazonS3ConfigKey::Endpoint) else {
+    let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
+    check_endpoint("`aws_endpoint_url`", endpoint)
+}
+
+/// Refuses an endpoint that is no address, also one of the environment.
+fn check_endpoint(name: &str, endpoint: Option<String>) -> Result<()> {
+    let Some(endpoint) = endpoint else {
         return Ok(());
     };
     let address = endpoint
@@ -272,13 +279,10 @@ fn check_requests(builder: &AmazonS3Builder) -> Result<()> {
         let host = address.split('/').next().unwrap_or_default();
         !host.is_empty() && address.bytes().all(|byte| matches!(byte, b'!'..=b'~'))
     };
-    if !address.is_some_and(is_address) {
-        return Err(bad_value(
-            "`aws_endpoint_url`",
-            "an address, such as https://host:9000",
-        ));
+    if address.is_some_and(is_address) {
+        return Ok(());
     }
-    Ok(())
+    Err(bad_value(name, "an address, such as https://host:9000"))
 }
 
 /// A bucket of Amazon's makes a copy in parts, of which the last request has the condition that no other file

@@ -89,7 +89,8 @@ impl Hdfs {
 struct Tries {
     count: usize,
     most: usize,
-    deadline: Instant,
+    /// None: the system's clock ends before.
+    deadline: Option<Instant>,
     wait: Duration,
     longest: Duration,
 }
@@ -99,7 +100,7 @@ impl Tries {
         Self {
             count: 0,
             most: retries.max_retries,
-            deadline: Instant::now() + retries.retry_timeout,
+            deadline: Instant::now().checked_add(retries.retry_timeout),
             wait: retries.backoff.init_backoff,
             longest: retries.backoff.max_backoff,
         }
@@ -107,12 +108,15 @@ impl Tries {
 
     /// Waits; false where there were enough.
     async fn again(&mut self) -> bool {
-        if self.count >= self.most || Instant::now() >= self.deadline {
+        let is_late = self
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline);
+        if self.count >= self.most || is_late {
             return false;
         }
         self.count += 1;
         tokio::time::sleep(self.wait).await;
-        self.wait = self.longest.min(self.wait * 2);
+        self.wait = self.longest.min(self.wait.saturating_mul(2));
         true
     }
 }
