@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from dataclasses import dataclass, field
 
@@ -41,33 +40,3 @@ class Metadata:
     created_time: int | None = None
     format_provider: str = "parquet"
     format_options: dict[str, str] = field(default_factory=dict)
-
-    def to_json(self) -> str:
-        """Internal: return the body of the ``metaData`` action."""
-        body = {
-            "id": self.id,
-            "name": self.name,
-            "description": self.description,
-            "format": {"provider": self.format_provider, "options": self.format_options},
-            "schemaString": self.schema_string,
-            "partitionColumns": list(self.partition_columns),
-            "createdTime": self.created_time,
-            "configuration": dict(self.configuration),
-        }
-        return json.dumps({key: value for key, value in body.items() if value is not None})
-
-    @classmethod
-    def from_json(cls, text: str) -> Metadata:
-        """Internal: create it from the body of a ``metaData`` action."""
-        body = json.loads(text)
-        return cls(
-            id=body["id"],
-            name=body.get("name"),
-            description=body.get("description"),
-            schema_string=body["schemaString"],
-            partition_columns=body["partitionColumns"],
-            configuration=body["configuration"],
-            created_time=body.get("createdTime"),
-            format_provider=body["format"]["provider"],
-            format_options=body["format"].get("options", {}),
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from deltareplay import _native
@@ -64,7 +65,7 @@ class Protocol(Carded):
         ...     print(obstacle.feature)
         fancyFeature
         """
-        return [Obstacle(*facts) for facts in _native.why_not_readable(*self.as_tuple())]
+        return [Obstacle(*facts) for facts in _native.why_not_readable(self)]
 
     def why_not_writable(self) -> list[Obstacle]:
         """List the obstacles that prevent this release from writing to such a table.
@@ -76,7 +77,7 @@ class Protocol(Carded):
         ...     print(obstacle.feature)
         minWriterVersion=8
         """
-        return [Obstacle(*facts) for facts in _native.why_not_writable(*self.as_tuple())]
+        return [Obstacle(*facts) for facts in _native.why_not_writable(self)]
 
     @staticmethod
     def for_new_table(metadata: Metadata) -> Protocol:
@@ -99,9 +100,7 @@ class Protocol(Carded):
         >>> Protocol.for_new_table(Metadata(configuration={"delta.appendOnly": "true"}))
         Protocol(min_reader_version=1, min_writer_version=2, reader_features=None, writer_features=None)
         """  # noqa: E501
-        return Protocol(
-            *_native.protocol_for_new_table(metadata.schema_string, metadata.configuration)
-        )
+        return _native.protocol_for_new_table(metadata)
 
     @staticmethod
     def required_minimum(metadata: Metadata) -> tuple[Protocol, list[str]]:
@@ -131,10 +130,7 @@ class Protocol(Carded):
         >>> minimum.min_reader_version, minimum.min_writer_version, used
         (2, 5, ['columnMapping'])
         """
-        versions, used = _native.protocol_required_minimum(
-            metadata.schema_string, metadata.configuration
-        )
-        return Protocol(*versions), used
+        return _native.protocol_required_minimum(metadata)
 
     @staticmethod
     def automatically_enabled_features(
@@ -156,11 +152,7 @@ class Protocol(Carded):
         ... )
         ['domainMetadata', 'rowTracking']
         """
-        return _native.automatically_enabled_features(
-            metadata.schema_string,
-            metadata.configuration,
-            None if protocol is None else protocol.as_tuple(),
-        )
+        return _native.automatically_enabled_features(metadata, protocol)
 
     @property
     def features(self) -> list[str]:
@@ -169,7 +161,7 @@ class Protocol(Carded):
         >>> Protocol(1, 2).features
         ['appendOnly', 'invariants']
         """
-        return _native.protocol_features(self.as_tuple())
+        return _native.protocol_features(self)
 
     def with_feature(self, name: str) -> Protocol:
         """Add a feature, and those that it depends on.
@@ -183,7 +175,7 @@ class Protocol(Carded):
         >>> Protocol(1, 2).with_feature("deletionVectors").writer_features
         ['appendOnly', 'deletionVectors', 'invariants']
         """
-        return Protocol(*_native.protocol_with_feature(self.as_tuple(), name))
+        return _native.protocol_with_feature(self, name)
 
     def without_feature(self, name: str) -> Protocol:
         """Remove a feature, as ``DROP FEATURE`` leaves the protocol.
@@ -200,7 +192,7 @@ class Protocol(Carded):
         >>> Protocol(1, 2).with_feature("domainMetadata").without_feature("domainMetadata")
         Protocol(min_reader_version=1, min_writer_version=2, reader_features=None, writer_features=None)
         """  # noqa: E501
-        return Protocol(*_native.protocol_without_feature(self.as_tuple(), name))
+        return _native.protocol_without_feature(self, name)
 
     def merge(self, *others: Protocol) -> Protocol:
         """Return the weakest protocol with the features of this one and all others.
@@ -212,10 +204,7 @@ class Protocol(Carded):
         >>> merged.min_reader_version, merged.min_writer_version
         (2, 5)
         """
-        merged = self.as_tuple()
-        for other in others:
-            merged = _native.protocol_merge(merged, other.as_tuple())
-        return Protocol(*merged)
+        return functools.reduce(_native.protocol_merge, others, self)
 
     def upgrade_for(self, metadata: Metadata) -> Protocol:
         """Return the protocol that a table with this protocol needs for new metadata.
@@ -237,11 +226,7 @@ class Protocol(Carded):
         >>> Protocol(1, 2).upgrade_for(metadata).writer_features
         ['appendOnly', 'changeDataFeed', 'invariants']
         """
-        return Protocol(
-            *_native.protocol_upgrade_for(
-                self.as_tuple(), metadata.schema_string, metadata.configuration
-            )
-        )
+        return _native.protocol_upgrade_for(self, metadata)
 
     def can_upgrade_to(self, new: Protocol) -> bool:
         """Return whether the new protocol has every feature of this one.
@@ -252,13 +237,4 @@ class Protocol(Carded):
         >>> Protocol(1, 2).can_upgrade_to(Protocol(1, 4)), Protocol(2, 5).can_upgrade_to(Protocol(1, 2))
         (True, False)
         """  # noqa: E501
-        return _native.protocol_can_upgrade_to(self.as_tuple(), new.as_tuple())
-
-    def as_tuple(self) -> tuple[int, int, list[str] | None, list[str] | None]:
-        """Internal: return the protocol as the core takes it."""
-        return (
-            self.min_reader_version,
-            self.min_writer_version,
-            self.reader_features,
-            self.writer_features,
-        )
+        return _native.protocol_can_upgrade_to(self, new)

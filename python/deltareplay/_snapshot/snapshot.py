@@ -161,7 +161,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         >>> table.snapshot().metadata.name
         'events'
         """
-        return Metadata(**self._native.metadata())
+        return self._native.metadata()
 
     @property
     def protocol(self) -> Protocol:
@@ -170,7 +170,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         >>> table.snapshot().protocol.why_not_readable()
         []
         """
-        return Protocol(**self._native.protocol())
+        return self._native.protocol()
 
     @property
     def properties(self) -> dict[str, str]:

@@ -118,8 +118,8 @@ def write(
         columns, partitioning = schema_string(reader.schema), list(partition_columns or ())
         requested = location.properties(columns, partitioning, properties or {})
         metadata, protocol = _native.new_table(columns, partitioning, requested)
-        named = replace(Metadata.from_json(metadata), name=name, description=description)
-        first = _FirstRows(table, named, Protocol(*protocol), mode)
+        named = replace(metadata, name=name, description=description)
+        first = _FirstRows(table, named, protocol, mode)
         written = first.written(reader, where, **how)
         location.registered()
         return written
@@ -175,13 +175,8 @@ class _FirstRows:
     ) -> Written:
         """Write the files, then commit table and rows as version 0."""
         metadata, native = self.metadata, self.table.native
-        facts = (
-            metadata.schema_string,
-            metadata.partition_columns,
-            metadata.configuration,
-            self.protocol.as_tuple(),
-        )
-        adds, count, size = _native.stage_rows(native, rows, facts, where, target_file_size)
+        definition = metadata, self.protocol
+        adds, count, size = _native.stage_rows(native, rows, definition, where, target_file_size)
         files = json.loads(adds)
         metrics = {"numFiles": len(files), "numOutputRows": count, "numOutputBytes": size}
         try:

@@ -300,7 +300,7 @@ class Transaction:
         >>> metadata = table.snapshot().metadata
         >>> table.transaction(operation="SET TBLPROPERTIES").set_metadata(metadata)
         """
-        self._native.set_metadata(metadata.to_json())
+        self._native.set_metadata(metadata)
 
     def set_protocol(self, protocol: Protocol) -> None:
         """Stage a new protocol.
@@ -314,7 +314,7 @@ class Transaction:
         >>> protocol = table.snapshot().protocol.with_feature("domainMetadata")
         >>> table.transaction(operation="UPGRADE PROTOCOL").set_protocol(protocol)
         """
-        self._native.set_protocol(protocol.as_tuple())
+        self._native.set_protocol(protocol)
 
     def set_transaction(self, app_id: str, version: int) -> bool:
         """Stage the progress of an application, so that the same batch is never committed twice.

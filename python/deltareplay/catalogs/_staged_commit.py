@@ -42,29 +42,3 @@ class StagedCommit:
     metadata: Metadata | None = None
     domain_metadata: Mapping[str, str | None] = field(default_factory=dict)
     published_version: int | None = None
-
-    @classmethod
-    def _of(
-        cls,
-        *,
-        protocol: tuple[int, int, list[str] | None, list[str] | None] | None,
-        metadata: str | None,
-        version: int,
-        file_name: str,
-        size: int,
-        modification_time: int,
-        timestamp: int,
-        domain_metadata: Mapping[str, str | None],
-        published_version: int | None,
-    ) -> StagedCommit:
-        return cls(
-            version,
-            file_name,
-            size,
-            modification_time,
-            timestamp,
-            None if protocol is None else Protocol(*protocol),
-            None if metadata is None else Metadata.from_json(metadata),
-            domain_metadata,
-            published_version,
-        )

@@ -20,7 +20,8 @@ use pyo3::types::PyDict;
 use crate::convert;
 use crate::exceptions::Raised;
 use crate::gate;
-use serde_json::json;
+use crate::metadata::PyMetadata;
+use crate::protocol::PyProtocol;
 
 /// A Python object as the core's catalog.
 pub(crate) struct PyCatalog {
@@ -178,18 +179,10 @@ fn staged_out<'py>(py: Python<'py>, staged: &StagedCommit) -> PyResult<Bound<'py
     arguments.set_item("size", staged.size)?;
     arguments.set_item("modification_time", staged.modification_time)?;
     arguments.set_item("timestamp", staged.timestamp)?;
-    let protocol = staged.protocol.as_ref().map(|current| {
-        let versions = (current.min_reader_version, current.min_writer_version);
-        (
-            versions.0,
-            versions.1,
-            &current.reader_features,
-            &current.writer_features,
-        )
-    });
+    let protocol = staged.protocol.clone().map(PyProtocol::from);
     arguments.set_item("protocol", protocol)?;
-    let metadata = staged.metadata.as_ref().map(|metadata| json!(metadata));
-    arguments.set_item("metadata", metadata.map(|json| json.to_string()))?;
+    let metadata = staged.metadata.clone().map(PyMetadata::from);
+    arguments.set_item("metadata", metadata)?;
     let domains = PyDict::new(py);
     for domain in &staged.domains {
         let configuration = (!domain.removed).then_some(&domain.configuration);
@@ -198,7 +191,7 @@ fn staged_out<'py>(py: Python<'py>, staged: &StagedCommit) -> PyResult<Bound<'py
     arguments.set_item("domain_metadata", domains)?;
     arguments.set_item("published_version", staged.published)?;
     let class = py.import("deltareplay.catalogs")?.getattr("StagedCommit")?;
-    class.call_method("_of", (), Some(&arguments))
+    class.call((), Some(&arguments))
 }
 
 fn commit_of(commit: Ratified) -> Result<RatifiedCommit> {

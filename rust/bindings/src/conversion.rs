@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use deltareplay_core::codec::action_json::metadata_from_json;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::maintenance::convert as core;
 use deltareplay_core::maintenance::convert::MergedSchema;
@@ -15,9 +14,9 @@ use deltareplay_core::write::actions::parse_actions;
 use pyo3::prelude::*;
 
 use crate::gate::detached;
-use crate::protocol::{Versions, protocol, versions};
+use crate::metadata::PyMetadata;
+use crate::protocol::PyProtocol;
 use crate::table::Table;
-use serde_json::json;
 
 /// Path, bytes, modification time in milliseconds.
 pub(crate) type PyFile = (String, u64, i64);
@@ -85,12 +84,12 @@ impl Conversion {
         })
     }
 
-    /// Metadata as JSON and protocol of the table; of the first file of each part, and its schema.
+    /// Metadata and protocol of the table; of the first file of each part, and its schema.
     fn definition(
         &self,
         py: Python<'_>,
         parts: Vec<(String, String)>,
-    ) -> PyResult<(String, Versions)> {
+    ) -> PyResult<(PyMetadata, PyProtocol)> {
         detached(py, || {
             let mut merged = MergedSchema::default();
             for (path, schema) in parts {
@@ -98,7 +97,7 @@ impl Conversion {
                 merged.join(&schema).map_err(|error| error.at_path(path))?;
             }
             let (metadata, protocol) = self.0.definition(merged)?;
-            Ok((json!(metadata).to_string(), versions(protocol)))
+            Ok((metadata.into(), protocol.into()))
         })
     }
 
@@ -107,12 +106,12 @@ impl Conversion {
         &self,
         py: Python<'_>,
         table: &Table,
-        definition: (String, Versions),
+        definition: (PyMetadata, PyProtocol),
         files: Vec<PyFile>,
     ) -> PyResult<String> {
+        let definition = (definition.0.into(), definition.1.into());
         detached(py, || {
             let files: Vec<FileMeta> = files.into_iter().map(file_in).collect();
-            let definition = (metadata_from_json(&definition.0)?, protocol(definition.1));
             let adds = table.0.converted_files(&self.0, &definition, &files)?;
             Ok(to_json(&adds))
         })
@@ -123,13 +122,13 @@ impl Conversion {
         &self,
         py: Python<'_>,
         table: &Table,
-        definition: (String, Versions),
+        definition: (PyMetadata, PyProtocol),
         adds: Vec<String>,
         durable: bool,
     ) -> PyResult<Option<u64>> {
         let options = options(durable);
+        let definition = (definition.0.into(), definition.1.into());
         detached(py, || {
-            let definition = (metadata_from_json(&definition.0)?, protocol(definition.1));
             let adds = adds
                 .iter()
                 .map(|json| parse_actions::<AddFile>("add", json));

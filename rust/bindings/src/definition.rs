@@ -2,28 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use deltareplay_core::codec::action_json::metadata_from_json;
 use deltareplay_core::definition::first_actions;
 use deltareplay_core::definition::replace;
 use deltareplay_core::error::Error;
 use deltareplay_core::spec::property_rules;
 use deltareplay_core::spec::schema::{PrimitiveType, StructType};
 use deltareplay_core::table::{TableDefinition, merged_metadata};
-use deltareplay_core::write::Widened;
+use deltareplay_core::write::{Widened, with_marks};
 use pyo3::prelude::*;
 
 use crate::gate::detached;
-use crate::protocol::{Versions, versions};
-use serde_json::json;
+use crate::metadata::PyMetadata;
+use crate::protocol::PyProtocol;
 
-/// The body of `metaData` as JSON, and the protocol, of a new table.
+/// The metadata and the protocol of a new table.
 #[pyfunction]
 pub(crate) fn new_table(
     py: Python<'_>,
     schema_string: &str,
     partition_columns: Vec<String>,
     properties: BTreeMap<String, String>,
-) -> PyResult<(String, Versions)> {
+) -> PyResult<(PyMetadata, PyProtocol)> {
     detached(py, || {
         let definition = TableDefinition {
             schema: StructType::parse(schema_string).map_err(Error::of_argument)?,
@@ -32,39 +31,52 @@ pub(crate) fn new_table(
             ..TableDefinition::default()
         };
         let (metadata, protocol) = first_actions(definition.metadata()?)?;
-        Ok((json!(metadata).to_string(), versions(protocol)))
+        Ok((metadata.into(), protocol.into()))
     })
 }
 
-/// The body of a `metaData` with columns, and fields of structs, that only other rows have, and with wider
+/// Metadata with columns, and fields of structs, that only other rows have, and with wider
 /// types where the table widens them; None if nothing changes.
 #[pyfunction]
 pub(crate) fn with_columns(
     py: Python<'_>,
-    metadata: &str,
+    metadata: PyMetadata,
     columns: &str,
-) -> PyResult<Option<String>> {
+) -> PyResult<Option<PyMetadata>> {
+    let metadata = metadata.into();
     detached(py, || {
-        let old = metadata_from_json(metadata)?;
         let columns = StructType::parse(columns).map_err(Error::of_argument)?;
-        let new = merged_metadata(&old, &columns, &columns, Widened::All)?;
-        Ok(new.map(|new| json!(new).to_string()))
+        let new = merged_metadata(&metadata, &columns, &columns, Widened::All)?;
+        Ok(new.map(Into::into))
     })
 }
 
-/// The body of a `metaData` with these columns in place of its own, where all rows are replaced.
+/// Metadata with these columns in place of its own, where all rows are replaced.
 #[pyfunction]
 pub(crate) fn overwritten_metadata(
     py: Python<'_>,
-    metadata: &str,
+    metadata: PyMetadata,
     schema_string: &str,
     partition_columns: Vec<String>,
-) -> PyResult<String> {
+) -> PyResult<PyMetadata> {
+    let metadata = metadata.into();
     detached(py, || {
-        let old = metadata_from_json(metadata)?;
         let schema = StructType::parse(schema_string).map_err(Error::of_argument)?;
-        let new = replace::overwritten_metadata(&old, &schema, partition_columns)?;
-        Ok(json!(new).to_string())
+        let new = replace::overwritten_metadata(&metadata, &schema, partition_columns)?;
+        Ok(new.into())
+    })
+}
+
+/// Metadata with the values that identity columns have got to; None if none got any further.
+#[pyfunction]
+pub(crate) fn with_identity_marks(
+    py: Python<'_>,
+    metadata: PyMetadata,
+    marks: Vec<(String, i64)>,
+) -> PyResult<Option<PyMetadata>> {
+    let metadata = metadata.into();
+    detached(py, || {
+        with_marks(&metadata, &marks).map(|new| new.map(Into::into))
     })
 }
 

@@ -20,6 +20,7 @@ mod follow;
 mod gate;
 mod optimize;
 mod marked_rows;
+mod metadata;
 mod pieces;
 mod progress;
 mod protocol;
@@ -52,6 +53,7 @@ mod _native {
     #[pymodule_export]
     use super::definition::{
         checked_property, new_table, overwritten_metadata, widens, with_columns,
+        with_identity_marks,
     };
     #[pymodule_export]
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::filter;
 use crate::gate::detached;
-use crate::rows::{Facts, Options, Outcome, facts_in, outcome};
+use crate::rows::{Definition, Options, Outcome, outcome};
 use crate::snapshot::Snapshot;
 use crate::table::Table;
 
@@ -196,11 +196,10 @@ fn kept(mut written: WrittenFiles) -> String {
     json
 }
 
-fn facts(facts: Facts) -> core::Facts {
-    let (metadata, protocol) = facts_in(facts);
+fn facts(definition: Definition) -> core::Facts {
     core::Facts {
-        metadata,
-        protocol,
+        metadata: definition.0.into(),
+        protocol: definition.1.into(),
         durable: true,
     }
 }
@@ -210,11 +209,11 @@ fn facts(facts: Facts) -> core::Facts {
 pub(crate) fn pack_files(
     py: Python<'_>,
     table: &Table,
-    facts: Facts,
+    definition: Definition,
     packed: &str,
     threads: usize,
 ) -> PyResult<String> {
-    let facts = self::facts(facts);
+    let facts = facts(definition);
     detached(py, || {
         let split = Split::from_json(packed)?;
         core::pack(table.0.source(), &facts, &split, threads).map(kept)
@@ -243,12 +242,12 @@ pub(crate) fn spill_piece(
 pub(crate) fn write_ordered(
     py: Python<'_>,
     table: &Table,
-    facts: Facts,
+    definition: Definition,
     order: &str,
     file: usize,
     spilled: Vec<String>,
 ) -> PyResult<String> {
-    let facts = self::facts(facts);
+    let facts = facts(definition);
     detached(py, || {
         let source = table.0.source();
         let spilled = spilled.iter().map(|rows| parsed(rows));

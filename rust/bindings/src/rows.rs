@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::spec::variant_name::variant_named;
-use deltareplay_core::spec::{Metadata, Protocol};
 use deltareplay_core::statements::{Clause, MergeDefinition, Then};
 use deltareplay_core::table::{self, Replaced, RowsOptions, RowsWritten, SchemaMode};
 use deltareplay_core::transaction::TransactionOptions;
@@ -16,7 +15,8 @@ use crate::batches::stream;
 use crate::convert;
 use crate::filter;
 use crate::gate::detached;
-use crate::protocol::{Versions, protocol};
+use crate::metadata::PyMetadata;
+use crate::protocol::PyProtocol;
 use crate::snapshot::Snapshot;
 
 /// Version, metrics, what went wrong afterwards.
@@ -195,39 +195,26 @@ pub(crate) fn merge(
     detached(py, work).map(outcome)
 }
 
-/// The definition of a table that data files depend on: the schema as JSON, partition columns,
-/// properties, protocol.
-pub(crate) type Facts = (String, Vec<String>, BTreeMap<String, String>, Versions);
-
-/// The same as the core has it.
-pub(crate) fn facts_in(facts: Facts) -> (Metadata, Protocol) {
-    let (schema_string, partition_columns, configuration, versions) = facts;
-    let metadata = Metadata {
-        schema_string,
-        partition_columns,
-        configuration,
-        ..Metadata::default()
-    };
-    (metadata, protocol(versions))
-}
+/// The definition of a table, on which its data files depend.
+pub(crate) type Definition = (PyMetadata, PyProtocol);
 
 /// Bodies of `add` as a JSON array, rows, bytes.
 type Staged = (String, u64, u64);
 
 /// Writes the rows of an Arrow stream into files that no commit names yet.
 #[pyfunction]
-#[pyo3(signature = (table, data, facts, condition=None, target_file_size=None))]
+#[pyo3(signature = (table, data, definition, condition=None, target_file_size=None))]
 pub(crate) fn stage_rows(
     py: Python<'_>,
     table: &crate::table::Table,
     data: &Bound<'_, PyAny>,
-    facts: Facts,
+    definition: Definition,
     condition: Option<&Bound<'_, PyAny>>,
     target_file_size: Option<i128>,
 ) -> PyResult<Staged> {
     let rows = stream(data)?;
     let condition = filter::predicate(py, condition)?;
-    let (metadata, protocol) = facts_in(facts);
+    let (metadata, protocol) = (definition.0.into(), definition.1.into());
     detached(py, || {
         let write = write_options(target_file_size)?;
         let staged = table
@@ -245,9 +232,9 @@ pub(crate) fn staged_statistics(
     py: Python<'_>,
     table: &crate::table::Table,
     directory: &str,
-    facts: Facts,
+    definition: Definition,
 ) -> PyResult<Vec<(String, u64, i64, String)>> {
-    let (metadata, protocol) = facts_in(facts);
+    let (metadata, protocol) = (definition.0.into(), definition.1.into());
     let statistics = detached(py, || {
         table.0.staged_statistics(&metadata, &protocol, directory)
     })?;

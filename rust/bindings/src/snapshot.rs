@@ -16,13 +16,14 @@ use deltareplay_core::snapshot::pieces::PieceOptions;
 use deltareplay_core::table::Table;
 use deltareplay_core::write::{Partitions, each_step};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::batches::{ArrowBatch, ArrowSchema, ArrowTable, BatchIterator, stream};
 use crate::convert;
 use crate::filter;
 use crate::gate::detached;
+use crate::metadata::PyMetadata;
 use crate::pieces::{ReplayPiece, ReplayTail};
+use crate::protocol::PyProtocol;
 use crate::scan::Scan;
 
 /// A difference in the definition: what, name, before, after.
@@ -85,31 +86,14 @@ impl Snapshot {
         ArrowSchema(self.state.arrow_schema())
     }
 
-    /// The fields of the `metaData` action, by the names of `deltareplay.Metadata`.
-    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let metadata = self.state.metadata();
-        let fields = PyDict::new(py);
-        fields.set_item("id", &metadata.id)?;
-        fields.set_item("name", &metadata.name)?;
-        fields.set_item("description", &metadata.description)?;
-        fields.set_item("format_provider", &metadata.format.provider)?;
-        fields.set_item("format_options", &metadata.format.options)?;
-        fields.set_item("schema_string", &metadata.schema_string)?;
-        fields.set_item("partition_columns", &metadata.partition_columns)?;
-        fields.set_item("created_time", metadata.created_time)?;
-        fields.set_item("configuration", &metadata.configuration)?;
-        Ok(fields)
+    /// The `metaData` action.
+    fn metadata(&self) -> PyMetadata {
+        self.state.metadata().clone().into()
     }
 
-    /// The fields of the `protocol` action, by the names of `deltareplay.Protocol`.
-    fn protocol<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let protocol = self.state.protocol();
-        let fields = PyDict::new(py);
-        fields.set_item("min_reader_version", protocol.min_reader_version)?;
-        fields.set_item("min_writer_version", protocol.min_writer_version)?;
-        fields.set_item("reader_features", &protocol.reader_features)?;
-        fields.set_item("writer_features", &protocol.writer_features)?;
-        Ok(fields)
+    /// The `protocol` action.
+    fn protocol(&self) -> PyProtocol {
+        self.state.protocol().clone().into()
     }
 
     /// The newest transaction of each application: (appId, version).

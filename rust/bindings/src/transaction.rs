@@ -5,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_schema::Schema;
-use deltareplay_core::codec::action_json::metadata_from_json;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::replay::Source;
 use deltareplay_core::spec::DeletionVectorDescriptor;
@@ -22,7 +21,8 @@ use crate::convert;
 use crate::exceptions::{invalid, to_exception};
 use crate::filter;
 use crate::gate::detached;
-use crate::protocol::{Versions, protocol, versions};
+use crate::metadata::PyMetadata;
+use crate::protocol::PyProtocol;
 use serde_json::json;
 
 /// The next version of a table, being staged.
@@ -197,15 +197,14 @@ impl Transaction {
         })
     }
 
-    /// Stages metadata, a `metaData` body as JSON.
-    fn set_metadata(&self, py: Python<'_>, json: &str) -> PyResult<()> {
-        self.with(py, |staged| staged.set_metadata(metadata_from_json(json)?))
+    /// Stages metadata.
+    fn set_metadata(&self, py: Python<'_>, metadata: PyMetadata) -> PyResult<()> {
+        self.with(py, |staged| staged.set_metadata(metadata.into()))
     }
 
     /// Stages a protocol.
-    fn set_protocol(&self, py: Python<'_>, versions: Versions) -> PyResult<()> {
-        let protocol = protocol(versions);
-        self.with(py, |staged| staged.set_protocol(protocol))
+    fn set_protocol(&self, py: Python<'_>, protocol: PyProtocol) -> PyResult<()> {
+        self.with(py, |staged| staged.set_protocol(protocol.into()))
     }
 
     /// Stages the progress of an application; true if it was there before.
@@ -228,14 +227,12 @@ impl Transaction {
         self.with(py, |staged| staged.set_domain(domain, configuration))
     }
 
-    /// The body of `metaData` as JSON and the protocol that the table will have, and what the commit says
-    /// of them: its parameters as JSON.
-    fn definition(&self, py: Python<'_>) -> PyResult<(String, Versions, String)> {
+    /// The metadata and the protocol that the table will have, and the parameters of the commit as JSON.
+    fn definition(&self, py: Python<'_>) -> PyResult<(PyMetadata, PyProtocol, String)> {
         self.with(py, |staged| {
             let parameters = json!(staged.description().parameters).to_string();
             let (metadata, protocol) = staged.effective()?;
-            let metadata = json!(metadata).to_string();
-            Ok((metadata, versions(protocol.clone()), parameters))
+            Ok((metadata.clone().into(), protocol.clone().into(), parameters))
         })
     }
 

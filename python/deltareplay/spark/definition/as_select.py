@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deltareplay._protocol.metadata import Metadata
-from deltareplay._protocol.protocol import Protocol
 from deltareplay._protocol.schema import schema_json
 from deltareplay._transaction.transaction import Transaction
 from deltareplay.spark.query import queries
@@ -64,8 +62,7 @@ def create(
     )
     if native is None:
         return
-    body, facts, parameters = native.definition()
-    metadata = Metadata.from_json(body)
+    metadata, protocol, parameters = native.definition()
     # read after the transaction began: what another writer commits in between is a conflict
     old = location.table.snapshot() if location.table.native.exists() else None
     text = settings.user_metadata(spark)
@@ -74,7 +71,7 @@ def create(
     txn = settings.transaction(spark)
     if txn is not None and transaction.set_transaction(*txn):
         return
-    target = TargetTable(location.table, None, metadata, Protocol(*facts))
+    target = TargetTable(location.table, None, metadata, protocol)
     target.check_features()
     target.refuse_void()
     removed = {}

@@ -134,7 +134,7 @@ class Sink:
             return StagedRows("[]", 0, 0, self.target.version, query)
         rows = pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], coming))
         condition = self.options.replace_where
-        staged = _native.stage_rows(self.table.native, rows, self.target.facts, condition)
+        staged = _native.stage_rows(self.table.native, rows, self.target.definition, condition)
         return StagedRows(*staged, self.target.version, query)
 
     def commit(self, written: Sequence[StagedRows], batch: int | None) -> None:

@@ -34,19 +34,19 @@ class PackFiles:
 
     Attributes:
         table: The table.
-        facts: The facts on which its data files depend.
+        definition: The definition on which its data files depend.
         bins: All bins.
     """
 
     table: Table
-    facts: tuple[Any, ...]
+    definition: tuple[Any, ...]
     bins: list[str]
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Return the ``add`` bodies of each of the bins of these numbers, as a JSON array."""
-        table, facts = self.table.native, self.facts
+        table, definition = self.table.native, self.definition
         return answers(
-            batches, lambda part: _native.pack_files(table, facts, self.bins[part], cores())
+            batches, lambda part: _native.pack_files(table, definition, self.bins[part], cores())
         )
 
 
@@ -83,14 +83,14 @@ class WriteOrdered:
 
     Attributes:
         table: The table.
-        facts: The facts on which its data files depend.
+        definition: The definition on which its data files depend.
         orders: The orders.
         spilled: The temporary files of each order.
         files: The number of the order of each file, and the number of the file.
     """
 
     table: Table
-    facts: tuple[Any, ...]
+    definition: tuple[Any, ...]
     orders: list[str]
     spilled: list[list[str]]
     files: list[tuple[int, int]]
@@ -101,7 +101,7 @@ class WriteOrdered:
         def write(number: int) -> str:
             order, file = self.files[number]
             return _native.write_ordered(
-                self.table.native, self.facts, self.orders[order], file, self.spilled[order]
+                self.table.native, self.definition, self.orders[order], file, self.spilled[order]
             )
 
         return answers(batches, write)
@@ -122,7 +122,7 @@ class Compaction:
         """
         self._spark = spark
         self._table = target.table
-        self._facts = target.facts
+        self._definition = target.definition
         self._plan = plan
 
     def commit(self, user_metadata: str | None) -> Written:
@@ -142,7 +142,7 @@ class Compaction:
 
     def _packed(self) -> list[tuple[int, str]]:
         bins = self._plan.bins()
-        task = PackFiles(self._table, self._facts, bins)
+        task = PackFiles(self._table, self._definition, bins)
         return list(enumerate(run.answers(self._spark, task, len(bins))))
 
     def _ordered(self) -> list[tuple[int, str]]:
@@ -165,7 +165,7 @@ class Compaction:
                 for number, (_, _, count) in enumerate(planned)
                 for file in range(count)
             ]
-            ordered = WriteOrdered(self._table, self._facts, orders, spilled, files)
+            ordered = WriteOrdered(self._table, self._definition, orders, spilled, files)
             adds = run.answers(self._spark, ordered, len(files))
         finally:
             self._discard(directory)

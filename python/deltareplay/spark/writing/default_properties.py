@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deltareplay import _native
-from deltareplay._protocol.protocol import Protocol
 from deltareplay._protocol.schema import Field, schema_json
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.session.settings import DEFAULT_PROPERTY
@@ -58,8 +57,8 @@ def _is_property(setting: str, name: str, value: str) -> bool:
         if name.lower() in _OF_PROTOCOL:
             return True
         columns = schema_json([Field("id", "long")])
-        _, facts = _native.new_table(columns, [], {name: value})
-        check_writable(Protocol(*facts))
+        _, protocol = _native.new_table(columns, [], {name: value})
+        check_writable(protocol)
     except InvalidArgumentError as error:
         if error.code == "properties.unknown":
             return False

@@ -8,11 +8,10 @@ Delta protocol: "Identity Columns".
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from deltareplay import _native
 from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.syntax import names
@@ -70,20 +69,9 @@ def set_marks(transaction: Transaction, target: TargetTable, marks: Mapping[str,
         target: The table.
         marks: The value farthest from the start, by the name of the column.
     """
-    schema = json.loads(target.metadata.schema_string)
-    known = {field.name: field for field in target.fields}
-    is_farther = {name: _is_farther(known[name], mark) for name, mark in marks.items()}
-    for body in schema["fields"]:
-        if is_farther.get(body["name"]):
-            body["metadata"][_MARK] = marks[body["name"]]
-    if any(is_farther.values()):
-        transaction.set_metadata(replace(target.metadata, schema_string=json.dumps(schema)))
-
-
-def _is_farther(field: Field, mark: int) -> bool:
-    """Return whether a value lies beyond the mark of the column; others have been there before."""
-    known = field.metadata.get(_MARK)
-    return known is None or (mark - int(known)) * _step(field) > 0
+    metadata = _native.with_identity_marks(target.metadata, list(marks.items()))
+    if metadata is not None:
+        transaction.set_metadata(metadata)
 
 
 def refuse_given(df: DataFrame, target: TargetTable) -> None:

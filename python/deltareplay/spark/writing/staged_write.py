@@ -305,7 +305,7 @@ class StagedWrite:
 
     def _files(self, partitions: Sequence[str], marks: Mapping[str, int]) -> StagedFiles:
         files = _native.staged_statistics(
-            self._target.table.native, self._directory.name, self._target.facts
+            self._target.table.native, self._directory.name, self._target.definition
         )
         adds, changes, changed = [], [], 0
         for file in files:

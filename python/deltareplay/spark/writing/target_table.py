@@ -74,8 +74,7 @@ class TargetTable:
         partitions = partitions_among(schema.fieldNames(), partition_by)
         columns = schema_json([new_field(field) for field in fields_of(schema)])
         requested = location.properties(columns, partitions, properties)
-        metadata, facts = _native.new_table(columns, partitions, requested)
-        created = cls(location.table, None, Metadata.from_json(metadata), Protocol(*facts))
+        created = cls(location.table, None, *_native.new_table(columns, partitions, requested))
         created.refuse_void()
         return created
 
@@ -85,13 +84,12 @@ class TargetTable:
         A table with type widening also gets the wider types of the rows.
         """
         columns = schema_json([new_field(field) for field in fields_of(schema)])
-        merged = _native.with_columns(self.metadata.to_json(), columns)
+        merged = _native.with_columns(self.metadata, columns)
         if merged is None:
             return self
         return self._with_metadata(merged)
 
-    def _with_metadata(self, body: str) -> TargetTable:
-        metadata = Metadata.from_json(body)
+    def _with_metadata(self, metadata: Metadata) -> TargetTable:
         protocol = self.protocol.upgrade_for(metadata)
         changed = replace(self, metadata=metadata, protocol=protocol, adds_columns=True)
         changed.refuse_void()
@@ -115,8 +113,8 @@ class TargetTable:
         partitions = self.partition_columns if partition_by is None else partition_by
         partitions = partitions_among(schema.fieldNames(), partitions)
         columns = schema_json([new_field(field) for field in fields_of(schema)])
-        body = _native.overwritten_metadata(self.metadata.to_json(), columns, partitions)
-        return self._with_metadata(body)
+        metadata = _native.overwritten_metadata(self.metadata, columns, partitions)
+        return self._with_metadata(metadata)
 
     def widens(self, old: str, new: str) -> bool:
         """Return whether a column's primitive type is widened to that of rows.
@@ -174,15 +172,9 @@ class TargetTable:
         return self.properties.get(name, "").lower() == "true"
 
     @property
-    def facts(self) -> tuple[Any, ...]:
+    def definition(self) -> tuple[Metadata, Protocol]:
         """The table's state on which data files depend, for ``_native.stage_rows``."""
-        metadata = self.metadata
-        return (
-            metadata.schema_string,
-            list(metadata.partition_columns),
-            dict(metadata.configuration),
-            self.protocol.as_tuple(),
-        )
+        return self.metadata, self.protocol
 
     def refuse_void(self) -> None:
         """Check that void columns are only where files can leave them out.

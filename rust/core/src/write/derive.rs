@@ -131,7 +131,7 @@ pub(super) struct Identity {
 impl Identity {
     /// Returns `None` for a column that is no identity column.
     pub(crate) fn of(field: &StructField, protocol: &Protocol) -> Option<Self> {
-        let number = |key: &str| field.metadata.get(key).and_then(Value::as_i64);
+        let number = |key: &str| integer(field, key);
         if !protocol.is_supported("identityColumns") || !is_identity(field) {
             return None;
         }
@@ -160,6 +160,14 @@ impl Identity {
     }
 }
 
+/// An integer in the metadata of a column; some writers have it as text.
+fn integer(field: &StructField, key: &str) -> Option<i64> {
+    let value = field.metadata.get(key)?;
+    value
+        .as_i64()
+        .or_else(|| value.as_str().and_then(|text| text.parse().ok()))
+}
+
 /// Returns `true` for an identity column.
 pub fn is_identity(field: &StructField) -> bool {
     [START, STEP, MARK]
@@ -180,7 +188,7 @@ pub(super) fn check_explicit(field: &StructField, protocol: &Protocol) -> Result
     Ok(())
 }
 
-/// Returns the metadata with the new high-water marks of identity columns; `None` if none has changed.
+/// Metadata in which identity columns have got that far; `None` where none got any further.
 ///
 /// # Errors
 ///
@@ -190,11 +198,20 @@ pub fn with_marks(metadata: &Metadata, marks: &[(String, i64)]) -> Result<Option
         return Ok(None);
     }
     let schema = StructType::parse(&metadata.schema_string)?;
-    let mut fields = schema.fields().to_vec();
+    let (mut fields, mut got_further) = (schema.fields().to_vec(), false);
     for (name, mark) in marks {
-        if let Some(field) = fields.iter_mut().find(|field| field.name == *name) {
+        let Some(field) = fields.iter_mut().find(|field| field.name == *name) else {
+            continue;
+        };
+        let rises = integer(field, STEP).unwrap_or(1) > 0;
+        let is_beyond = |known| if rises { *mark > known } else { *mark < known };
+        if integer(field, MARK).is_none_or(is_beyond) {
             field.metadata.insert(MARK.to_owned(), (*mark).into());
+            got_further = true;
         }
+    }
+    if !got_further {
+        return Ok(None);
     }
     Ok(Some(Metadata {
         schema_string: StructType::new(fields)?.to_json(),

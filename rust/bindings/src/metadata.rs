@@ -1,0 +1,76 @@
+//! `deltareplay.Metadata` as an argument and as a result.
+
+use std::collections::BTreeMap;
+
+use deltareplay_core::spec::Metadata;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// The fields of a `Metadata` in Python, by their names there.
+#[derive(FromPyObject)]
+pub(crate) struct PyMetadata {
+    id: String,
+    name: Option<String>,
+    description: Option<String>,
+    schema_string: String,
+    partition_columns: Vec<String>,
+    configuration: BTreeMap<String, String>,
+    created_time: Option<i64>,
+    format_provider: String,
+    format_options: BTreeMap<String, String>,
+}
+
+impl From<PyMetadata> for Metadata {
+    fn from(fields: PyMetadata) -> Self {
+        let mut metadata = Self {
+            id: fields.id,
+            name: fields.name,
+            description: fields.description,
+            schema_string: fields.schema_string,
+            partition_columns: fields.partition_columns,
+            created_time: fields.created_time,
+            configuration: fields.configuration,
+            ..Self::default()
+        };
+        metadata.format.provider = fields.format_provider;
+        metadata.format.options = fields.format_options;
+        metadata
+    }
+}
+
+impl From<Metadata> for PyMetadata {
+    fn from(metadata: Metadata) -> Self {
+        Self {
+            id: metadata.id,
+            name: metadata.name,
+            description: metadata.description,
+            schema_string: metadata.schema_string,
+            partition_columns: metadata.partition_columns,
+            configuration: metadata.configuration,
+            created_time: metadata.created_time,
+            format_provider: metadata.format.provider,
+            format_options: metadata.format.options,
+        }
+    }
+}
+
+impl<'py> IntoPyObject<'py> for PyMetadata {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let fields = PyDict::new(py);
+        fields.set_item("id", self.id)?;
+        fields.set_item("name", self.name)?;
+        fields.set_item("description", self.description)?;
+        fields.set_item("schema_string", self.schema_string)?;
+        fields.set_item("partition_columns", self.partition_columns)?;
+        fields.set_item("configuration", self.configuration)?;
+        fields.set_item("created_time", self.created_time)?;
+        fields.set_item("format_provider", self.format_provider)?;
+        fields.set_item("format_options", self.format_options)?;
+        let module = py.import("deltareplay._protocol.metadata")?;
+        module.getattr("Metadata")?.call((), Some(&fields))
+    }
+}
