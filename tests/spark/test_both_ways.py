@@ -19,6 +19,7 @@ from spark.test_rows import lines, versions
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
+from deltareplay._protocol.schema import schema_json
 from deltareplay.spark.scan import by_file_index, driver_classes
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.storage.credentials import OpenedBy
@@ -156,7 +157,7 @@ def test_lists_of_files_are_equal_by_what_they_say(spark: Any) -> None:
             root, column(f"{root}/{path}"), column(size), column(time), OpenedBy(), (constant,)
         )
         parse = spark._jvm.org.apache.spark.sql.types.DataType.fromJson
-        return by_file_index._index(spark, files, parse(by_file_index.struct([constant.json])))
+        return by_file_index._index(spark, files, parse(schema_json([constant.field])))
 
     one = index()
     assert one.equals(index())

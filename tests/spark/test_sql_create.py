@@ -348,7 +348,7 @@ def test_queries_of_tables_that_are_there_do_not_run(
 ) -> None:
     table = f"delta.`{tmp_path / 't'}`"
     dr_spark.sql(spark, f"CREATE TABLE {table} (id INT) USING delta")
-    monkeypatch.setattr("deltareplay.spark.writing.commit.commit", None)
+    monkeypatch.setattr("deltareplay.spark.writing.staged_write.StagedWrite.write", None)
     dr_spark.sql(spark, f"CREATE TABLE IF NOT EXISTS {table} USING delta AS SELECT 1 AS id")
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.sql(spark, f"CREATE TABLE {table} USING delta AS SELECT 1 AS id")
