@@ -147,10 +147,18 @@ def ours(root: Path, level: str, current: str, winner: str) -> str:
         if kind in ("add", "remove"):
             getattr(native, kind)(json.dumps([body]))
         elif kind == "metaData":
-            native.set_metadata(json.dumps(body))
+            transaction.set_metadata(
+                dr.Metadata(
+                    id=body["id"],
+                    schema_string=body["schemaString"],
+                    partition_columns=body["partitionColumns"],
+                    configuration=body["configuration"],
+                    created_time=body.get("createdTime"),
+                )
+            )
         elif kind == "protocol":
             facts = ("minReaderVersion", "minWriterVersion", "readerFeatures", "writerFeatures")
-            native.set_protocol(tuple(body.get(name) for name in facts))
+            transaction.set_protocol(dr.Protocol(*(body.get(name) for name in facts)))
         elif kind == "txn":
             assert not native.set_transaction(body["appId"], body["version"])
         else:
