@@ -32,7 +32,6 @@ demo: $(VENV)/.spark build ## build, install, read the sample table into Arrow a
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python demo/demo.py
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python examples/orders.py
 
-test: export DELTAREPLAY_EXAMPLES ?= 50
 test: test-rust test-python test-spark ## build, install and run the tests, those of Spark in short
 
 test-full: test-rust test-python test-stores test-spark-full ## the same, and object stores, and Spark in full: what CI runs

@@ -31,8 +31,9 @@ KINDS = [
 ]
 
 steps = st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 10**6))
-untracked = st.builds(Config, st.booleans(), st.just(False), st.booleans(), st.booleans())
-histories = st.tuples(untracked, st.lists(steps, min_size=2, max_size=8))
+histories = st.tuples(
+    st.builds(Config, *[st.booleans()] * 4), st.lists(steps, min_size=2, max_size=8)
+)
 tracked = st.builds(Config, st.booleans(), st.just(True), st.booleans(), st.booleans())
 tracked_histories = st.tuples(tracked, st.lists(steps, min_size=4, max_size=14))
 
