@@ -28,6 +28,8 @@ const LOOK_BACK: u64 = 100;
 
 /// Commits after the checkpoint that are fetched before somebody asks for the files have at most so many bytes.
 const TAIL_BYTES: u64 = 8 << 20;
+/// The most bytes of a checkpoint that are fetched before a listing shows it.
+const MOST_EARLY: u64 = 1 << 20;
 
 /// Loads version `target`, or the newest one.
 ///
@@ -223,8 +225,10 @@ fn open(
 fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<Early> {
     let memory = source.storage.memory()?;
     let (path, range) = heads(checkpoint).into_iter().next()?;
-    let size = checkpoint.files.first()?.size;
-    memory.fetch_early(&path, range.unwrap_or(0..size))
+    let range = range.unwrap_or(0..checkpoint.files.first()?.size);
+    // the hint may claim any length, and nothing else bounds what is fetched before the listing
+    let is_small = range.end - range.start <= MOST_EARLY;
+    is_small.then(|| memory.fetch_early(&path, range)).flatten()
 }
 
 /// Begins to fetch what the checkpoint is opened with, and commits after it.

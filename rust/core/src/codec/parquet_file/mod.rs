@@ -39,7 +39,8 @@ pub(crate) use write::{codec, writer_options};
 /// The bytes fetched from the end of a file, to include the footer in one request.
 const FOOTER_PREFETCH: u64 = 64 * 1024;
 
-/// Of a file that is far away, this fraction of its length, within bounds: it has the page index, too.
+/// The fraction of a remote file that is fetched from its end, between `FOOTER_PREFETCH` and `MOST_FAR_PREFETCH`
+/// bytes, to include the page index in the same request.
 const FAR_FRACTION: u64 = 128;
 const MOST_FAR_PREFETCH: u64 = 1 << 20;
 

@@ -102,7 +102,9 @@ impl<C> Patient<C> {
         let now = Instant::now();
         let mut paused = self.paused();
         paused.retain(|_, until| *until > now); // of requests that were given up
-        paused.insert(request, now + pause.min(self.most_pause));
+        // a time that no clock reaches is not waited for
+        let until = now.checked_add(pause.min(self.most_pause));
+        paused.extend(until.map(|until| (request, until)));
     }
 }
 

@@ -130,6 +130,7 @@ fn a_checkpoint_that_the_hint_does_not_name_is_read() {
         r#"{"version":2,"size":1,"sizeInBytes":9999999999}"#,
         r#"{"version":1,"size":1,"sizeInBytes":700}"#,
         r#"{"version":2,"size":1,"v2Checkpoint":{"path":"../x","sizeInBytes":7,"modificationTime":1}}"#,
+        r#"{"version":2,"size":1,"v2Checkpoint":{"path":"00000000000000000002.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json","sizeInBytes":9999999999,"modificationTime":1}}"#,
     ] {
         let storage = &other.source().storage;
         storage
@@ -143,6 +144,11 @@ fn a_checkpoint_that_the_hint_does_not_name_is_read() {
         taken(&name);
         let cold = Table::new(table.uri(), options).unwrap();
         assert_rows(&cold, &[(1, "a"), (2, "b"), (3, "c")]);
+        let requests = taken(&name);
+        let is_fetched = names(&requests)
+            .iter()
+            .any(|request| request.ends_with("43a11.json"));
+        assert!(!is_fetched, "{requests:?}");
     }
 }
 

@@ -72,8 +72,8 @@ fn a_busy_server_is_left_alone_for_as_long_as_it_says() {
         join_all(["a", "b", "c"].map(|address| call_twice(Arc::clone(&patient), address))).await
     });
     assert_eq!(statuses.unwrap(), [[503, 200]; 3]);
-    // the pauses are at the same time
-    assert!(start.elapsed() < Duration::from_millis(1900));
+    // the pauses are at the same time: one after the other they take three seconds
+    assert!(start.elapsed() < Duration::from_millis(2900));
     let calls = client.calls.lock().unwrap();
     for address in ["/a", "/b", "/c"] {
         let calls = calls.iter().filter(|(called, _)| called == address);
@@ -90,4 +90,11 @@ fn a_pause_has_a_bound() {
     let statuses = block_on(call_twice(patient, "a"));
     assert_eq!(statuses.unwrap(), [503, 200]);
     assert!(start.elapsed() < Duration::from_millis(900));
+}
+
+#[test]
+fn a_pause_beyond_the_end_of_the_clock_is_not_waited_for() {
+    let (_, patient) = patient(Duration::MAX);
+    patient.pause("GET /a".to_owned(), Duration::MAX);
+    assert!(patient.paused().is_empty());
 }
