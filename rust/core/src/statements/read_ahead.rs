@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::Result;
 use crate::replay::Source;
-use crate::scan::data_file::{FileUnit, ReadPlan};
+use crate::scan::data_file::ReadPlan;
 use crate::scan::data_files::{FileRows, Opener, Step, read_files};
 use crate::storage::FileBytes;
 use crate::storage::pool::rows::{Give, Look, Rows};
@@ -18,7 +18,8 @@ pub(super) const OWN_VECTOR: Option<Arc<DeletionVector>> = None;
 
 /// A read of some files, one after the other.
 pub(super) enum FileRead {
-    /// A file begins: the vector of the rows that are left out, and how many it has with them.
+    /// A file begins: the vector of the rows that are left out, and the number of rows in the file, which counts them
+    /// and rows that are not read.
     Begin {
         file: Box<AddFile>,
         vector: Option<Arc<DeletionVector>>,
@@ -93,12 +94,12 @@ impl FileRows for ChangedFiles {
         let scan_file = file.scan_file();
         let data_file = scan_file.data_file(&files.source.resolver, vector.clone())?;
         let units = files.units(&self.plan, data_file, bytes)?;
-        let rows = units.iter().map(FileUnit::unit);
-        let rows = rows.map(|unit| unit.rows.end - unit.rows.start);
+        // also those of row groups that the filter rules out: they stay in the file
+        let rows = units.first().map_or(0, |unit| unit.file().num_rows());
         let begin = FileRead::Begin {
             file: Box::new(file.clone()),
             vector,
-            rows: rows.sum(),
+            rows,
         };
         let units = units.into_iter().map(Step::Unit);
         Ok(std::iter::once(Step::Give(begin)).chain(units).collect())
