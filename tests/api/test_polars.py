@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
-from deltareplay._arrow.polars import pushed
+from deltareplay._arrow.polars_predicates import pushed
 
 pl = pytest.importorskip("polars")
 UTC = datetime.timezone.utc
@@ -97,7 +97,7 @@ def test_keeps_the_rows_that_polars_keeps(
         taken.append(pushed(predicate, schema))
         return taken[0]
 
-    monkeypatch.setattr("deltareplay._arrow.polars.pushed", spied)
+    monkeypatch.setattr("deltareplay._arrow.polars_predicates.pushed", spied)
     eager = pl.DataFrame(scan).filter(condition()).sort("n")
     lazy = scan.to_polars_lazy().filter(condition()).collect().sort("n")
     assert lazy.equals(eager)

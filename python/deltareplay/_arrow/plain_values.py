@@ -9,7 +9,6 @@ import datetime
 import decimal
 import math
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -28,9 +27,9 @@ _NUMBERS = frozenset(
 )
 
 
-#: The seconds of numpy's units.
-_SECONDS = {"h": Fraction(3600), "m": Fraction(60)} | {
-    unit: Fraction(1, 1000**power)
+#: The attoseconds of numpy's units.
+_ATTOSECONDS = {"h": 3600 * 10**18, "m": 60 * 10**18} | {
+    unit: 1000 ** (6 - power)
     for power, unit in enumerate(("s", "ms", "us", "ns", "ps", "fs", "as"))
 }
 #: Classes whose subclasses are values of the same type, and how they become one.
@@ -123,8 +122,8 @@ def _moment_of_numpy(value: Any, name: str) -> datetime.date | None:
         if unit in ("W", "D"):
             days = count * step * (7 if unit == "W" else 1)
             return datetime.date(1970, 1, 1) + datetime.timedelta(days)
-        microseconds = count * step * _SECONDS[unit] * 1_000_000
-        return datetime.datetime(1970, 1, 1) + datetime.timedelta(0, 0, math.floor(microseconds))
+        microseconds = count * step * _ATTOSECONDS[unit] // 10**12
+        return datetime.datetime(1970, 1, 1) + datetime.timedelta(0, 0, microseconds)
     except (OverflowError, ValueError):
         message = f"the column {name!r} has {value!r}, which is beyond the years 1 to 9999"
         raise InvalidArgumentError(message, code="rows.type") from None

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from deltareplay._expressions.conditions import Call, Column, condition
-
 if TYPE_CHECKING:
     import polars as pl
-
-#: Arrow's names of Polars' operators.
-_NAMES = {
-    "Eq": "equal",
-    "NotEq": "not_equal",
-    "Lt": "less",
-    "LtEq": "less_equal",
-    "Gt": "greater",
-    "GtEq": "greater_equal",
-    "And": "and",
-    "Or": "or",
-}
 
 
 class LazyFrames:
@@ -58,6 +43,8 @@ class LazyFrames:
         """
         import polars as pl
         from polars.io.plugins import register_io_source
+
+        from deltareplay._arrow.polars_predicates import pushed
 
         schema = self.schema
         empty = pl.DataFrame(schema.empty_table())
@@ -96,56 +83,3 @@ class LazyFrames:
         elif condition is not None and isinstance(filter, str):
             keywords["filter"] = f"({filter}\n) AND {condition}"
         return methodcaller("scan", **keywords)(self._snapshot)
-
-
-def pushed(predicate: pl.Expr | None, schema: pa.Schema) -> str | None:
-    """Return SQL that is true for every row that a Polars predicate keeps; None if unknown.
-
-    The only public view of a Polars expression is its serialized form, which may change. Parts that
-    are not recognized are left out; this costs time, not correctness.
-    """
-    if predicate is None:
-        return None
-    try:
-        return condition(_node(json.loads(predicate.meta.serialize(format="json")), schema))
-    except Exception:  # what does not serialize, such as a function in Python, or a new form
-        return None
-
-
-def _node(form: Any, schema: pa.Schema) -> Any:
-    """Convert an expression to Arrow's function names; return None if there is no counterpart."""
-    match form:
-        case {"Column": str(name)} if name in schema.names:
-            return Column.of([name], schema)
-        case {"Literal": _}:
-            return _scalar(form)
-        case {"BinaryExpr": {"left": left, "op": op, "right": right}} if op in _NAMES:
-            return Call(_NAMES[op], [_node(left, schema), _node(right, schema)])
-        case {"Function": {"input": [first, *more], "function": {"Boolean": which}}}:
-            return _called(
-                which, _node(first, schema), [_node(argument, schema) for argument in more]
-            )
-    return None
-
-
-def _called(which: Any, subject: Any, values: list[Any]) -> Any:
-    match which, values:
-        case "IsNotNull", []:
-            return Call("is_valid", [subject])
-        case "IsNull", []:
-            return Call("is_null", [subject], {"nan_is_null": pa.scalar(False)})
-        case {"IsBetween": {"closed": closed}}, [low, high]:
-            above = "greater_equal" if closed in ("Both", "Left") else "greater"
-            below = "less_equal" if closed in ("Both", "Right") else "less"
-            return Call("and", [Call(above, [subject, low]), Call(below, [subject, high])])
-        case {"IsIn": {"nulls_equal": False}}, [pa.LargeListScalar() as listed]:
-            return Call("is_in", [subject], {"value_set": listed})
-    return None
-
-
-def _scalar(form: Any) -> Any:
-    """Return the value of a literal, as an Arrow scalar."""
-    import polars as pl
-
-    plain = pl.Expr.deserialize(json.dumps(form).encode(), format="json")
-    return pl.select(plain).to_series().to_arrow()[0]

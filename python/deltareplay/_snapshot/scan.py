@@ -11,7 +11,6 @@ import pyarrow as pa
 from deltareplay._arrow.frames import Frames
 from deltareplay._arrow.polars import LazyFrames
 from deltareplay._names import escaped, some_names
-from deltareplay._snapshot.skipped_file import SkippedFile
 from deltareplay._snapshot.split import Split
 from deltareplay._support.arguments import checked_methods
 from deltareplay._support.display import Carded
@@ -19,6 +18,7 @@ from deltareplay._support.readers import reader, to_schema, to_table
 
 if TYPE_CHECKING:
     from deltareplay._native import Scan as NativeScan
+    from deltareplay._snapshot.skipped_file import SkippedFile
     from deltareplay._snapshot.table_location import TableLocation
 
 #: The default size of splits: that of Spark's own (128 MiB).
@@ -194,6 +194,8 @@ class Scan(Frames, LazyFrames, Carded):
         >>> rows.snapshot().scan().skipped
         []
         """
+        from deltareplay._snapshot.skipped_file import SkippedFile
+
         return [SkippedFile(*facts) for facts in self._native.skipped()]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

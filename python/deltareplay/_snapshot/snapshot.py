@@ -12,13 +12,7 @@ import pyarrow as pa
 from deltareplay._arrow.frames import Frames
 from deltareplay._expressions import double_quotes
 from deltareplay._names import some_names
-from deltareplay._protocol.metadata import Metadata
-from deltareplay._protocol.protocol import Protocol
-from deltareplay._snapshot.log_segment import LogSegment
-from deltareplay._snapshot.log_warning import LogWarning
-from deltareplay._snapshot.replay_plan import ReplayPlan
 from deltareplay._snapshot.scan import Scan
-from deltareplay._snapshot.snapshot_diff import SnapshotDiff
 from deltareplay._snapshot.snapshot_files import SnapshotFiles
 from deltareplay._support import log
 from deltareplay._support.arguments import checked_methods
@@ -30,7 +24,13 @@ from deltareplay.exceptions import CorruptTableError, InvalidArgumentError
 if TYPE_CHECKING:
     from deltareplay._expressions.filters import Filter
     from deltareplay._native import Snapshot as NativeSnapshot
+    from deltareplay._protocol.metadata import Metadata
+    from deltareplay._protocol.protocol import Protocol
     from deltareplay._snapshot.dataset import RowsDataset
+    from deltareplay._snapshot.log_segment import LogSegment
+    from deltareplay._snapshot.log_warning import LogWarning
+    from deltareplay._snapshot.replay_plan import ReplayPlan
+    from deltareplay._snapshot.snapshot_diff import SnapshotDiff
     from deltareplay._snapshot.table_location import TableLocation
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -134,6 +134,8 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         >>> table.snapshot().log_segment.num_commits
         3
         """
+        from deltareplay._snapshot.log_segment import LogSegment
+
         return LogSegment(*self._native.log_segment())
 
     @property
@@ -289,6 +291,8 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         >>> table.snapshot().warnings
         []
         """
+        from deltareplay._snapshot.log_warning import LogWarning
+
         return [LogWarning(*facts) for facts in self._native.warnings(0)]
 
     def replay_plan(
@@ -325,6 +329,8 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         """
         result = self._native.replay_plan(columns, filter, target_size=piece_size, keyed=keyed)
         self._tell()
+        from deltareplay._snapshot.replay_plan import ReplayPlan
+
         return ReplayPlan.from_native(self._table, *result)
 
     def scan(
@@ -444,6 +450,8 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         if other.table != self._table:
             message = f"{other!r} belongs to another table than {self!r}: compare versions of one"
             raise InvalidArgumentError(message, code="diff.table")
+        from deltareplay._snapshot.snapshot_diff import SnapshotDiff
+
         return SnapshotDiff.from_native(self._native, other.native)
 
     def refresh(self) -> Snapshot:
@@ -499,5 +507,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
     def _tell(self) -> None:
         """Pass new warnings on to Python's ``warnings``, once each."""
         for facts in self._native.warnings(self._num_reported):
+            from deltareplay._snapshot.log_warning import LogWarning
+
             self._num_reported += 1
             warn(str(LogWarning(*facts)))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
-from deltareplay._snapshot.skipped_file import SkippedFile
 from deltareplay._snapshot.table_split import TableSplit
 
 if TYPE_CHECKING:
     from deltareplay._native import Split as NativeSplit
+    from deltareplay._snapshot.skipped_file import SkippedFile
     from deltareplay._snapshot.table_location import TableLocation
 
 
@@ -41,6 +41,8 @@ class Split(TableSplit):
         >>> rows.snapshot().scan().splits()[0].skipped
         []
         """
+        from deltareplay._snapshot.skipped_file import SkippedFile
+
         return [SkippedFile(*facts) for facts in self._native.skipped()]
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -33,17 +33,20 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             ``argument.timestamp``: a ``datetime`` has no time; ``argument.text``: a string has half
             of a surrogate pair.
     """
-    signature = inspect.signature(function)
-    rules = {
-        name: _of_each(rule) if parameter.kind is parameter.VAR_POSITIONAL else rule
-        for name, parameter in signature.parameters.items()
-        if (rule := _rule(str(parameter.annotation))) is not None
-    }
-    if not signature.parameters:
-        return function
+
+    @functools.cache
+    def declared() -> tuple[inspect.Signature, dict[str, Any]]:
+        # at the first call, since a class has many methods and a program calls few
+        signature = inspect.signature(function)
+        return signature, {
+            name: _of_each(rule) if parameter.kind is parameter.VAR_POSITIONAL else rule
+            for name, parameter in signature.parameters.items()
+            if (rule := _rule(str(parameter.annotation))) is not None
+        }
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        signature, rules = declared()
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError:

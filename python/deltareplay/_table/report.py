@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import uuid
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deltareplay._snapshot.table_location import TableLocation
 from deltareplay._support.arguments import checked_methods
 from deltareplay._support.display import drawn
 from deltareplay.exceptions import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: The mark by which a report is recognized; other files are not overwritten.
 GENERATOR = "deltareplay report"
@@ -59,6 +62,8 @@ class Reporting(TableLocation):
         >>> written.name, written.stat().st_size < 300_000
         ('report.html', True)
         """
+        from pathlib import Path
+
         path = Path(os.fspath(output))
         _check(path)
         content = drawn("report", "report", self, version, orphans)

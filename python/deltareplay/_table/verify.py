@@ -6,13 +6,16 @@ import dataclasses
 import json
 from collections import Counter
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deltareplay import _native
 from deltareplay._snapshot.table_location import TableLocation
 from deltareplay._support.arguments import checked_methods
 from deltareplay._support.display import Carded
 from deltareplay._support.units import plural
-from deltareplay._table.finding import Finding
+
+if TYPE_CHECKING:
+    from deltareplay._table.finding import Finding
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,6 +104,8 @@ class Verifying(TableLocation):
         >>> print(table.verify(data_files=False))
         version 2: 3 commits, 0 checkpoints, 0 checksums, 2 files: nothing is wrong
         """
+        from deltareplay._table.finding import Finding
+
         report = json.loads(_native.verify(self._native, data_files, rows))
         findings = tuple(Finding(**finding) for finding in report.pop("findings"))
         return Verification(**report, findings=findings)

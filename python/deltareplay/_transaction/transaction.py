@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from deltareplay._protocol.metadata import Metadata
-from deltareplay._protocol.protocol import Protocol
 from deltareplay._support import log
 from deltareplay._support.arguments import checked_methods, names
 from deltareplay._support.warnings import warn
@@ -19,6 +17,8 @@ from deltareplay._support.warnings import warn
 if TYPE_CHECKING:
     from deltareplay._expressions.filters import Filter
     from deltareplay._native import Transaction as NativeTransaction
+    from deltareplay._protocol.metadata import Metadata
+    from deltareplay._protocol.protocol import Protocol
     from deltareplay._snapshot.snapshot import Snapshot
     from deltareplay._snapshot.table_location import TableLocation
 
