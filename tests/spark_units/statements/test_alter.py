@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.statements import parsed
 
 import deltareplay as dr
 from deltareplay.spark.statements.alter import (
@@ -19,16 +20,11 @@ from deltareplay.spark.statements.alter import (
     Position,
     RenameColumn,
 )
-from deltareplay.spark.statements.sql import read
-from deltareplay.spark.syntax.parser import Parser
 
 
 def form_of(text: str) -> Any:
-    parser = Parser(text)
-    statement = read(parser)
+    statement = parsed(text)
     assert isinstance(statement, Alter)
-    statement.read_clauses(parser)
-    parser.ends()
     return statement.form
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support.statements import parsed
 
 import deltareplay as dr
 from deltareplay.spark.statements.create import CreateTable, NewColumn
-from deltareplay.spark.statements.sql import read
-from deltareplay.spark.syntax.parser import Parser
 
 DELTA = ("delta", "/tmp/a b")
 ID = NewColumn("id", "INT")
@@ -158,15 +157,6 @@ UNSUPPORTED = [
 ]
 
 
-def parsed(text: str) -> CreateTable:
-    parser = Parser(text)
-    statement = read(parser)
-    assert isinstance(statement, CreateTable)
-    statement.read_clauses(parser)
-    parser.ends()
-    return statement
-
-
 @pytest.mark.parametrize("text", CASES)
 def test_splits(text: str) -> None:
     assert parsed(text) == CASES[text]
@@ -206,4 +196,6 @@ def test_steps_go_somewhere() -> None:
     ],
 )
 def test_tells_names_from_definitions(text: str, expected: bool) -> None:
-    assert parsed(text).only_names == expected
+    statement = parsed(text)
+    assert isinstance(statement, CreateTable)
+    assert statement.only_names == expected

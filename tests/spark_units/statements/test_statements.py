@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from support.statements import parsed
 
 import deltareplay as dr
 from deltareplay.spark.statements.alter import Alter
@@ -194,16 +195,6 @@ WRONG = {
         "INSERT needs 2 values, not 1, at line 1, column 73"
     ),
 }
-
-
-def parsed(text: str) -> Statement | None:
-    """The whole statement; None if Spark runs it."""
-    parser = Parser(text)
-    statement = read(parser)
-    if statement is not None:
-        statement.read_clauses(parser)
-        parser.ends()
-    return statement
 
 
 @pytest.mark.parametrize("text", CASES)
