@@ -1,4 +1,8 @@
-"""Every kind of changes of random histories against the model, at random ranges."""
+"""Every kind of changes of random histories against the model, at random ranges.
+
+Hypothesis chooses histories freely, and few of them need, say, a key. So each way in which rows are
+known has its own histories besides, made for it, and its test says which kinds must have come up.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,14 @@ import pickle
 import random
 import tempfile
 from collections import Counter
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, seed
+from hypothesis import given
 from hypothesis import strategies as st
 from property import change_model as model
 from property.changing import OPERATIONS, Config, Writer
@@ -19,8 +25,6 @@ from property.test_replay import EXAMPLES, thorough
 from support.shuffling import shuffled
 
 import deltareplay as dr
-
-seen: Counter[str] = Counter()
 
 KINDS = [
     ("min-delta", None),
@@ -36,6 +40,10 @@ histories = st.tuples(
 )
 tracked = st.builds(Config, st.booleans(), st.just(True), st.booleans(), st.booleans())
 tracked_histories = st.tuples(tracked, st.lists(steps, min_size=4, max_size=14))
+#: Ranges, and sizes of what is read at once.
+chances = st.randoms(use_true_random=False)
+
+History = tuple[Config, list[tuple[str, int]]]
 
 
 def rows_of(changes: Any) -> model.Told:
@@ -55,37 +63,37 @@ def written(root: str, config: Config, steps: list[tuple[str, int]]) -> Writer:
     return writer
 
 
-@given(histories, st.data())
+@given(histories, st.booleans(), chances)
 @thorough(EXAMPLES // 2)
 def test_changes_are_those_of_the_model(
-    history: tuple[Config, list[tuple[str, int]]], draw: st.DataObject
+    history: History, by_key: bool, chance: random.Random
 ) -> None:
-    agree(history, draw)
+    agree(history, by_key, chance)
 
 
-@given(tracked_histories, st.data())
+@given(tracked_histories, st.booleans(), chances)
 @thorough(EXAMPLES // 2)
 def test_changes_of_tracked_rows_are_those_of_the_model(
-    history: tuple[Config, list[tuple[str, int]]], draw: st.DataObject
+    history: History, by_key: bool, chance: random.Random
 ) -> None:
-    agree(history, draw)
+    agree(history, by_key, chance)
 
 
-def agree(history: tuple[Config, list[tuple[str, int]]], draw: st.DataObject) -> None:
-    """Every kind over one range of a history."""
+def agree(history: History, by_key: bool, chance: random.Random) -> set[str]:
+    """Check every kind over one range of a history; return what came up."""
     config, steps = history
+    seen: set[str] = set()
     with tempfile.TemporaryDirectory() as root:
         writer = written(root, config, steps)
         table = dr.Table(writer.log.uri)
         latest = writer.version - 1
-        start = draw.draw(st.integers(0, latest))
-        end = latest - draw.draw(st.integers(0, latest - start))
-        by_key = draw.draw(st.booleans())
+        start = chance.randint(0, latest)
+        end = chance.randint(start, latest)
         key = ["k"] if by_key else None
         before = writer.states[start - 1] if start else {}
         after = Counter(row.values for row in writer.states[end].values())
 
-        few = draw.draw(st.sampled_from([None, None, 3]))
+        few = chance.choice([None, None, 3])
         changes = table.changes(start, end, key=key, most_rows=few)
         found = rows_of(changes)
         assert found == model.full(writer, start, end, by_key)
@@ -101,27 +109,74 @@ def agree(history: tuple[Config, list[tuple[str, int]]], draw: st.DataObject) ->
                 with pytest.raises(dr.InvalidArgumentError) as caught:
                     net.to_arrow()
                 assert caught.value.code == "changes.identity"
-                seen["refused"] += 1
+                seen.add("refused")
                 continue
             assert rows_of(net) == expected, kind
             if kind == "min-delta":
                 assert model.applied(before, expected) == after
-            size = draw.draw(st.sampled_from([1, 2000, 10**6]))
+            size = chance.choice([1, 2000, 10**6])
             splits = [pickle.loads(pickle.dumps(split)) for split in net.splits(size)]
             assert sum(map(rows_of, splits), Counter()) == expected
             assert told(shuffled(table, net, size)) == expected
-            seen[f"{kind} {model.way_of(writer, start, end, by_key)}"] += bool(expected)
+            if expected:
+                seen.add(f"{kind}, {deleted}, by {model.way_of(writer, start, end, by_key)}")
         splits = [pickle.loads(pickle.dumps(split)) for split in changes.splits(1)]
         assert sum(map(rows_of, splits), Counter()) == found
-        for way in set(changes.explain()["way"].to_pylist()):
-            seen[way] += 1
+        return seen | set(changes.explain()["way"].to_pylist())
 
 
-def test_the_histories_were_of_every_kind() -> None:
-    ways = ["change data files", "files", "deletion vectors", "row tracking", "key", "rows"]
-    nets = [f"{kind} {way}" for kind, _ in KINDS for way in ("row tracking", "key", "files")]
-    wanted = [*ways, *nets, "min-delta rows", "refused"]
-    for number in range(20):  # chance may have left one out, and in CI it is always the same
-        if not all(seen[way] for way in wanted):
-            seed(number)(test_changes_are_those_of_the_model)()
-    assert not [way for way in wanted if not seen[way]]
+@dataclass(frozen=True)
+class Way:
+    """Histories whose rows are known in one way.
+
+    Attributes:
+        tracking: Whether rows have ids.
+        feed: Whether changes are in files of their own.
+        vectors: Whether rows are deleted in place; None is either.
+        operations: What happens.
+        by_key: Whether a key is named; None is either.
+        seen: What must come up: ways of commits, as ``explain`` names them, and net changes.
+    """
+
+    tracking: bool
+    feed: bool
+    vectors: bool | None
+    operations: Sequence[str]
+    by_key: bool | None
+    seen: Set[str]
+
+
+def kinds(way: str) -> set[str]:
+    """Return every kind of net changes, of rows known in this way."""
+    return {f"{kind}, {deleted}, by {way}" for kind, deleted in KINDS}
+
+
+TRACKED, BY_KEY, BY_FILES = kinds("row tracking"), kinds("key"), kinds("files")
+BY_ROWS = {"min-delta, None, by rows", "refused"}
+IN_PLACE = ["insert", "delete"]
+WAYS = {
+    "row tracking": Way(True, False, None, OPERATIONS, None, {"row tracking", *TRACKED}),
+    "key": Way(False, False, None, OPERATIONS, True, {"key", *BY_KEY}),
+    "rows": Way(False, False, None, OPERATIONS, False, {"rows", *BY_ROWS}),
+    "files": Way(False, False, True, IN_PLACE, False, {"files", "deletion vectors", *BY_FILES}),
+    "change data files": Way(False, True, None, OPERATIONS, True, {"change data files", *BY_KEY}),
+}
+#: How many histories each way has.
+HISTORIES = max(8, EXAMPLES // 20)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_every_kind_in_each_way_of_knowing_rows(name: str) -> None:
+    way, seen = WAYS[name], Counter[str]()
+    for number in range(HISTORIES):
+        chance = random.Random(f"{name} {number}")
+        vectors = number % 2 == 0 if way.vectors is None else way.vectors
+        config = Config(vectors, way.tracking, way.feed, number % 4 > 1)
+        steps = [
+            (chance.choice(way.operations), chance.randrange(10**6))
+            for _ in range(chance.randint(3, 8))
+        ]
+        by_key = number % 3 == 0 if way.by_key is None else way.by_key
+        seen.update(agree((config, steps), by_key, chance))
+    print(name, dict(seen))
+    assert not way.seen - set(seen)
