@@ -69,7 +69,7 @@ HOLDS = {
         "(first, second, third) == (3, 1, 0) and states == {1: 'paid', 2: 'cancelled'}"
     ),
     "docs/recipes/table-that-will-not-open.md": (
-        "found.code == 'commit.torn' and codes == {'commit.torn'} and missing == [lost]"
+        "caught.code == 'commit.torn' and codes == {'commit.torn'} and missing == [lost]"
         " and 0 < rows.num_rows < 260 and orders.snapshot().num_files == 15"
     ),
     "docs/reference/python/index.md": (
