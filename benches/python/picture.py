@@ -1,4 +1,4 @@
-"""The results of ``sizes.py`` for people: a page with the look of the report, and one picture.
+"""Draw the results of ``sizes.py``: a page in the style of the report, and one picture.
 
 Both are drawn from the JSON alone. The charts have two logarithmic axes: work in proportion to the
 number of files rises as steeply as the dotted line, whatever its constant.
@@ -17,13 +17,13 @@ from typing import Any
 import engines
 
 from deltareplay._support import units
-from deltareplay.viz import report
-from deltareplay.viz.markup import WIDTH, Cell, Html, join, legend, table, tag
+from deltareplay.viz import markup, report
+from deltareplay.viz.markup import WIDTH, Cell, Html, Level, join, legend, table, tag
 from deltareplay.viz.sections import figure, section
 
 ROOT = Path(__file__).resolve().parents[2]
-KEPT = ROOT / "benches" / "results"
-SHOWN = ROOT / "docs" / "charts" / "files.svg"
+COMMITTED = ROOT / "benches" / "results"
+IN_DOCS = ROOT / "docs" / "charts" / "files.svg"
 TITLES = {
     "open": ("Open", "Version, schema and properties of the latest version"),
     "files": ("List", "Path, size, partition values and deletion vector of every live file, held"),
@@ -34,7 +34,7 @@ TITLES = {
 COLOURS = 6
 STYLE = (
     "\n.l{fill:none;stroke-width:2;stroke-linejoin:round}"
-    + "".join(f".l{place}{{stroke:var(--s{place})}}" for place in range(1, COLOURS + 1))
+    + "".join(f".l{number}{{stroke:var(--s{number})}}" for number in range(1, COLOURS + 1))
     + ".dash{stroke-dasharray:6 4}"
     + ".guide{stroke:var(--soft);stroke-dasharray:1 5;stroke-width:1.5;fill:none}"
 )
@@ -60,24 +60,24 @@ def megabytes(value: float) -> str:
 
 @dataclass(frozen=True)
 class Metric:
-    """What it is called, how its values are written, and what the chart shows of less than that."""
+    """A measured quantity: its title, the format of its values, and the smallest that is drawn."""
 
     title: str
-    shown: Callable[[float], str]
+    text: Callable[[float], str]
     least: float
 
 
 METRICS = {
     "cpu": Metric("CPU time, all threads", seconds, 0.0001),
-    "wall": Metric("Time on the clock", seconds, 0.0001),
+    "wall": Metric("Elapsed time", seconds, 0.0001),
     "memory": Metric("Memory beyond the loaded libraries", megabytes, 1.0),
 }
 
 
 def draw(file: Path) -> list[Path]:
-    """Writes a page and a picture beside the results.
+    """Write a page and a picture beside the results.
 
-    The docs have the picture of the results that are in the repository.
+    The docs show the picture of the results that are committed.
     """
     results = json.loads(file.read_text(encoding="utf-8"))
     page_file, picture = file.with_name("index.html"), file.with_name("files.svg")
@@ -85,39 +85,39 @@ def draw(file: Path) -> list[Path]:
     if not curves(results, "files", "cpu"):  # nothing to show
         return [page_file]
     picture.write_text(svg(results), encoding="utf-8")
-    if file.resolve().parent != KEPT:
+    if file.resolve().parent != COMMITTED:
         return [page_file, picture]
-    SHOWN.parent.mkdir(exist_ok=True)
-    return [page_file, picture.replace(SHOWN)]
+    IN_DOCS.parent.mkdir(exist_ok=True)
+    return [page_file, picture.replace(IN_DOCS)]
 
 
 def curves(results: dict[str, Any], task: str, metric: str) -> list[Curve]:
     names = engines.names()
-    found = []
+    drawn = []
     for engine in results["engines"]:
         points = [
             (entry["size"], value_of(entry, metric))
             for entry in results["figures"]
             if (entry["task"], entry["engine"]) == (task, engine["name"])
         ]
-        # as good as any, if the engine is no longer here
-        place = names.index(engine["name"]) if engine["name"] in names else len(names)
+        # any colour, if the engine is no longer measured
+        colour = names.index(engine["name"]) if engine["name"] in names else len(names)
         if points:
             title = f"{engine['title']} {engine['version']}"
-            found.append(Curve(title, place % COLOURS + 1, engine["floor"], points))
-    return found
+            drawn.append(Curve(title, colour % COLOURS + 1, engine["floor"], points))
+    return drawn
 
 
 def value_of(entry: dict[str, Any], metric: str) -> float:
-    """Memory is that beyond the libraries; of a process of its own, all that it took."""
+    """Return a figure; memory is that beyond the libraries, or all of a separate process."""
     if metric != "memory":
         return entry[metric]
     return entry["peak"] if entry["beyond"] is None else entry["beyond"]
 
 
 def lines(drawn: Sequence[Curve], metric: Metric, label: str, height: int) -> Html:
-    """Curves on two logarithmic axes."""
-    shown, least = metric.shown, metric.least
+    """Return curves on two logarithmic axes."""
+    least = metric.least
     sizes = sorted({size for curve in drawn for size, _ in curve.points})
     values = [max(value, least) for curve in drawn for _, value in curve.points]
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
@@ -135,17 +135,10 @@ def lines(drawn: Sequence[Curve], metric: Metric, label: str, height: int) -> Ht
         steps = "L".join(f"{WIDTH * x(size):.1f} {y(value):.1f}" for size, value in points)
         return tag("path", d=f"M{steps}", class_=kind, vector_effect="non-scaling-stroke")
 
-    marks: list[Html] = []
-    for power in range(low, high + 1):
-        at = y(10.0**power)
-        kind = "base" if power == low else "grid"
-        marks.append(tag("line", x1=0, x2="100%", y1=f"{at:.1f}", y2=f"{at:.1f}", class_=kind))
-        name = shown(10.0**power)
-        marks.append(tag("text", name, x=-8, y=f"{at + 4:.1f}", text_anchor="end"))
-    for size in sizes:
-        where = f"{100 * x(size):.1f}%"
-        name = units.short(size)
-        marks.append(tag("text", name, x=where, y=height - 6, text_anchor="middle"))
+    levels = [
+        Level(y(10.0**power), metric.text(10.0**power), "base" if power == low else "grid")
+        for power in range(low, high + 1)
+    ]
     # in proportion, from the lowest mark as far as it stays in the picture
     reach = min(sizes[-1] / sizes[0], 10.0 ** (high - low))
     guide = [(sizes[0], 10.0**low), (sizes[0] * reach, 10.0**low * reach)]
@@ -155,43 +148,26 @@ def lines(drawn: Sequence[Curve], metric: Metric, label: str, height: int) -> Ht
         dash = " dash" if curve.floor else ""
         paths.append(path(curve.points, f"l l{curve.colour}{dash}"))
         for size, value in curve.points:
-            said = f"{curve.title}, {units.plural(size, 'file')}: {shown(value)}"
+            title = f"{curve.title}, {units.plural(size, 'file')}: {metric.text(value)}"
             where = {"cx": f"{100 * x(size):.1f}%", "cy": f"{y(value):.1f}"}
             dots.append(
-                tag("circle", tag("title", said), r=3.5, class_=f"s{curve.colour}", **where)
+                tag("circle", tag("title", title), r=3.5, class_=f"s{curve.colour}", **where)
             )
-    inner = tag(
-        "svg",
-        *paths,
-        viewBox=f"0 0 {WIDTH} {height}",
-        preserveAspectRatio="none",
-        width="100%",
-        height=height,
-    )
-    return tag(
-        "svg",
-        *marks,
-        inner,
-        *dots,
-        class_="chart",
-        width="100%",
-        height=height,
-        role="img",
-        aria_label=label,
-    )
+    places = [(x(size), units.short(size)) for size in sizes]
+    return markup.chart(paths, levels, places, label, height, anchor="middle", points=dots)
 
 
 def chart(results: dict[str, Any], task: str, metric: str, height: int) -> Html:
     kind = METRICS[metric]
-    said = (
+    label = (
         f"{TITLES[task][0]}: {kind.title} by the number of files; the table below has the figures"
     )
-    return figure(kind.title, "", lines(curves(results, task, metric), kind, said, height))
+    return figure(kind.title, "", lines(curves(results, task, metric), kind, label, height))
 
 
 def html(results: dict[str, Any]) -> str:
     parts = []
-    for task, (title, said) in TITLES.items():
+    for task, (title, description) in TITLES.items():
         drawn = curves(results, task, "cpu")
         if not drawn:
             continue
@@ -199,7 +175,7 @@ def html(results: dict[str, Any]) -> str:
             "div", *(chart(results, task, name, 200) for name in ("wall", "memory")), class_="two"
         )
         content = [
-            tag("p", f"{said}.", class_="soft"),
+            tag("p", f"{description}.", class_="soft"),
             chart(results, task, "cpu", 280),
             key(drawn),
             small,
@@ -222,17 +198,17 @@ def html(results: dict[str, Any]) -> str:
 
 
 def key(drawn: Sequence[Curve]) -> Html:
-    names = [(f"s{curve.colour}", curve.title + floor_said(curve)) for curve in drawn]
+    names = [(f"s{curve.colour}", curve.title + floor_note(curve)) for curve in drawn]
     dotted = "Dotted: twice the files, twice the cost."
     return join([legend(names), tag("p", dotted, class_="source")])
 
 
-def floor_said(curve: Curve) -> str:
+def floor_note(curve: Curve) -> str:
     return " (replays nothing)" if curve.floor else ""
 
 
 def busy(results: dict[str, Any]) -> bool:
-    """Whether others had work for the machine when the run began."""
+    """Return whether the machine had other work when the run began."""
     return results["load"]["before"][0] > results["machine"]["cores"] / 2
 
 
@@ -242,14 +218,14 @@ def header(results: dict[str, Any]) -> Html:
     tiles = [
         ("Files", f"{units.short(sizes[0])} to {units.short(sizes[-1])}", "live in the log"),
         ("Engines", str(len(results["engines"])), "side by side in one run"),
-        ("Runs", str(results["runs"]), "fresh processes; the least counts"),
+        ("Runs", str(results["runs"]), "fresh processes; the minimum counts"),
         ("Cores", str(machine["cores"]), machine["processor"]),
         ("Memory", units.size(machine["memory_mb"] * (1 << 20)), machine["system"]),
         ("Load", f"{load['before'][0]:.1f}", f"{load['after'][0]:.1f} at the end"),
     ]
     warning = (
-        "The machine was busy with other work: CPU time and memory can be compared, time on the "
-        "clock hardly."
+        "The machine was busy with other work: CPU time and memory can be compared, elapsed "
+        "time hardly."
     )
     return tag(
         "header",
@@ -259,8 +235,8 @@ def header(results: dict[str, Any]) -> Html:
         tag(
             "dl",
             *(
-                tag("div", tag("dt", name), tag("dd", value), tag("dd", said))
-                for name, value, said in tiles
+                tag("div", tag("dt", name), tag("dd", value), tag("dd", note))
+                for name, value, note in tiles
             ),
             class_="figures",
         ),
@@ -270,16 +246,18 @@ def header(results: dict[str, Any]) -> Html:
 def numbers(results: dict[str, Any], task: str) -> Html:
     titles = {engine["name"]: engine["title"] for engine in results["engines"]}
     entries = [entry for entry in results["figures"] if entry["task"] == task]
-    found = {(entry["engine"], entry["size"]): entry for entry in entries}
+    by_engine = {(entry["engine"], entry["size"]): entry for entry in entries}
     rows = []
     for entry in entries:
         name, size = entry["engine"], entry["size"]
-        ours = found.get(("deltareplay", size))
-        smaller = max((one for of, one in found if of == name and one < size), default=None)
+        ours = by_engine.get(("deltareplay", size))
+        smaller = max(
+            (other for of, other in by_engine if of == name and other < size), default=None
+        )
         ratio = entry["cpu"] / max(ours["cpu"], 1e-6) if ours else None
         growth = "-"
         if smaller is not None:
-            times = entry["cpu"] / max(found[name, smaller]["cpu"], 1e-6)
+            times = entry["cpu"] / max(by_engine[name, smaller]["cpu"], 1e-6)
             growth = f"{times:.3g}x for {size / smaller:.3g}x"
         memory = value_of(entry, "memory")
         rows.append(
@@ -307,7 +285,7 @@ def how(results: dict[str, Any]) -> list[Html]:
         ("Commit", results["commit"] or "-"),
         ("Machine", f"{machine['processor']}, {machine['cores']} cores, {memory}"),
         ("System", f"{machine['system']}, Python {machine['python']}"),
-        ("Load of the machine", ", ".join(f"{one:.1f}" for one in load["before"])),
+        ("Load of the machine", ", ".join(f"{average:.1f}" for average in load["before"])),
         ("Niceness", str(results["niceness"])),
         ("Engines", ", ".join(versions)),
         (
@@ -316,21 +294,21 @@ def how(results: dict[str, Any]) -> list[Html]:
             f"{log['adds']} adds and {log['removes']} removes, on a local disk",
         ),
     ]
-    said = (
-        "Each figure is the least of several fresh processes, engines in turn. CPU time is that of "
-        "the task, over all threads; libraries are loaded before. Memory is the peak beyond what "
-        "the process held then; of a program of its own, all of it. Each answer is held against "
-        "the count of the generator."
+    method = (
+        "Each figure is the minimum of several fresh processes, engines in turn. CPU time is that "
+        "of the task, over all threads; libraries are loaded before it. Memory is the peak beyond "
+        "what the process used before it, or all of a separate program. Each answer is compared "
+        "with the count of the generator."
     )
     names = {engine["name"]: engine["title"] for engine in results["engines"]}
-    lacks = [f"{name}: {why}" for name, why in results["missing"].items()] + [
+    missing = [f"{name}: {why}" for name, why in results["missing"].items()] + [
         f"{names.get(entry['engine'], entry['engine'])}, {TITLES[entry['task']][0].lower()}, "
         f"{units.plural(entry['size'], 'file')}: {entry['why']}"
         for entry in results["left_out"]
     ]
-    listed = tag("ul", *(tag("li", lack) for lack in lacks)) if lacks else None
+    listed = tag("ul", *(tag("li", reason) for reason in missing)) if missing else None
     return [
-        tag("p", said),
+        tag("p", method),
         tag(
             "dl",
             *(join([tag("dt", name), tag("dd", value)]) for name, value in pairs),
@@ -341,7 +319,7 @@ def how(results: dict[str, Any]) -> list[Html]:
 
 
 def svg(results: dict[str, Any], task: str = "files", metric: str = "cpu") -> str:
-    """One chart as a file of its own, with the colours of the report, dark and light."""
+    """Return one chart as a separate file, with the colours of the report, dark and light."""
     drawn = curves(results, task, metric)
     kind = METRICS[metric]
     wide, left, top, tall = 760, 70, 62, 300
@@ -360,22 +338,22 @@ def svg(results: dict[str, Any], task: str = "files", metric: str = "cpu") -> st
         ".title{font-size:15px;font-weight:600;fill:var(--ink)}.chart{overflow:visible}"
         ".back{fill:var(--card);stroke:var(--line)}"
         ".grid{stroke:var(--line)}.base{stroke:var(--soft)}"
-        + "".join(f".s{place}{{fill:var(--s{place})}}" for place in range(1, COLOURS + 1))
+        + "".join(f".s{number}{{fill:var(--s{number})}}" for number in range(1, COLOURS + 1))
         + STYLE
     )
     keys = []
-    for place, curve in enumerate(drawn):
-        x, y = left + place % 2 * 340, top + tall + 24 + 22 * (place // 2)
+    for index, curve in enumerate(drawn):
+        x, y = left + index % 2 * 340, top + tall + 24 + 22 * (index // 2)
         dash = " dash" if curve.floor else ""
         keys += [
             tag("path", d=f"M{x} {y - 4}h26", class_=f"l l{curve.colour}{dash}"),
-            tag("text", curve.title + floor_said(curve), x=x + 34, y=y),
+            tag("text", curve.title + floor_note(curve), x=x + 34, y=y),
         ]
     machine = results["machine"]
     load = f", busy with other work: load {results['load']['before'][0]:.0f}"
-    said = (
+    note = (
         f"{machine['processor']}, {machine['cores']} cores{load if busy(results) else ''}; "
-        f"the least of {units.plural(results['runs'], 'run')}, {results['begun'][:10]}; "
+        f"the minimum of {units.plural(results['runs'], 'run')}, {results['begun'][:10]}; "
         "dotted: in proportion to the files"
     )
     title = f"{TITLES[task][0]} the files of a table: {kind.title}"
@@ -397,7 +375,7 @@ def svg(results: dict[str, Any], task: str = "files", metric: str = "cpu") -> st
                 class_="chart",
             ),
             *keys,
-            tag("text", said, x=16, y=height - 16),
+            tag("text", note, x=16, y=height - 16),
             xmlns="http://www.w3.org/2000/svg",
             viewBox=f"0 0 {wide} {height}",
             width=wide,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support import feed, logs
-from support.tracked import create, file, told
+from support.tracked import change_rows, create, file
 
 import deltareplay as dr
 
@@ -154,8 +154,8 @@ def test_rows_are_followed(log: logs.LogBuilder, case: str, most_rows: int | Non
     create(log)
     write(log)
     changes = dr.Table(log.uri).changes(start, kind="min-delta", most_rows=most_rows)
-    assert told(changes) == expected
-    assert sorted(row for split in changes.splits(1) for row in told(split)) == expected
+    assert change_rows(changes) == expected
+    assert sorted(row for split in changes.splits(1) for row in change_rows(split)) == expected
     reasons = {
         row["reason"] for row in changes.explain().to_pylist() if row["way"] == "row tracking"
     }
@@ -183,7 +183,7 @@ def test_rows_that_came_and_went(
     log.commit(three)
     log.commit(feed.removal(three))
     changes = dr.Table(log.uri).changes(2, kind=kind, deleted=deleted)
-    assert told(changes) == expected
+    assert change_rows(changes) == expected
     [reason] = set(changes.explain()["reason"].to_pylist())
     assert (ENOUGH in reason) == enough
     assert ("at neither end" in reason) == (not enough)

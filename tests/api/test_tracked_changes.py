@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support import feed, logs
-from support.tracked import create, file, told
+from support.tracked import change_rows, create, file
 
 import deltareplay as dr
 
@@ -38,7 +38,7 @@ PAIRS = [
 @pytest.mark.parametrize("most_rows", [None, 1])
 def test_a_file_that_came_and_went_is_not_read(rewritten: dr.Table, most_rows: int | None) -> None:
     def net(kind: Any, deleted: Any = None) -> list[tuple[Any, ...]]:
-        return told(rewritten.changes(2, kind=kind, deleted=deleted, most_rows=most_rows))
+        return change_rows(rewritten.changes(2, kind=kind, deleted=deleted, most_rows=most_rows))
 
     assert net("min-delta") == PAIRS
     came = [row for row in PAIRS if row[1] != "update_preimage"]
@@ -54,10 +54,10 @@ def test_a_file_that_came_and_went_is_not_read(rewritten: dr.Table, most_rows: i
 
 def test_columns_and_filter(rewritten: dr.Table) -> None:
     late = "_change_type = 'update_postimage' AND v < 'C'"
-    assert told(rewritten.changes(2, kind="min-delta", filter=late)) == PAIRS[:1]
-    assert told(rewritten.changes(2, kind="min-delta", filter="v >= 'b'")) == PAIRS[2:]
+    assert change_rows(rewritten.changes(2, kind="min-delta", filter=late)) == PAIRS[:1]
+    assert change_rows(rewritten.changes(2, kind="min-delta", filter="v >= 'b'")) == PAIRS[2:]
     none = rewritten.changes(2, kind="min-delta", columns=[])
-    assert told(none) == sorted(row[1:] for row in PAIRS)
+    assert change_rows(none) == sorted(row[1:] for row in PAIRS)
 
 
 def test_a_row_went_when_it_left_the_last_of_its_files(log: logs.LogBuilder) -> None:
@@ -72,10 +72,10 @@ def test_a_row_went_when_it_left_the_last_of_its_files(log: logs.LogBuilder) -> 
     log.commit(feed.removal(three), feed.with_vector(three, [1]))  # and so does b
     table = dr.Table(log.uri)
     gone = [("b", "delete", 4), ("d", "delete", 2)]
-    assert told(table.changes(2, kind="min-delta")) == gone
-    assert told(table.changes(2, kind="upsert", deleted="include")) == gone
-    assert told(table.changes(2, kind="upsert")) == []
-    assert told(table.changes(3, kind="min-delta")) == [("B", "delete", 4)]
+    assert change_rows(table.changes(2, kind="min-delta")) == gone
+    assert change_rows(table.changes(2, kind="upsert", deleted="include")) == gone
+    assert change_rows(table.changes(2, kind="upsert")) == []
+    assert change_rows(table.changes(3, kind="min-delta")) == [("B", "delete", 4)]
 
 
 def test_rows_leave_a_file_one_after_the_other(log: logs.LogBuilder) -> None:
@@ -89,11 +89,11 @@ def test_rows_leave_a_file_one_after_the_other(log: logs.LogBuilder) -> None:
     table = dr.Table(log.uri)
     pair = [("B", "update_postimage", 3), ("b", "update_preimage", 3)]
     gone = [("c", "delete", 4), ("d", "delete", 2)]
-    assert told(table.changes(2, kind="min-delta")) == [*pair, *gone]
-    assert told(table.changes(3, kind="min-delta")) == [*pair, gone[0]]
-    assert told(table.changes(2, kind="upsert", deleted="include")) == [pair[0], *gone]
+    assert change_rows(table.changes(2, kind="min-delta")) == [*pair, *gone]
+    assert change_rows(table.changes(3, kind="min-delta")) == [*pair, gone[0]]
+    assert change_rows(table.changes(2, kind="upsert", deleted="include")) == [pair[0], *gone]
     by_parts = table.changes(2, kind="min-delta", most_rows=1)
-    assert told(by_parts) == [*pair, *gone]
+    assert change_rows(by_parts) == [*pair, *gone]
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["vector", "file"])
@@ -107,11 +107,11 @@ def test_rows_that_come_back_are_followed(log: logs.LogBuilder, whole: bool) -> 
     table = dr.Table(log.uri)
     back = ("b", "update_postimage", 3)
     expected = [("a", "update_postimage", 3), back] if whole else [back]
-    assert told(table.changes(2, kind="min-delta")) == []
-    assert told(table.changes(2, kind="upsert")) == expected
+    assert change_rows(table.changes(2, kind="min-delta")) == []
+    assert change_rows(table.changes(2, kind="upsert")) == expected
     inserts = [(*row[:1], "insert", 3) for row in expected]
-    assert told(table.changes(3, kind="min-delta")) == inserts
-    assert told(table.changes(3, kind="append-only")) == inserts
+    assert change_rows(table.changes(3, kind="min-delta")) == inserts
+    assert change_rows(table.changes(3, kind="append-only")) == inserts
 
 
 def test_a_row_that_did_not_change_in_the_end(log: logs.LogBuilder) -> None:
@@ -122,8 +122,8 @@ def test_a_row_that_did_not_change_in_the_end(log: logs.LogBuilder) -> None:
     log.commit(feed.removal(one), two)
     log.commit(feed.removal(two), file(log, 3, 4, "a:0 b:1:1"))
     table = dr.Table(log.uri)
-    assert told(table.changes(2, kind="min-delta")) == []
-    assert told(table.changes(2, kind="upsert")) == [("a", "update_postimage", 3)]
+    assert change_rows(table.changes(2, kind="min-delta")) == []
+    assert change_rows(table.changes(2, kind="upsert")) == [("a", "update_postimage", 3)]
 
 
 @pytest.mark.parametrize("most_rows", [None, 4, 3, 1], ids=["kept", "some", "few", "parts"])
@@ -136,7 +136,7 @@ def test_rows_are_compared_where_there_is_room_or_not(
     log.commit(feed.removal(one), feed.with_vector(one, [0, 1]), file(log, 2, 4, "A:0 b:1 z"))
     changes = dr.Table(log.uri).changes(2, kind="min-delta", most_rows=most_rows)
     pair = [("A", "update_postimage", 2), ("a", "update_preimage", 2)]
-    assert told(changes) == [*pair, ("z", "insert", 2)]
+    assert change_rows(changes) == [*pair, ("z", "insert", 2)]
     rows = changes.to_arrow()
     assert rows["v"].to_pylist() == ["a", "A", "z"] or most_rows == 1
     assert rows["_commit_timestamp"].null_count == 0
@@ -171,7 +171,7 @@ def test_a_range_of_many_commits_is_cut_by_commits(log: logs.LogBuilder) -> None
             f"{number}.parquet" for number in sorted({version - 1, version}, key=str)
         ]
         images = [(f"a{version - 1}" if version > 2 else "a", "update_preimage", version)]
-        assert told(split) == sorted([*images, (f"a{version}", "update_postimage", version)])
+        assert change_rows(split) == sorted([*images, (f"a{version}", "update_postimage", version)])
     few = changes.splits(sum(row["bytes"] for row in explained) // 7)
     assert 7 <= len(few) <= 9
-    assert sorted(row for split in few for row in told(split)) == told(changes)
+    assert sorted(row for split in few for row in change_rows(split)) == change_rows(changes)

@@ -338,7 +338,7 @@ def test_the_public_way_knows_its_files(
     ours = dr_spark.read(spark, snapshot, with_file_path=True, with_row_index=True)
     scan = snapshot.scan(with_file_path=True, with_row_index=True)
     assert lines(ours.toArrow()) == lines(scan.to_arrow())
-    monkeypatch.setattr("deltareplay.spark.scan.by_paths.spelled", lambda path: path + "?")
+    monkeypatch.setattr("deltareplay.spark.scan.by_paths.as_metadata_path", lambda path: path + "?")
     with pytest.raises(Exception, match="does not recognise the file"):
         dr_spark.read(spark, snapshot).collect()
 

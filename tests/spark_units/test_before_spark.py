@@ -87,7 +87,7 @@ def test_a_name_that_the_public_reader_passes_over() -> None:
     ],
 )
 def test_paths_as_sparks_metadata_spells_them(path: str, expected: str) -> None:
-    assert by_paths.spelled(path) == expected
+    assert by_paths.as_metadata_path(path) == expected
 
 
 def test_roots_that_spark_does_not_read() -> None:

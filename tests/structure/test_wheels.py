@@ -34,8 +34,8 @@ def wheel(tmp_path: Path) -> Wheel:
     ("strings", "licence", "megabytes", "flaw"),
     [
         (b"GLIBC_2.2.5\0GLIBC_2.17\0", None, 1, None),
-        (b"GLIBC_2.17\0GLIBC_2.18\0", None, 1, "wants glibc 2.18"),
-        (b"GLIBC_2.2.5\0GLIBC_2.34\0", None, 1, "wants glibc 2.34"),
+        (b"GLIBC_2.17\0GLIBC_2.18\0", None, 1, "requires glibc 2.18"),
+        (b"GLIBC_2.2.5\0GLIBC_2.34\0", None, 1, "requires glibc 2.34"),
         (b"GLIBC_2.17\0", b"", 1, "its LICENSE is not"),
         (b"GLIBC_PRIVATE\0", None, 1, "names no version of glibc"),
         (b"GLIBC_2.17\0", None, 0, "the limit is 0 MB"),
@@ -66,4 +66,4 @@ def test_a_library_of_this_system_names_its_glibc(wheel: Wheel) -> None:
     if b"\0libc.so.6\0" not in library.read_bytes():
         pytest.skip("built for another C library than glibc")
     path = wheel(strings=library.read_bytes())
-    assert any("wants glibc 2." in flaw for flaw in flaws(path, glibc=(2, 0), megabytes=1000))
+    assert any("requires glibc 2." in flaw for flaw in flaws(path, glibc=(2, 0), megabytes=1000))

@@ -32,10 +32,10 @@ class Row:
 
 def rows(page: str) -> list[Row]:
     """The rows of all tables of a page that compare calls; one that is not of this form fails."""
-    found = list(_rows((ROOT / "docs" / "migration" / f"{page}.md").read_text(encoding="utf-8")))
-    titles = [row.title for row in found]
+    calls = list(_rows((ROOT / "docs" / "migration" / f"{page}.md").read_text(encoding="utf-8")))
+    titles = [row.title for row in calls]
     assert len(titles) == len(set(titles)), "two rows with one title"
-    return found
+    return calls
 
 
 def _rows(text: str) -> Iterator[Row]:

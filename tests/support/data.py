@@ -25,7 +25,7 @@ def write(
     options: dict[str, Any] | None = None,
     **action: Any,
 ) -> Action:
-    """Writes a data file; gives its ``add`` action.
+    """Write a data file; return its ``add`` action.
 
     Args:
         root: The table directory.
@@ -41,12 +41,12 @@ def write(
     path = Path(root) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, path, row_group_size=row_group_size, **(options or {}))
-    gone = sorted(set(deleted))
-    told = {"numRecords": table.num_rows, **(stats if isinstance(stats, dict) else {})}
+    deleted_rows = sorted(set(deleted))
+    described = {"numRecords": table.num_rows, **(stats if isinstance(stats, dict) else {})}
     return add(
         name,
         size=path.stat().st_size,
-        stats=dumps(told) if stats is not False else None,
-        deletion_vector=vectors.inline(gone) if gone else None,
+        stats=dumps(described) if stats is not False else None,
+        deletion_vector=vectors.inline(deleted_rows) if deleted_rows else None,
         **action,
     )

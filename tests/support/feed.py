@@ -67,26 +67,26 @@ def seed(log: logs.LogBuilder, *, vectors: bool, feed: bool = False) -> None:
         configuration=ON if feed else {},
     )
     names, fruits = ["jack", "sarah", "john"], ["apple", "orange", "pineapple"]
-    one = data.write(root, "1.parquet", {"name": names, "fruit": fruits})
-    log.commit(logs.commit_info("WRITE"), one)
+    first = data.write(root, "1.parquet", {"name": names, "fruit": fruits})
+    log.commit(logs.commit_info("WRITE"), first)
 
     pair = {"name": ["jack", "jack"], "fruit": ["apple", "banana"]}
     changed = change_file(root, "2.parquet", pair, ["update_preimage", "update_postimage"])
     update = logs.commit_info("UPDATE", operationParameters={"predicate": '["(name#56 = jack)"]'})
     if vectors:
         two = data.write(root, "2.parquet", {"name": ["jack"], "fruit": ["banana"]})
-        again = with_vector(one, [0])
-        actions = [removal(one), again, two]
+        masked = with_vector(first, [0])
+        actions = [removal(first), masked, two]
     else:
         rows = {"name": names, "fruit": ["banana", *fruits[1:]]}
-        again = data.write(root, "2.parquet", rows)
-        actions = [removal(one), again]
+        masked = data.write(root, "2.parquet", rows)
+        actions = [removal(first), masked]
     log.commit(update, *actions, *([changed] if feed else []))
 
-    left = change_file(root, "3.parquet", {"name": ["john"], "fruit": ["pineapple"]}, ["delete"])
+    deletes = change_file(root, "3.parquet", {"name": ["john"], "fruit": ["pineapple"]}, ["delete"])
     if vectors:
-        actions = [removal(again), with_vector(one, [0, 2])]
+        actions = [removal(masked), with_vector(first, [0, 2])]
     else:
         rows = {"name": names[:2], "fruit": ["banana", "orange"]}
-        actions = [removal(again), data.write(root, "3.parquet", rows)]
-    log.commit(logs.commit_info("DELETE"), *actions, *([left] if feed else []))
+        actions = [removal(masked), data.write(root, "3.parquet", rows)]
+    log.commit(logs.commit_info("DELETE"), *actions, *([deletes] if feed else []))

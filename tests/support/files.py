@@ -1,4 +1,4 @@
-"""Writes the files of a log: commits, compacted files, checkpoints, sidecars, hint, checksum."""
+"""Write the files of a log: commits, compacted files, checkpoints, sidecars, hint, checksum."""
 
 from __future__ import annotations
 
@@ -68,21 +68,21 @@ def write_commit(
     *,
     modified: int | None = None,
 ) -> Path:
-    """Writes one commit; ``modified`` sets the file's modification time (ms since epoch)."""
+    """Write one commit; ``modified`` sets the file's modification time (ms since epoch)."""
     return write_file(table, commit_name(version), json_lines(actions), modified=modified)
 
 
 def write_compacted(
     table: str | os.PathLike[str], start: int, end: int, actions: Iterable[Action]
 ) -> Path:
-    """Writes one compacted file of the commits ``start`` to ``end``, both included."""
+    """Write one compacted file of the commits ``start`` to ``end``, both included."""
     return write_file(table, compacted_name(start, end), json_lines(actions))
 
 
 def write_file(
     table: str | os.PathLike[str], name: str, content: bytes, *, modified: int | None = None
 ) -> Path:
-    """Writes ``content`` to ``_delta_log/<name>``; ``modified`` is in ms since the epoch."""
+    """Write ``content`` to ``_delta_log/<name>``; ``modified`` is in ms since the epoch."""
     path = log_dir(table) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
@@ -196,8 +196,8 @@ def checkpoint_schema(
                 types["partitionValues_parsed"] = partition_type
             if stats_type is not None:
                 types["stats_parsed"] = stats_type
-        kept = [(name, t) for name, t in types.items() if f"{column}.{name}" not in drop]
-        fields.append(pa.field(column, pa.struct(kept)))
+        remaining = [(name, t) for name, t in types.items() if f"{column}.{name}" not in drop]
+        fields.append(pa.field(column, pa.struct(remaining)))
     return pa.schema(fields)
 
 
@@ -225,7 +225,7 @@ def write_checkpoint(
     schema: pa.Schema | None = None,
     **parquet: Any,
 ) -> Path:
-    """Writes one Parquet checkpoint file (classic by default; V2 and parts by their ``name``).
+    """Write one Parquet checkpoint file (classic by default; V2 and parts by their ``name``).
 
     Args:
         table: The table directory.
@@ -252,7 +252,7 @@ def write_multipart(
     parts: int,
     **options: Any,
 ) -> list[Path]:
-    """Deals the actions out to ``parts`` files; ``options`` go to ``write_checkpoint``."""
+    """Deal the actions out to ``parts`` files; ``options`` go to ``write_checkpoint``."""
     return [
         write_checkpoint(
             table,
@@ -268,7 +268,7 @@ def write_multipart(
 def write_sidecar(
     table: str | os.PathLike[str], name: str, actions: Iterable[Action], **options: Any
 ) -> Action:
-    """Writes ``_delta_log/_sidecars/<name>`` and gives the ``sidecar`` action that names it."""
+    """Write ``_delta_log/_sidecars/<name>`` and return the ``sidecar`` action that names it."""
     options.setdefault("schema", checkpoint_schema(SIDECAR_COLUMNS))
     path = write_checkpoint(table, 0, actions, name=f"_sidecars/{name}", **options)
     return sidecar(name, path.stat().st_size)
@@ -286,7 +286,7 @@ def write_v2(
     partition_type: pa.DataType | None = None,
     **parquet: Any,
 ) -> Path:
-    """Writes a V2 checkpoint: file actions in ``sidecars`` files, or inline where that is 0.
+    """Write a V2 checkpoint: file actions in ``sidecars`` files, or inline where that is 0.
 
     Args:
         table: The table directory.
@@ -301,9 +301,9 @@ def write_v2(
         parquet: Options of ``pyarrow.parquet.write_table``.
     """
     files = [a for a in actions if "add" in a or "remove" in a]
-    others = [a for a in actions if not ("add" in a or "remove" in a)]
+    other_actions = [a for a in actions if not ("add" in a or "remove" in a)]
     typed = {"stats_type": stats_type, "partition_type": partition_type}
-    rows = [checkpoint_metadata(version), *others]
+    rows = [checkpoint_metadata(version), *other_actions]
     name = name or v2_name(version, suffix)
     if sidecars:
         sidecar_schema = checkpoint_schema(SIDECAR_COLUMNS, **typed)
@@ -327,7 +327,7 @@ def write_v2(
 
 
 def write_hint(table: str | os.PathLike[str], version: int, size: int = 1, **extra: Any) -> Path:
-    """Writes ``_last_checkpoint``; ``extra`` are more fields: ``checksum=hint_checksum(...)``..."""
+    """Write ``_last_checkpoint``; ``extra`` are more fields: ``checksum=hint_checksum(...)``..."""
     body = {"version": version, "size": size, **extra}
     return write_file(table, "_last_checkpoint", dumps(body).encode())
 
@@ -360,7 +360,7 @@ def hint_checksum(body: Mapping[str, Any]) -> str:
 
 
 def write_checksum(table: str | os.PathLike[str], version: int, body: Mapping[str, Any]) -> Path:
-    """Writes ``<version>.crc``."""
+    """Write ``<version>.crc``."""
     return write_file(table, checksum_name(version), dumps(body).encode() + b"\n")
 
 

@@ -51,8 +51,8 @@ class Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
         if tag == "table":
-            done = self._tables.pop()
-            self.tables[done.caption] = done
+            table = self._tables.pop()
+            self.tables[table.caption] = table
 
     def handle_data(self, data: str) -> None:
         if self.open and self.open[-1] == "script":
@@ -66,4 +66,4 @@ class Page(HTMLParser):
 
     def values(self, name: str) -> list[str]:
         """The values of an attribute."""
-        return [value for _, one, value in self.attributes if one == name]
+        return [value for _, key, value in self.attributes if key == name]

@@ -1,4 +1,4 @@
-"""Writes Delta logs by hand: every file kind of the transaction log, from plain dicts.
+"""Delta logs written by hand: every file kind of the transaction log, from plain dicts.
 
 An action is a dict with one key, as a line of a commit has it: ``{"add": {...}}``. The functions
 ``add``, ``remove``, ``metadata`` and so on (``support.actions``) make them; ``write_commit``,
@@ -74,7 +74,7 @@ class State:
     removed_domains: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def apply(self, actions: Iterable[Action]) -> State:
-        """Replays one commit on top."""
+        """Replay one commit on top."""
         for action in actions:
             for kind, body in action.items():
                 self._apply(kind, body)
@@ -88,11 +88,11 @@ class State:
         elif kind == "txn":
             self.txns[body["appId"]] = body
         elif kind == "domainMetadata":
-            here, there = self.domains, self.removed_domains
+            domains, opposite = self.domains, self.removed_domains
             if body["removed"]:
-                here, there = there, here
-            there.pop(body["domain"], None)
-            here[body["domain"]] = body
+                domains, opposite = opposite, domains
+            opposite.pop(body["domain"], None)
+            domains[body["domain"]] = body
         elif kind == "add":
             self.removes.pop(file_key(body), None)
             self.adds.pop(file_key(body), None)
@@ -107,22 +107,22 @@ class State:
 
     def actions(self, *, removed_domains: bool = False) -> list[Action]:
         """Everything as actions: the rows of a checkpoint, or the lines of a compacted file."""
-        found: list[Action] = []
+        actions: list[Action] = []
         if self.protocol is not None:
-            found.append({"protocol": self.protocol})
+            actions.append({"protocol": self.protocol})
         if self.metadata is not None:
-            found.append({"metaData": self.metadata})
-        found += [{"txn": body} for body in self.txns.values()]
-        found += [{"domainMetadata": body} for body in self.domains.values()]
+            actions.append({"metaData": self.metadata})
+        actions += [{"txn": body} for body in self.txns.values()]
+        actions += [{"domainMetadata": body} for body in self.domains.values()]
         if removed_domains:
-            found += [{"domainMetadata": body} for body in self.removed_domains.values()]
-        found += [{"add": body} for body in self.adds.values()]
-        found += [{"remove": body} for body in self.removes.values()]
-        return found
+            actions += [{"domainMetadata": body} for body in self.removed_domains.values()]
+        actions += [{"add": body} for body in self.adds.values()]
+        actions += [{"remove": body} for body in self.removes.values()]
+        return actions
 
 
 class LogBuilder:
-    """Writes a history commit by commit and remembers it.
+    """Write a history, commit by commit, and remember it.
 
     Attributes:
         table: The table directory.
@@ -152,7 +152,7 @@ class LogBuilder:
         modified: int | None = None,
         **options: Any,
     ) -> int:
-        """Writes version 0: protocol, metadata (``options`` go to ``metadata``), more actions."""
+        """Write version 0: protocol, metadata (``options`` go to ``metadata``), more actions."""
         first = [
             commit_info("CREATE TABLE"),
             protocol_action or protocol(),
@@ -162,7 +162,7 @@ class LogBuilder:
         return self.commit(*first, modified=modified)
 
     def commit(self, *actions: Action, modified: int | None = None) -> int:
-        """Writes the next commit with exactly these actions; gives its version."""
+        """Write the next commit with exactly these actions; return its version."""
         self.commits.append(list(actions))
         write_commit(self.table, self.version, actions, modified=modified)
         return self.version
@@ -213,7 +213,7 @@ class LogBuilder:
         drop: Sequence[str] = (),
         **parquet: Any,
     ) -> list[Path]:
-        """Writes a checkpoint of the state at ``version``.
+        """Write a checkpoint of the state at ``version``.
 
         Args:
             version: The last version by default.
@@ -263,17 +263,17 @@ class LogBuilder:
         return paths
 
     def compact(self, start: int, end: int) -> Path:
-        """Writes the compacted file of the commits ``start`` to ``end``."""
+        """Write the compacted file of the commits ``start`` to ``end``."""
         actions = self._replay(start, end).actions(removed_domains=True)
         return write_compacted(self.table, start, end, actions)
 
     def checksum(self, version: int | None = None, **extra: Any) -> Path:
-        """Writes the checksum of ``version``; ``extra`` overrides fields, None leaves one out."""
+        """Write the checksum of ``version``; ``extra`` overrides fields, None leaves one out."""
         version = self.version if version is None else version
         return write_checksum(self.table, version, checksum_body(self.state(version), **extra))
 
     def delete_commits(self, below: int) -> None:
-        """Deletes the commit files of the versions below ``below``, as log cleanup does."""
+        """Delete the commit files of the versions below ``below``, as log cleanup does."""
         for version in range(below):
             (log_dir(self.table) / commit_name(version)).unlink(missing_ok=True)
 

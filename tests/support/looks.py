@@ -19,11 +19,11 @@ CALL = re.compile(r"deltareplay \w|(?:dt|lf|snapshot|table|polars)\.|DeltaTable\
 
 def calls(library: str) -> list[str]:
     """The calls in the column of a library, each once."""
-    place = 2 + LIBRARIES.index(library)
+    column = 2 + LIBRARIES.index(library)
     rows = [line.split(" | ") for line in TEXT.splitlines() if line.startswith("| ")]
     assert {len(row) for row in rows} == {1 + len(LIBRARIES)}
-    found = [code for row in rows for code in re.findall("`([^`]+)`", row[place - 1])]
-    return list(dict.fromkeys(code for code in found if CALL.match(code)))
+    cells = [code for row in rows for code in re.findall("`([^`]+)`", row[column - 1])]
+    return list(dict.fromkeys(code for code in cells if CALL.match(code)))
 
 
 def written(directory: Path) -> Path:

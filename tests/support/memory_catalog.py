@@ -59,9 +59,9 @@ class MemoryCatalog:
     def commit(self, staged: StagedCommit) -> Ratification:
         self._called("commit")
         with self.lock:
-            known = self.staged.get(staged.version)
-            if known is not None:
-                return "ratified" if known.file_name == staged.file_name else "taken"
+            ratified = self.staged.get(staged.version)
+            if ratified is not None:
+                return "ratified" if ratified.file_name == staged.file_name else "taken"
             assert self.max_version is not None
             if staged.version != self.max_version + 1:
                 return "taken"
@@ -91,10 +91,10 @@ class MemoryCatalog:
 
 def staged_in(table: Path) -> tuple[RatifiedCommit, ...]:
     """All staged commits of a table of which each version has one."""
-    found = sorted((table / "_delta_log" / "_staged_commits").iterdir())
-    named = re.compile(r"(\d{20})\.[0-9a-f-]+\.json")
+    staged = sorted((table / "_delta_log" / "_staged_commits").iterdir())
+    pattern = re.compile(r"(\d{20})\.[0-9a-f-]+\.json")
     return tuple(
         RatifiedCommit(int(match[1]), file.name)
-        for file in found
-        if (match := named.fullmatch(file.name))
+        for file in staged
+        if (match := pattern.fullmatch(file.name))
     )

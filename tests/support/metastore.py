@@ -41,13 +41,13 @@ class Metastore:
         with connection, suppress(OSError):  # the client hangs up when it has seen enough
             while called := connection.recv(1 << 16):
                 self.calls.append(called)
-                said = self._answer(called)
-                if not said:
+                answer = self._answer(called)
+                if not answer:
                     return
                 if not self._byte_every:
-                    connection.sendall(said)
+                    connection.sendall(answer)
                     continue
-                for byte in said:
+                for byte in answer:
                     connection.sendall(bytes([byte]))
                     time.sleep(self._byte_every)
 
@@ -71,11 +71,11 @@ def encoded(value: Any) -> tuple[int, bytes]:
     if isinstance(value, int):
         return 8, struct.pack(">i", value)
     if all(isinstance(key, str) for key in value) and value:
-        pairs = b"".join(text(key) + text(one) for key, one in value.items())
+        pairs = b"".join(text(key) + text(item) for key, item in value.items())
         return 13, b"\x0b\x0b" + struct.pack(">i", len(value)) + pairs
     body = b""
-    for number, one in value.items():
-        kind, part = encoded(one)
+    for number, item in value.items():
+        kind, part = encoded(item)
         body += struct.pack(">bh", kind, number) + part
     return 12, body + b"\0"
 

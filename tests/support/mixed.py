@@ -37,9 +37,9 @@ def write_mixed(log: logs.LogBuilder) -> logs.LogBuilder:
 LEFT = [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 13, 14]
 
 
-def ids(taken: Any) -> list[int]:
-    found: list[int] = pa.table(taken)["id"].to_pylist()
-    return found
+def ids(rows: Any) -> list[int]:
+    values: list[int] = pa.table(rows)["id"].to_pylist()
+    return values
 
 
 def snapshot_of(log: logs.LogBuilder) -> dr.Snapshot:

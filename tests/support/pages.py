@@ -100,7 +100,7 @@ def needs_spark(page: str) -> bool:
 
 
 def paste(page: str, directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Runs a page in a process of its own, as in the root of a clone, its environment active."""
+    """Run a page in a process of its own, as in the root of a clone, its environment active."""
     shutil.copytree(ROOT / "demo" / "orders", directory / "demo" / "orders")
     settings = directory / "conf" / "spark-defaults.conf"
     settings.parent.mkdir()

@@ -20,23 +20,23 @@ def line(*points: tuple[float, float]) -> bytes:
 
 
 class _Wkb(pa.ExtensionType):
-    def __init__(self, told: bytes) -> None:
-        self._told = told
+    def __init__(self, metadata: bytes) -> None:
+        self._metadata = metadata
         super().__init__(pa.binary(), "geoarrow.wkb")
 
     def __arrow_ext_serialize__(self) -> bytes:
-        return self._told
+        return self._metadata
 
     @classmethod
-    def __arrow_ext_deserialize__(cls, storage: Any, told: bytes) -> _Wkb:
-        return cls(told)
+    def __arrow_ext_deserialize__(cls, storage: Any, metadata: bytes) -> _Wkb:
+        return cls(metadata)
 
 
-def annotated(values: Sequence[bytes | None], told: bytes = b"{}") -> Any:
+def annotated(values: Sequence[bytes | None], metadata: bytes = b"{}") -> Any:
     """An array that pyarrow writes with Parquet's own types of shapes.
 
     Args:
         values: WKB.
-        told: GeoArrow's metadata; with edges, what is written is a geography.
+        metadata: GeoArrow's metadata; with edges, what is written is a geography.
     """
-    return pa.ExtensionArray.from_storage(_Wkb(told), pa.array(values, pa.binary()))
+    return pa.ExtensionArray.from_storage(_Wkb(metadata), pa.array(values, pa.binary()))

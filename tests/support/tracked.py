@@ -15,7 +15,7 @@ NAMES = {
 }
 
 
-def told(changes: dr.Changes | dr.ChangeSplit) -> list[tuple[Any, ...]]:
+def change_rows(changes: dr.Changes | dr.ChangeSplit) -> list[tuple[Any, ...]]:
     """The changes without their times, sorted."""
     rows = changes.to_arrow().drop_columns(["_commit_timestamp"]).to_pylist()
     return sorted(tuple(row.values()) for row in rows)
@@ -28,11 +28,11 @@ def create(log: logs.LogBuilder) -> None:
 
 def file(log: logs.LogBuilder, version: int, base: int, rows: str, **more: Any) -> Action:
     """A file of one row for each word: its value, or ``value:id:since`` where those were kept."""
-    words = [word.split(":") for word in rows.split()]
-    columns: dict[str, Any] = {"v": [word[0] for word in words]}
-    if any(len(word) > 1 for word in words):
-        columns["_id"] = [int(word[1]) if len(word) > 1 else None for word in words]
-        columns["_since"] = [int(word[2]) if len(word) > 2 else None for word in words]
+    fields = [word.split(":") for word in rows.split()]
+    columns: dict[str, Any] = {"v": [word[0] for word in fields]}
+    if any(len(word) > 1 for word in fields):
+        columns["_id"] = [int(word[1]) if len(word) > 1 else None for word in fields]
+        columns["_since"] = [int(word[2]) if len(word) > 2 else None for word in fields]
     return data.write(
         log.table,
         f"{version}.parquet",

@@ -131,8 +131,8 @@ class UnityServer:
         return UnityServer(self.database.parent, self.port)
 
     def register(self, name: str, location: str, kind: str = "EXTERNAL", **body: Any) -> str:
-        """Registers a table as if somebody else had."""
-        found = {
+        """Register a table as if somebody else had."""
+        entry = {
             "table-type": kind,
             "location": location,
             "columns": {"type": "struct", "fields": []},
@@ -141,7 +141,7 @@ class UnityServer:
             **body,
         }
         with closing(self._connect()) as db, db:
-            return self._insert(db, name, str(uuid.uuid4()), found)
+            return self._insert(db, name, str(uuid.uuid4()), entry)
 
     def table(self, name: str) -> Json:
         """What the server knows of a table."""
@@ -158,8 +158,8 @@ class UnityServer:
         content = http.rfile.read(length)
         parts = urlsplit(http.path)
         path = parts.path.removeprefix(BASE)
-        asked = f"{http.command} {path}"
-        self.requests.append(asked)
+        request = f"{http.command} {path}"
+        self.requests.append(request)
         time.sleep(self.latency)
         try:
             if not parts.path.startswith(BASE):
@@ -167,7 +167,7 @@ class UnityServer:
             token = (http.headers.get("Authorization") or "").removeprefix("Bearer ")
             if token not in self.tokens:
                 raise Refusal("NotAuthorizedException", "the token is unknown or has expired")
-            fault = self._fault(asked)
+            fault = self._fault(request)
             if fault and fault[2] == "before":
                 self._fail(http, fault[1])
                 return
@@ -185,10 +185,10 @@ class UnityServer:
         except (KeyError, ValueError, TypeError) as error:
             self._refuse(http, Refusal("BadRequestException", repr(error)))
 
-    def _fault(self, asked: str) -> tuple[str, str, str] | None:
+    def _fault(self, request: str) -> tuple[str, str, str] | None:
         with self.lock:
             for fault in self.faults:
-                if re.fullmatch(fault[0], asked):
+                if re.fullmatch(fault[0], request):
                     self.faults.remove(fault)
                     return fault
         return None
@@ -243,15 +243,15 @@ class UnityServer:
             return self._credentials(row["location"], "READ_WRITE")
         if table:
             name = ".".join(map(unquote, table.groups()[:3]))
-            found = self._named(db, name)
+            entry = self._named(db, name)
             if self.is_older:
                 raise Refusal("UnsupportedTableFormatException")
             if table[4] == "/credentials" and method == "GET":
-                return self._credentials(found[1]["location"], query["operation"])
+                return self._credentials(entry[1]["location"], query["operation"])
             if table[4] is None and method == "GET":
-                return self._loaded(db, *found)
+                return self._loaded(db, *entry)
             if table[4] is None and method == "POST":
-                return self._update(db, *found, body)
+                return self._update(db, *entry, body)
         return self._older(db, method, path, body)
 
     # -- the interface for Delta tables
@@ -294,9 +294,9 @@ class UnityServer:
                 raise Refusal("InvalidParameterValueException", f"{key} is missing")
         for field in body["columns"]["fields"]:
             assert {"name", "type", "nullable", "metadata"} <= field.keys()
-        kept = {key: body[key] for key in ("location", "table-type", "columns", "properties")}
-        kept["partition-columns"] = body.get("partition-columns", [])
-        kept["protocol"] = body["protocol"]
+        fields = {key: body[key] for key in ("location", "table-type", "columns", "properties")}
+        fields["partition-columns"] = body.get("partition-columns", [])
+        fields["protocol"] = body["protocol"]
         table_id = str(uuid.uuid4())
         if body["table-type"] == "MANAGED":
             table_id = body["properties"]["io.unitycatalog.tableId"]
@@ -306,9 +306,9 @@ class UnityServer:
             lacking = set(REQUIRED_FEATURES["writer"]) - set(body["protocol"]["writer-features"])
             if lacking:
                 raise Refusal("InvalidParameterValueException", f"the protocol lacks {lacking}")
-            kept["latest"] = 0
+            fields["latest"] = 0
             db.execute("DELETE FROM tables WHERE id = ?", (table_id,))
-        self._insert(db, name, table_id, kept)
+        self._insert(db, name, table_id, fields)
         return self._loaded(db, *self._named(db, name))
 
     def _loaded(self, db: sqlite3.Connection, table_id: str, table: Json) -> Json:
@@ -335,12 +335,12 @@ class UnityServer:
         return answer
 
     def _update(self, db: sqlite3.Connection, table_id: str, table: Json, body: Json) -> Json:
-        asserted = [one for one in body["requirements"] if one["type"] == "assert-table-uuid"]
+        asserted = [item for item in body["requirements"] if item["type"] == "assert-table-uuid"]
         if len(asserted) != 1:
             raise Refusal("BadRequestException", "assert-table-uuid is required")
         if asserted[0]["uuid"] != table_id:
             raise Refusal("UpdateRequirementConflictException", "it is another table")
-        updates = {one["action"]: one for one in body["updates"]}
+        updates = {update["action"]: update for update in body["updates"]}
         if not updates or len(updates) != len(body["updates"]):
             raise Refusal("BadRequestException", "one update of each kind, and at least one")
         backfilled = updates.pop("set-latest-backfilled-version", None)
@@ -370,10 +370,10 @@ class UnityServer:
         version, name = commit["version"], commit["file-name"]
         if table.get("latest") is None:
             raise Refusal("InvalidParameterValueException", "the table is not managed")
-        known = db.execute(
+        existing = db.execute(
             "SELECT body FROM commits WHERE id = ? AND version = ?", (table_id, version)
         ).fetchone()
-        if known and json.loads(known[0])["file-name"] == name:
+        if existing and json.loads(existing[0])["file-name"] == name:
             return False
         if version != table["latest"] + 1:
             raise Refusal("CommitVersionConflictException", f"{table['latest']} is the latest")
@@ -397,8 +397,8 @@ class UnityServer:
 
     def _apply(self, table: Json, action: str, update: Json) -> None:
         if action in ("set-properties", "remove-properties"):
-            named = update.get("updates") or update.get("removals")
-            wrong = [key for key in named if DERIVED.fullmatch(key)]
+            domains = update.get("updates") or update.get("removals")
+            wrong = [key for key in domains if DERIVED.fullmatch(key)]
             if wrong:
                 raise Refusal("InvalidParameterValueException", f"the server's own: {wrong}")
         match action:
@@ -511,5 +511,5 @@ class UnityServer:
         row = db.execute("SELECT body FROM tables WHERE id = ?", (table_id,)).fetchone()
         if row is None:
             raise Refusal("NoSuchTableException", f"there is no table {table_id}")
-        found: Json = json.loads(row[0])
-        return found
+        entry: Json = json.loads(row[0])
+        return entry

@@ -32,10 +32,10 @@ def bitmap(rows: Iterable[int]) -> bytes:
         else:
             bits = sum(1 << value for value in values)
             bodies.append(bits.to_bytes(8192, "little"))
-    place = len(head) + 4 * len(bodies)
+    offset = len(head) + 4 * len(bodies)
     for body in bodies:
-        head += struct.pack("<I", place)
-        place += len(body)
+        head += struct.pack("<I", offset)
+        offset += len(body)
     return struct.pack("<IQI", _MAGIC, 1, 0) + head + b"".join(bodies)
 
 
@@ -54,10 +54,10 @@ def base85(data: bytes) -> str:
 
 def inline(rows: Iterable[int]) -> dict[str, Any]:
     """A descriptor that has the rows in it."""
-    wanted = set(rows)
-    data = bitmap(wanted)
+    deleted = set(rows)
+    data = bitmap(deleted)
     return deletion_vector(
-        base85(data), storage_type="i", offset=None, size=len(data), cardinality=len(wanted)
+        base85(data), storage_type="i", offset=None, size=len(data), cardinality=len(deleted)
     )
 
 
@@ -68,11 +68,11 @@ def in_file(
     data = b"\x01"
     descriptors = []
     for rows in vectors:
-        wanted = set(rows)
-        content = bitmap(wanted)
+        deleted = set(rows)
+        content = bitmap(deleted)
         descriptors.append(
             deletion_vector(
-                base85(name.bytes), offset=len(data), size=len(content), cardinality=len(wanted)
+                base85(name.bytes), offset=len(data), size=len(content), cardinality=len(deleted)
             )
         )
         data += struct.pack(">I", len(content)) + content

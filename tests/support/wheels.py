@@ -20,7 +20,7 @@ GLIBC = re.compile(rb"\0GLIBC_(\d+)\.(\d+)(?:\.\d+)?(?=\0)")
 
 
 def flaws(wheel: Path, *, glibc: tuple[int, int], megabytes: int) -> Iterator[str]:
-    """Yields what is wrong with a wheel, in sentences."""
+    """Yield the flaws of a wheel, as sentences."""
     if wheel.stat().st_size >= megabytes * 1_000_000:
         yield f"it has {wheel.stat().st_size:,} bytes, and the limit is {megabytes} MB"
     with zipfile.ZipFile(wheel) as archive:
@@ -35,31 +35,31 @@ def flaws(wheel: Path, *, glibc: tuple[int, int], megabytes: int) -> Iterator[st
         if len(libraries) != 1:
             yield f"it has one library: {libraries}"
         for name in libraries:
-            wanted = {
+            expected = {
                 (int(major), int(minor)) for major, minor in GLIBC.findall(archive.read(name))
             }
-            if not wanted:
+            if not expected:
                 yield f"{name} names no version of glibc"
-            elif max(wanted) > glibc:
-                yield f"{name} wants glibc {'.'.join(map(str, max(wanted)))}"
+            elif max(expected) > glibc:
+                yield f"{name} requires glibc {'.'.join(map(str, max(expected)))}"
 
 
 def main() -> None:
-    """Prints each wheel with its size; ends with 1 and the flaws if there are any."""
+    """Print each wheel with its size; exit with 1 and the flaws if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("wheels", type=Path, nargs="+")
     parser.add_argument("--glibc", required=True, help="the newest that it may want, as in 2.17")
     parser.add_argument("--megabytes", type=int, required=True, help="what it must be smaller than")
-    given = parser.parse_args()
-    major, minor = map(int, given.glibc.split("."))
-    found = []
-    for wheel in given.wheels:
+    arguments = parser.parse_args()
+    major, minor = map(int, arguments.glibc.split("."))
+    problems = []
+    for wheel in arguments.wheels:
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
-        found += [
+        problems += [
             f"{wheel.name}: {flaw}"
-            for flaw in flaws(wheel, glibc=(major, minor), megabytes=given.megabytes)
+            for flaw in flaws(wheel, glibc=(major, minor), megabytes=arguments.megabytes)
         ]
-    sys.exit("\n".join(found) or None)
+    sys.exit("\n".join(problems) or None)
 
 
 if __name__ == "__main__":

@@ -57,14 +57,14 @@ class LazyFrames:
         ) -> Iterator[pl.DataFrame]:
             # rows are counted before they are filtered
             pushed_filter = pushed(predicate, self._snapshot.schema) if n_rows is None else None
-            left = n_rows
+            remaining = n_rows
             for batch in self._narrowed(columns, pushed_filter).to_batches():
-                if left is not None and left <= 0:
+                if remaining is not None and remaining <= 0:
                     return
                 frame = pl.DataFrame(batch)
-                if left is not None:
-                    frame = frame.head(left)
-                    left -= frame.height
+                if remaining is not None:
+                    frame = frame.head(remaining)
+                    remaining -= frame.height
                 if predicate is not None:
                     frame = frame.filter(predicate)
                 yield frame if columns is None else frame.select(columns)
@@ -75,8 +75,8 @@ class LazyFrames:
         """Return the same scan with fewer columns and rows."""
         keywords = dict(self._keywords)
         if columns is not None:
-            ours = {name.lower() for name in self._snapshot.schema.names}
-            keywords["columns"] = [name for name in columns if name.lower() in ours]
+            table_columns = {name.lower() for name in self._snapshot.schema.names}
+            keywords["columns"] = [name for name in columns if name.lower() in table_columns]
         filter = keywords.get("filter")
         if condition is not None and not filter:
             keywords["filter"] = condition

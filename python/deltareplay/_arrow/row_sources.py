@@ -76,9 +76,9 @@ def _comes_from(value: object, package: str, kind: str) -> bool:
 
 def _of_pandas(frame: Any) -> ArrowStream:
     """Convert a pandas frame; an index without a name is not a column."""
-    named = any(name is not None for name in frame.index.names)
+    is_indexed = any(name is not None for name in frame.index.names)
     try:
-        table: pa.Table = pa.Table.from_pandas(frame, preserve_index=named)
+        table: pa.Table = pa.Table.from_pandas(frame, preserve_index=is_indexed)
     except (pa.ArrowException, OverflowError, UnicodeError) as error:
         message = f"the frame does not fit into Arrow columns: {error}"
         raise InvalidArgumentError(message, code="rows.type") from error
@@ -191,8 +191,8 @@ def _array(name: str, values: Any, type_: pa.DataType | None) -> pa.Array[Any]:
     try:
         column: pa.Array[Any] = pa.array(values, type_)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        known = f"is {type_} in the table" if type_ is not None else "has no type of a table"
-        message = f"the column {name!r} {known}: {error}"
+        reason = f"is {type_} in the table" if type_ is not None else "has no type of a table"
+        message = f"the column {name!r} {reason}: {error}"
         raise InvalidArgumentError(message, code="rows.type") from error
     return column
 
@@ -243,14 +243,14 @@ def _struct_for(type_: pa.StructType, present: list[Any], name: str) -> pa.DataT
     for value in present:
         for part, inner in _pairs(value):
             by_field.setdefault(part, []).append(inner)
-    known = {field.name.lower(): field.type for field in type_}
+    types = {field.name.lower(): field.type for field in type_}
     fields = []
     for part, inner in by_field.items():
         if not isinstance(part, str):
             message = f"the column {name!r} has a field named {part!r}, which is no text"
             raise InvalidArgumentError(message, code="rows.type")
         below = f"{name}.{part}"
-        field = known.get(part.lower())
+        field = types.get(part.lower())
         if field is None:
             fields.append(pa.field(part, _array(below, inner, None).type))
         else:

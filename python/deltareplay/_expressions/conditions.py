@@ -44,8 +44,8 @@ class Column:
         for name in path[1:]:
             inside = [field.type for field in matches if pa.types.is_struct(field.type)]
             matches = [field for type_ in inside for field in type_ if field.name == name]
-        known = len(matches) == 1 and not _has_own_order(matches[0])
-        return cls(tuple(path), matches[0].type if known else None)
+        is_comparable = len(matches) == 1 and not _has_own_order(matches[0])
+        return cls(tuple(path), matches[0].type if is_comparable else None)
 
     @property
     def sql(self) -> str:
@@ -75,8 +75,8 @@ def condition(node: Any) -> str | None:
         return f"({' AND '.join(parts)})" if parts else None
     if name in ("or", "or_kleene"):
         either = [condition(argument) for argument in arguments]
-        known = [part for part in either if part is not None]
-        return f"({' OR '.join(known)})" if len(known) == len(either) else None
+        alternatives = [part for part in either if part is not None]
+        return f"({' OR '.join(alternatives)})" if len(alternatives) == len(either) else None
     column = arguments[0] if arguments else None
     if name in _COMPARISONS and len(arguments) == 2:
         return _comparison(_COMPARISONS[name], *arguments)
@@ -87,9 +87,13 @@ def condition(node: Any) -> str | None:
     if name == "is_null" and not node.options["nan_is_null"].as_py():
         return f"{column.sql} IS NULL"
     if name == "is_in":
-        among = [_literal(column, value) for value in node.options["value_set"].values]
-        texts = [text for text in among if text is not None]
-        return f"{column.sql} IN ({', '.join(texts)})" if texts and None not in among else None
+        literals = [_literal(column, value) for value in node.options["value_set"].values]
+        supported = [text for text in literals if text is not None]
+        return (
+            f"{column.sql} IN ({', '.join(supported)})"
+            if supported and None not in literals
+            else None
+        )
     return None
 
 
@@ -107,7 +111,7 @@ def _literal(column: Column, value: Any) -> str | None:
     if not value.is_valid or column.type is None:
         return None
     of, with_ = column.type, value.type
-    same = (
+    is_alike = (
         of.equals(with_)
         or (pa.types.is_integer(of) and pa.types.is_integer(with_))
         or (pa.types.is_decimal(of) and pa.types.is_decimal(with_))
@@ -116,13 +120,13 @@ def _literal(column: Column, value: Any) -> str | None:
         or (pa.types.is_timestamp(of) and pa.types.is_timestamp(with_) and with_.unit != "ns")
     )
     if pa.types.is_timestamp(of) and pa.types.is_timestamp(with_):
-        same = same and (of.tz is None) == (with_.tz is None)
-    if not same or pa.types.is_float32(of) or pa.types.is_nested(of):
+        is_alike = is_alike and (of.tz is None) == (with_.tz is None)
+    if not is_alike or pa.types.is_float32(of) or pa.types.is_nested(of):
         return None
-    plain = value.as_py()
-    if isinstance(plain, float) and not math.isfinite(plain):
+    constant = value.as_py()
+    if isinstance(constant, float) and not math.isfinite(constant):
         return None  # Arrow orders NaN otherwise
-    return lit(plain)
+    return lit(constant)
 
 
 def _is_text(type_: pa.DataType) -> bool:

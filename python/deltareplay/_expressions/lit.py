@@ -26,9 +26,9 @@ class SqlLiteral(str):
     value: Value | Collection[Value]
 
     def __new__(cls, value: Value | uuid.UUID | Collection[Value]) -> Self:
-        plain = str(value) if isinstance(value, uuid.UUID) else value
-        self = super().__new__(cls, _native.literal_text(plain))
-        self.value = plain
+        literal = str(value) if isinstance(value, uuid.UUID) else value
+        self = super().__new__(cls, _native.literal_text(literal))
+        self.value = literal
         return self
 
     def __reduce__(self) -> tuple[type[SqlLiteral], tuple[Value | Collection[Value]]]:

@@ -55,11 +55,11 @@ class RowsDataset(pds.UnionDataset):
             filter: An expression; rows for which it is not true are left out.
             options: As for ``pyarrow.dataset.Scanner.from_batches``.
         """
-        expression = self._both(filter)
+        expression = self._conjunction(filter)
         schema = self.schema
-        named = self._named(columns, expression, schema)
+        projection = self._named(columns, expression, schema)
         pushed = None if expression is None else ArrowExpression.of(expression, schema)
-        scan = self._snapshot.scan(named, None if pushed is None else pushed.sql)
+        scan = self._snapshot.scan(projection, None if pushed is None else pushed.sql)
         options.pop("cache_metadata", None)  # there is no metadata to cache
         options.pop("fragment_scan_options", None)
         return pds.Scanner.from_batches(
@@ -82,7 +82,7 @@ class RowsDataset(pds.UnionDataset):
             needed |= named.columns
         return [name for name in schema.names if name in needed]
 
-    def _both(self, filter: Any) -> Any:
+    def _conjunction(self, filter: Any) -> Any:
         if filter is None or self._filter is None:
             return self._filter if filter is None else filter
         return self._filter & filter
@@ -94,7 +94,7 @@ class RowsDataset(pds.UnionDataset):
             filter: As for ``scanner``.
             options: As for ``scanner``.
         """
-        if self._both(filter) is None:
+        if self._conjunction(filter) is None:
             return self._snapshot.scan().count()
         counted: int = self.scanner([], filter, **options).count_rows()
         return counted
@@ -105,7 +105,7 @@ class RowsDataset(pds.UnionDataset):
         Args:
             expression: As for ``scanner``.
         """
-        return RowsDataset(self._snapshot, self._both(expression))
+        return RowsDataset(self._snapshot, self._conjunction(expression))
 
     def sort_by(self, sorting: Any, **options: Any) -> Any:
         """Return all rows sorted, in memory."""
@@ -145,5 +145,5 @@ def _in_memory(dataset: Any) -> Any:
     return in_memory(dataset.to_table())
 
 
-def _refused(what: str) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(f"a dataset of live rows has no {what}", code="dataset.method")
+def _refused(method: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(f"a dataset of live rows has no {method}", code="dataset.method")

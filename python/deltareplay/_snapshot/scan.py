@@ -31,7 +31,7 @@ class Scanned(Protocol):
     @property
     def table(self) -> TableLocation: ...
 
-    def _tell(self) -> None: ...
+    def _report_warnings(self) -> None: ...
 
 
 @checked_methods
@@ -118,7 +118,7 @@ class Scan(Frames, LazyFrames, Carded):
         2
         """
         rows = self._native.rows()
-        self._snapshot._tell()
+        self._snapshot._report_warnings()
         return reader(rows)
 
     def files(self, columns: Sequence[str] | None = None) -> pa.Table:
@@ -131,7 +131,7 @@ class Scan(Frames, LazyFrames, Carded):
         1
         """
         table = to_table(self._native.files(columns))
-        self._snapshot._tell()
+        self._snapshot._report_warnings()
         return table
 
     def explain(self) -> pa.Table:
@@ -145,7 +145,7 @@ class Scan(Frames, LazyFrames, Carded):
         [1, 1, 0]
         """
         explanation = self._native.explain()
-        self._snapshot._tell()
+        self._snapshot._report_warnings()
         steps = ["all files", "after partition pruning", "after data skipping"]
         columns = [
             pa.array(steps),
@@ -164,7 +164,7 @@ class Scan(Frames, LazyFrames, Carded):
         2
         """
         number = self._native.count()
-        self._snapshot._tell()
+        self._snapshot._report_warnings()
         return number
 
     def splits(self, target_size: int = TARGET_SIZE) -> list[Split]:
@@ -184,7 +184,7 @@ class Scan(Frames, LazyFrames, Carded):
         [2]
         """
         native_splits = self._native.splits(target_size)
-        self._snapshot._tell()
+        self._snapshot._report_warnings()
         return [Split.from_native(self._snapshot.table, split) for split in native_splits]
 
     @property
@@ -201,7 +201,7 @@ class Scan(Frames, LazyFrames, Carded):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the rows as an Arrow C stream, which is read without Python."""
         rows = self._native.rows()
-        self._snapshot._tell()
+        self._snapshot._report_warnings()
         return rows.__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:

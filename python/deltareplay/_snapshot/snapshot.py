@@ -69,7 +69,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         self._strict = strict
         self._num_reported = reported
         log.info("opened version %d of %r", native.version, table)
-        self._tell()
+        self._report_warnings()
         return self
 
     @property
@@ -202,7 +202,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         {'stream-7': 41}
         """
         result = self._native.transactions()
-        self._tell()
+        self._report_warnings()
         return dict(result)
 
     @property
@@ -215,7 +215,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         {}
         """
         result = self._native.domain_metadata()
-        self._tell()
+        self._report_warnings()
         return dict(result)
 
     @property
@@ -226,7 +226,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         2
         """
         result = self._native.num_files()
-        self._tell()
+        self._report_warnings()
         return result
 
     @property
@@ -237,7 +237,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         500
         """
         result = self._native.size_in_bytes()
-        self._tell()
+        self._report_warnings()
         return result
 
     @property
@@ -254,7 +254,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         2
         """
         result = self._native.num_rows()
-        self._tell()
+        self._report_warnings()
         return result
 
     def min_max(self, column: str) -> tuple[Any, Any] | None:
@@ -278,7 +278,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         (1, 9)
         """
         result = self._native.min_max(column)
-        self._tell()
+        self._report_warnings()
         if result is None:
             return None
         batch = pa.record_batch(result)
@@ -328,7 +328,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         2
         """
         result = self._native.replay_plan(columns, filter, target_size=piece_size, keyed=keyed)
-        self._tell()
+        self._report_warnings()
         from deltareplay._snapshot.replay_plan import ReplayPlan
 
         return ReplayPlan.from_native(self._table, *result)
@@ -468,8 +468,8 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         2
         """
         native = self._native.update()
-        known = native.warnings(0)[: self._num_reported]
-        reported = self._num_reported if known == self._native.warnings(0) else 0
+        earlier = native.warnings(0)[: self._num_reported]
+        reported = self._num_reported if earlier == self._native.warnings(0) else 0
         return Snapshot.from_native(self._table, native, self._strict, reported)
 
     def update(self) -> Snapshot:
@@ -491,8 +491,8 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         return self._native.schema.__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        again = methodcaller("snapshot", version=self.version, strict=self._strict)
-        return again, (self._table,)
+        reopen = methodcaller("snapshot", version=self.version, strict=self._strict)
+        return reopen, (self._table,)
 
     def __repr__(self) -> str:
         try:
@@ -504,7 +504,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
             f"columns {some_names(self.schema.names)}>"
         )
 
-    def _tell(self) -> None:
+    def _report_warnings(self) -> None:
         """Pass new warnings on to Python's ``warnings``, once each."""
         for facts in self._native.warnings(self._num_reported):
             from deltareplay._snapshot.log_warning import LogWarning

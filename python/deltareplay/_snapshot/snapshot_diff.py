@@ -133,8 +133,8 @@ class SnapshotDiff(Carded):
         if self.size_in_bytes[0] != self.size_in_bytes[1]:
             counts.append(f"{self.size_in_bytes[0]} to {self.size_in_bytes[1]} bytes")
         lines = [f"versions {self._versions[0]} to {self._versions[1]}: {', '.join(counts)}"]
-        for what, name, before, after in self._definition:
-            label = f"{what} {name}".rstrip()
+        for kind, name, before, after in self._definition:
+            label = f"{kind} {name}".rstrip()
             if before is None:
                 lines.append(f"{label} added: {after}")
             elif after is None:

@@ -26,7 +26,7 @@ class SnapshotFiles:
         _native: NativeSnapshot
         _table: TableLocation
 
-        def _tell(self) -> None: ...
+        def _report_warnings(self) -> None: ...
 
     def files(self, columns: Sequence[str] | None = None, filter: Filter | None = None) -> pa.Table:
         """List the live files: the ``add`` actions that remain after replay.
@@ -62,7 +62,7 @@ class SnapshotFiles:
         [{'path': 'day=2026-01-03/c.parquet'}]
         """
         table = to_table(self._native.files(columns, filter))
-        self._tell()
+        self._report_warnings()
         return table
 
     def file_batches(
@@ -86,8 +86,8 @@ class SnapshotFiles:
         2
         """
         batches = self._native.file_batches(columns, filter)
-        self._tell()
-        return reader(batches, after_each=self._tell)
+        self._report_warnings()
+        return reader(batches, after_each=self._report_warnings)
 
     def file_uris(self, filter: Filter | None = None) -> list[str]:
         """List the full URIs of the live files, for programs that read them directly.
@@ -127,5 +127,5 @@ class SnapshotFiles:
         ['day=2026-01-02/a.parquet']
         """
         table = to_table(self._native.tombstones())
-        self._tell()
+        self._report_warnings()
         return table

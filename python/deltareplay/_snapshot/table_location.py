@@ -98,8 +98,8 @@ class TableLocation:
         uris = []
         for path in self._native.locate(paths):
             encoded = quote(path, safe=_UNRESERVED)
-            whole = encoded if path.startswith("/") else f"{directory}/{encoded}"
-            uris.append(urlunsplit((root.scheme, root.netloc, whole, root.query, "")))
+            encoded_uri = encoded if path.startswith("/") else f"{directory}/{encoded}"
+            uris.append(urlunsplit((root.scheme, root.netloc, encoded_uri, root.query, "")))
         return uris
 
     def credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:

@@ -200,18 +200,18 @@ def _named_version(argument: str, value: Any) -> tuple[str, int]:
     raise _wrong(argument, "a pair of a string and an integer", value)
 
 
-def _place(argument: str, value: Any) -> str:
+def _path(argument: str, value: Any) -> str:
     path = value.__fspath__() if isinstance(value, os.PathLike) else value
     if isinstance(path, str):
         return path
     raise _wrong(argument, "a path or a URI", value)
 
 
-def _places(argument: str, value: Any) -> list[str]:
+def _paths(argument: str, value: Any) -> list[str]:
     values = [value] if isinstance(value, (str, os.PathLike)) else value
     if not isinstance(values, Iterable) or isinstance(values, (bytes, Mapping)):
         raise _wrong(argument, "a sequence of paths or URIs", value)
-    return [_place(argument, item) for item in values]
+    return [_path(argument, item) for item in values]
 
 
 def _texts_by_name(argument: str, value: Any) -> dict[str, str]:
@@ -221,8 +221,8 @@ def _texts_by_name(argument: str, value: Any) -> dict[str, str]:
         if not isinstance(key, str):
             raise _wrong(argument, "a mapping of strings to strings", key, what=f"its key {key!r}")
         if not isinstance(item, str):  # it may be a secret: print only its type
-            what = f"its value of {key!r}"
-            raise _wrong(argument, "a mapping of strings to strings", item, what=what)
+            subject = f"its value of {key!r}"
+            raise _wrong(argument, "a mapping of strings to strings", item, what=subject)
     return dict(value)
 
 
@@ -292,8 +292,8 @@ _RULES: dict[str, Rule] = {
     "Mapping[str, Mapping[str, Any]]": _mappings,
     "Mapping[str, Expression]": _by_column,
     "Mapping[str, Value]": _by_column,
-    "str | os.PathLike[str]": _place,
-    "Sequence[str | os.PathLike[str]]": _places,
+    "str | os.PathLike[str]": _path,
+    "Sequence[str | os.PathLike[str]]": _paths,
 }
 
 

@@ -182,11 +182,11 @@ def line(now: Progress, *, bars: bool = False, colours: bool = False) -> str:
 
 def _bar(fraction: float, bars: bool, colours: bool) -> str:
     halves = min(int(2 * _WIDTH * fraction), 2 * _WIDTH)
-    whole = halves // 2
+    full = halves // 2
     if not bars:
-        return f"[{'#' * whole}{'.' * (_WIDTH - whole)}]"
-    done = "━" * whole + "╸" * (halves % 2)
-    left = _WIDTH - len(done)
+        return f"[{'#' * full}{'.' * (_WIDTH - full)}]"
+    filled = "━" * full + "╸" * (halves % 2)
+    unfilled = _WIDTH - len(filled)
     if not colours:
-        return done + "─" * left
-    return f"{_DONE}{done}{_PLAIN}{_LEFT}{'━' * left}{_PLAIN}"
+        return filled + "─" * unfilled
+    return f"{_DONE}{filled}{_PLAIN}{_LEFT}{'━' * unfilled}{_PLAIN}"

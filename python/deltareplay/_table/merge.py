@@ -321,7 +321,7 @@ def _condition(
         return on
     pairs = on if isinstance(on, Mapping) else {name: name for name in names("on", on)}
     sides = (
-        f"{quoted(target_alias)}.{quoted(theirs)} = {quoted(source_alias)}.{quoted(name)}"
-        for name, theirs in pairs.items()
+        f"{quoted(target_alias)}.{quoted(source_column)} = {quoted(source_alias)}.{quoted(name)}"
+        for name, source_column in pairs.items()
     )
     return " AND ".join(sides)

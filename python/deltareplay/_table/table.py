@@ -343,12 +343,12 @@ class Table(
         """
         read = self.snapshot() if snapshot is None else snapshot
         native = self._native.transaction(read.native, operation, isolation_level, durable, timeout)
-        begun = Transaction.from_native(
+        transaction = Transaction.from_native(
             self, read, native, parameters, metrics, user_metadata, tags, engine_info
         )
         if txn is not None:
-            begun.set_transaction(*txn)
-        return begun
+            transaction.set_transaction(*txn)
+        return transaction
 
     def follow(
         self,

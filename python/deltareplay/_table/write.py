@@ -118,8 +118,8 @@ def write(
         columns, partitioning = schema_string(reader.schema), list(partition_columns or ())
         requested = location.properties(columns, partitioning, properties or {})
         metadata, protocol = _native.new_table(columns, partitioning, requested)
-        named = replace(metadata, name=name, description=description)
-        first = _FirstRows(table, named, protocol, mode)
+        described = replace(metadata, name=name, description=description)
+        first = _FirstRows(table, described, protocol, mode)
         written = first.written(reader, where, **how)
         location.registered()
         return written

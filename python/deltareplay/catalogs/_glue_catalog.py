@@ -85,7 +85,7 @@ class GlueCatalog:
                 "glue", region_name=region, endpoint_url=endpoint_url, config=self._config
             )
 
-        self._client = _asked(client, "the catalog")
+        self._client = _with_errors(client, "the catalog")
 
     def locate(self, name: str) -> Located:
         """Find a table: one request, or two for a link to a table of another account or region.
@@ -129,11 +129,13 @@ class GlueCatalog:
         if region in (None, self._client.meta.region_name):
             return self._client
         make = self._session.client
-        return _asked(lambda: make("glue", region_name=region, config=self._config), "the catalog")
+        return _with_errors(
+            lambda: make("glue", region_name=region, config=self._config), "the catalog"
+        )
 
     def _credentials(self) -> Credentials:
         """Return the session's current credentials."""
-        return _asked(lambda: credentials_of(self._session), "the credentials")
+        return _with_errors(lambda: credentials_of(self._session), "the credentials")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GlueCatalog) and self._arguments == other._arguments
@@ -142,7 +144,7 @@ class GlueCatalog:
         return hash(self._arguments["region"])
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _made, (self._arguments,)
+        return _unpickled, (self._arguments,)
 
     def __repr__(self) -> str:
         arguments = {key: self._arguments[key] for key in ("region", "catalog_id", "profile")}
@@ -155,7 +157,7 @@ def _table(
     request = {"DatabaseName": database, "Name": table}
     if catalog_id:
         request["CatalogId"] = catalog_id
-    entry: dict[str, Any] = _asked(
+    entry: dict[str, Any] = _with_errors(
         lambda: part_of(client.get_table(**request), "Table", dict), name
     )
     return entry
@@ -173,23 +175,23 @@ def _entry(table: dict[str, Any], name: str) -> HiveEntry:
     )
 
 
-def _asked(ask: Callable[[], T], name: str) -> T:
+def _with_errors(call: Callable[[], T], name: str) -> T:
     """Make a request; convert exceptions of boto3 to ours, without the original as context."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        return ask()
+        return call()
     except (BotoCoreError, ClientError, ValueError) as error:  # ValueError: an address is none
         raise refused(error, name) from None  # its text may have been signed with a token in it
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise _invalid(name, str(error)) from None  # botocore parses a response without checks
 
 
-def _invalid(name: str, what: str) -> StorageError:
+def _invalid(name: str, problem: str) -> StorageError:
     return StorageError(
-        f"Glue's response to the request for {name} is invalid: {what}", code="catalog.response"
+        f"Glue's response to the request for {name} is invalid: {problem}", code="catalog.response"
     )
 
 
-def _made(arguments: dict[str, Any]) -> GlueCatalog:
+def _unpickled(arguments: dict[str, Any]) -> GlueCatalog:
     return GlueCatalog(**arguments)

@@ -72,17 +72,17 @@ def refused(error: Exception, name: str) -> DeltaReplayError:
 
 def _without_answer(error: Exception, name: str) -> DeltaReplayError:
     # an address from the environment may have secrets
-    what = re.sub(r"//[^/\s@]*@|[?#][^\s\"]*", "//", str(error))[:_MOST_OF_MESSAGE]
+    message = re.sub(r"//[^/\s@]*@|[?#][^\s\"]*", "//", str(error))[:_MOST_OF_MESSAGE]
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if not kinds.isdisjoint(_CREDENTIALS):
         return InvalidArgumentError(
-            f"there are no AWS credentials to look up {name}: {what}", code="catalog.denied"
+            f"there are no AWS credentials to look up {name}: {message}", code="catalog.denied"
         )
     if not kinds.isdisjoint(_ADDRESS):
         return InvalidArgumentError(
-            f"no request to Glue is possible: {what}. Pass region=, profile= or endpoint_url=",
+            f"no request to Glue is possible: {message}. Pass region=, profile= or endpoint_url=",
             code="catalog.address",
         )
     return StorageError(
-        f"Glue did not respond to the request for {name}: {what}", code="catalog.unreachable"
+        f"Glue did not respond to the request for {name}: {message}", code="catalog.unreachable"
     )

@@ -61,16 +61,16 @@ def credentials_of(session: boto3.Session) -> Credentials:
     from botocore.credentials import RefreshableCredentials
     from botocore.exceptions import NoCredentialsError
 
-    held = session.get_credentials()
-    if held is None:
+    credentials = session.get_credentials()
+    if credentials is None:
         raise NoCredentialsError
-    now = held.get_frozen_credentials()
+    now = credentials.get_frozen_credentials()
     options = {
         "aws_access_key_id": now.access_key,
         "aws_secret_access_key": now.secret_key,
         "aws_session_token": now.token,
     }
-    renewed = isinstance(held, RefreshableCredentials)
+    renewed = isinstance(credentials, RefreshableCredentials)
     return Credentials(
         {key: value for key, value in options.items() if value},
         int(time.time() * 1000) + _USED_FOR if renewed else None,

@@ -72,9 +72,9 @@ class HiveEntry:
         formats = [own[key] for key in _FORMATS if own.get(key)]
         handler = own.get("storage_handler", "").rpartition(".")[2]
         if "delta" not in map(str.lower, formats) and handler != "DeltaStorageHandler":
-            known = [*formats, handler, self.input_format.rpartition(".")[2]]
-            what = next(filter(None, known), "unknown")[:_MOST_OF_FORMAT]
-            raise self._is_not_delta(f"is a table of the format {what}, and not a Delta table")
+            kinds = [*formats, handler, self.input_format.rpartition(".")[2]]
+            kind = next(filter(None, kinds), "unknown")[:_MOST_OF_FORMAT]
+            raise self._is_not_delta(f"is a table of the format {kind}, and not a Delta table")
         for location in locations:
             scheme = _scheme(location)
             # a name of a table would lead to a catalog again
@@ -89,8 +89,8 @@ class HiveEntry:
             code="catalog.no_location",
         )
 
-    def _is_not_delta(self, what: str) -> TableNotFoundError:
-        return TableNotFoundError(f"{self.name} {what}", code="catalog.not_delta")
+    def _is_not_delta(self, reason: str) -> TableNotFoundError:
+        return TableNotFoundError(f"{self.name} {reason}", code="catalog.not_delta")
 
 
 def _lower(parameters: Mapping[str, str]) -> dict[str, str]:

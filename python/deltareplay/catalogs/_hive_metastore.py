@@ -71,14 +71,14 @@ class HiveMetastore:
         parts = parts_of(name, ("hive",), "[catalog.]schema.table")
         failures: list[str] = []
         for server in self._servers:
-            entry = self._asked(server, parts, failures)
+            entry = self._request(server, parts, failures)
             if entry is not None:
                 return Located(entry.root())
         raise StorageError(
             f"no Hive Metastore responds: {'; '.join(failures)}", code="catalog.unreachable"
         )
 
-    def _asked(
+    def _request(
         self, server: tuple[str, int], parts: list[str], failures: list[str]
     ) -> HiveEntry | None:
         """Request a table from a server; if it does not respond, record that and return None."""
@@ -104,7 +104,7 @@ class HiveMetastore:
         return self.uri, self._timeout
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _made, self._identity()
+        return _unpickled, self._identity()
 
     def __repr__(self) -> str:
         return f"HiveMetastore({self.uri!r})"
@@ -170,5 +170,5 @@ def _authority(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _made(uri: str, timeout: float) -> HiveMetastore:
+def _unpickled(uri: str, timeout: float) -> HiveMetastore:
     return HiveMetastore(uri, timeout=timeout)

@@ -25,8 +25,8 @@ def parts_of(name: str, schemes: tuple[str, ...], form: str) -> list[str]:
     ['main', 'my sales', 'orders']
     """
     scheme, separator, rest = name.partition("://")
-    plain = rest if separator and scheme in schemes else name
-    parts = list(_names.parts_of(plain, _BARE))
+    qualified = rest if separator and scheme in schemes else name
+    parts = list(_names.parts_of(qualified, _BARE))
     most = form.count(".") + 1
     if not most - form.count("[") <= len(parts) <= most:
         raise InvalidArgumentError(

@@ -56,16 +56,16 @@ class ThriftClient:
             if not chunk:
                 raise ConnectionError("it closed the connection")
             self._buffer += chunk
-        taken = bytes(self._buffer[:size])
+        piece = bytes(self._buffer[:size])
         del self._buffer[:size]
-        return taken
+        return piece
 
     def _wait(self) -> None:
         """Limit the next operation of the socket to the remaining time."""
-        left = self._deadline - time.monotonic()
-        if left <= 0:
+        remaining = self._deadline - time.monotonic()
+        if remaining <= 0:
             raise TimeoutError("it did not respond in time")
-        self._socket.settimeout(left)
+        self._socket.settimeout(remaining)
 
     def __enter__(self) -> ThriftClient:
         return self

@@ -65,10 +65,10 @@ class _Timely(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        left = self._deadline - time.monotonic()
-        if left <= 0:
+        remaining = self._deadline - time.monotonic()
+        if remaining <= 0:
             raise TimeoutError("it did not respond in time")
-        self._connected.settimeout(left)
+        self._connected.settimeout(remaining)
         return self._raw.readinto(buffer)
 
     def close(self) -> None:

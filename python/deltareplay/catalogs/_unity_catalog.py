@@ -91,7 +91,7 @@ class UnityCatalog:
 
     def __reduce__(self) -> tuple[object, ...]:
         uri, token, timeout = self._arguments
-        return _made, (uri or self.uri, token, timeout)
+        return _unpickled, (uri or self.uri, token, timeout)
 
     def __repr__(self) -> str:
         return f"UnityCatalog({self.uri!r})"
@@ -105,5 +105,5 @@ def _token_of_environment() -> str:
     return next((os.environ[variable] for variable in _TOKENS if os.environ.get(variable)), "")
 
 
-def _made(uri: str, token: str | Callable[[], str] | None, timeout: float) -> UnityCatalog:
+def _unpickled(uri: str, token: str | Callable[[], str] | None, timeout: float) -> UnityCatalog:
     return UnityCatalog(uri, token, timeout=timeout)

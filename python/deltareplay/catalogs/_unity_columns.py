@@ -71,8 +71,8 @@ def domains(changed: Mapping[str, str | None]) -> tuple[Json, list[str]]:
     kept = {name: text for name, text in changed.items() if name in _DOMAINS}
     updates = {name: json.loads(text) for name, text in kept.items() if text is not None}
     if "delta.clustering" in updates:
-        named = updates["delta.clustering"].get("clusteringColumns", [])
-        updates["delta.clustering"] = {"clusteringColumns": named}
+        columns = updates["delta.clustering"].get("clusteringColumns", [])
+        updates["delta.clustering"] = {"clusteringColumns": columns}
     if "delta.rowTracking" in updates:
         mark = updates["delta.rowTracking"]["rowIdHighWaterMark"]
         updates["delta.rowTracking"] = {"rowIdHighWaterMark": mark}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from deltareplay import _native
-from deltareplay.catalogs import _unity_columns as spelled
+from deltareplay.catalogs import _unity_columns
 from deltareplay.catalogs._credentials import Credentials
 from deltareplay.catalogs._log_tail import LogTail
 from deltareplay.catalogs._rest import Json, RestClient
@@ -79,15 +79,15 @@ class UnityStaging:
             "name": self._parts[2],
             "location": self.location,
             "table-type": "MANAGED",
-            "columns": spelled.columns(metadata.schema_string),
+            "columns": _unity_columns.columns(metadata.schema_string),
             "partition-columns": list(metadata.partition_columns),
-            "protocol": spelled.protocol(protocol),
+            "protocol": _unity_columns.protocol(protocol),
             "properties": metadata.configuration,
             "last-commit-timestamp-ms": round(timestamp.timestamp() * 1000),
         }
         if metadata.description is not None:
             body["comment"] = metadata.description
-        domains, _ = spelled.domains(domain_metadata)
+        domains, _ = _unity_columns.domains(domain_metadata)
         if domains:
             body["domain-metadata"] = domains
         self._post("/tables", body)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from deltareplay.catalogs import _unity_columns as spelled
+from deltareplay.catalogs import _unity_columns
 from deltareplay.catalogs._credentials import Credentials
 from deltareplay.catalogs._log_tail import LogTail
 from deltareplay.catalogs._ratified_commit import RatifiedCommit
@@ -59,15 +59,15 @@ class UnityTable:
 
     def load(self) -> LogTail:
         if self._older is not None:
-            return self._asked(self._older.load)
+            return self._with_errors(self._older.load)
         try:
             answer = self._client.get(self._path)
         except RestError as error:
             if error.kind != OTHER_FORMAT:
                 raise refused(error, self._name) from error
-            self._older = self._asked(lambda: OlderTable(self._client, self._parts))
-            return self._asked(self._older.load)
-        return self._asked(lambda: self._tail(answer))
+            self._older = self._with_errors(lambda: OlderTable(self._client, self._parts))
+            return self._with_errors(self._older.load)
+        return self._with_errors(lambda: self._tail(answer))
 
     def _tail(self, answer: Json) -> LogTail:
         metadata = answer["metadata"]
@@ -114,17 +114,19 @@ class UnityTable:
         self._is_exhausted = False
         if self._older is not None:
             older = self._older
-            self._asked(lambda: older.published(version))
+            self._with_errors(lambda: older.published(version))
             return
-        self._asked(lambda: self._client.post(self._path, self._update([_published(version)])))
+        self._with_errors(
+            lambda: self._client.post(self._path, self._update([_published(version)]))
+        )
 
     def credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
         location = self.find()
         if self._older is not None:
             older = self._older
-            return self._asked(lambda: older.credentials(operation))
+            return self._with_errors(lambda: older.credentials(operation))
         path, query = f"{self._path}/credentials", {"operation": operation}
-        return self._asked(lambda: best_of(self._client.get(path, query), location))
+        return self._with_errors(lambda: best_of(self._client.get(path, query), location))
 
     def access(self) -> Access | None:
         """Return the address and token for other clients; None with only the older API."""
@@ -146,11 +148,11 @@ class UnityTable:
             actions.append(_published(staged.published_version))
         if staged.protocol is not None:
             actions.append(
-                {"action": "set-protocol", "protocol": spelled.protocol(staged.protocol)}
+                {"action": "set-protocol", "protocol": _unity_columns.protocol(staged.protocol)}
             )
         if staged.metadata is not None:
-            actions += spelled.metadata_updates(staged.metadata, self._metadata)
-        updates, removals = spelled.domains(staged.domain_metadata)
+            actions += _unity_columns.metadata_updates(staged.metadata, self._metadata)
+        updates, removals = _unity_columns.domains(staged.domain_metadata)
         if updates:
             actions.append({"action": "set-domain-metadata", "updates": updates})
         if removals:
@@ -161,9 +163,9 @@ class UnityTable:
         uuid = self._metadata["table-uuid"]
         return {"requirements": [{"type": "assert-table-uuid", "uuid": uuid}], "updates": updates}
 
-    def _asked(self, ask: Callable[[], T]) -> T:
+    def _with_errors(self, call: Callable[[], T]) -> T:
         """Make a request, as ``call_catalog`` does."""
-        return call_catalog(ask, self._name)
+        return call_catalog(call, self._name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UnityTable) and self._identity() == other._identity()

@@ -90,8 +90,8 @@ def _obstacles(table: Table, version: int | None) -> Iterator[dict[str, Any]]:
     try:
         protocol = table.snapshot(version).protocol
     except UnsupportedFeatureError as error:
-        named = _protocol_of(table, error)
-        if named is None or not named.why_not_readable():
+        known_protocol = _protocol_of(table, error)
+        if known_protocol is None or not known_protocol.why_not_readable():
             # it is something else than the protocol, or the commit has gone: the error names all
             by_name = error.code == "catalog.required"
             yield {
@@ -103,7 +103,7 @@ def _obstacles(table: Table, version: int | None) -> Iterator[dict[str, Any]]:
                 else "read it with a release that supports it, or choose an older --version",
             }
             return
-        protocol = named
+        protocol = known_protocol
     for prevents, obstacles in (
         ("reading", protocol.why_not_readable()),
         ("writing", protocol.why_not_writable()),
@@ -211,8 +211,8 @@ def explain(
     steps = list(records(scan.explain().to_batches()))
     everything = steps[0]
     for step in steps:
-        for what in ("files", "bytes"):
-            step[f"skipped_{what}_percent"] = _percent(everything[what], step[what])
+        for unit in ("files", "bytes"):
+            step[f"skipped_{unit}_percent"] = _percent(everything[unit], step[unit])
     request.output.rows(
         steps,
         [
@@ -234,6 +234,6 @@ def explain(
     return 0
 
 
-def _percent(everything: int, left: int) -> float:
+def _percent(total: int, remaining: int) -> float:
     """Return the skipped percentage; 100 if there is nothing to skip."""
-    return 100.0 if everything == 0 else round(100 * (everything - left) / everything, 3)
+    return 100.0 if total == 0 else round(100 * (total - remaining) / total, 3)

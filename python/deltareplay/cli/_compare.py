@@ -189,11 +189,13 @@ def actions(
         output.rows(({"version": version, kind: body} for version, kind, body in listed), [])
         return
     rows = (
-        {"version": version, "action": kind, "body": body, "says": _says(kind, body)}
+        {"version": version, "action": kind, "body": body, "says": _summary(kind, body)}
         for version, kind, body in listed
     )
-    what = Column("says", "What", whole=True) if output.is_text else Column("body")
-    output.rows(rows, [Column("version", "Version", right=True), Column("action", "Action"), what])
+    content = Column("says", "What", whole=True) if output.is_text else Column("body")
+    output.rows(
+        rows, [Column("version", "Version", right=True), Column("action", "Action"), content]
+    )
 
 
 def _bodies(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[int, str, dict[str, Any]]]:
@@ -201,14 +203,14 @@ def _bodies(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[int, str, dict[str
         version = row.pop("version")
         for kind, body in row.items():
             if body is not None:
-                there = {name: value for name, value in body.items() if value is not None}
-                yield version, kind, there
+                fields = {name: value for name, value in body.items() if value is not None}
+                yield version, kind, fields
 
 
-def _says(kind: str, body: dict[str, Any]) -> str:
+def _summary(kind: str, body: dict[str, Any]) -> str:
     """Return a short text for an action.
 
-    >>> _says("add", {"path": "a.parquet", "size": 1000})
+    >>> _summary("add", {"path": "a.parquet", "size": 1000})
     'a.parquet (1,000 B)'
     """
     if "path" in body:
@@ -217,9 +219,9 @@ def _says(kind: str, body: dict[str, Any]) -> str:
         facts = [size(body["size"])] if body.get("size") is not None else []
         facts += [f"{counted(deleted, 'row')} deleted"] if deleted else []
         return plain(body["path"]) + (f" ({', '.join(facts)})" if facts else "")
-    named = {
+    shown_fields = {
         "metaData": ("id", "name", "partitionColumns", "configuration"),
         "commitInfo": ("operation", "operationParameters", "engineInfo"),
     }
-    names = named.get(kind, tuple(body))
+    names = shown_fields.get(kind, tuple(body))
     return plain({name: body[name] for name in names if name in body})

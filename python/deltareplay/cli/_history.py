@@ -67,11 +67,11 @@ def effect(commit: Mapping[str, Any]) -> str:
 
 
 def _signed(numbers: Mapping[str, int], noun: str) -> str:
-    there = {sign: number for sign, number in numbers.items() if number}
-    if not there:
+    changes = {sign: number for sign, number in numbers.items() if number}
+    if not changes:
         return ""
-    text = " ".join(f"{sign}{number:,}" for sign, number in there.items())
-    return f"{text} {noun}{'' if list(there.values()) == [1] else 's'}"
+    text = " ".join(f"{sign}{number:,}" for sign, number in changes.items())
+    return f"{text} {noun}{'' if list(changes.values()) == [1] else 's'}"
 
 
 def parameters(arguments: Mapping[str, str | None] | None) -> str:
@@ -164,7 +164,7 @@ def watch(
         columns = [Column(name) for name in stream.schema.names]
         output.stream(islice(changed, limit or None), columns, plain)
         return
-    commits = islice(_new(table, start, interval), limit or None)
+    commits = islice(_new_commits(table, start, interval), limit or None)
     columns = [Column(name) for name in ("version", "timestamp", "operation", "effect", "by")]
     output.stream(map(with_parameters, commits), columns, lambda commit: _line(commit, output.utc))
 
@@ -175,7 +175,7 @@ def _line(commit: dict[str, Any], utc: bool) -> str:
     return f"{commit['version']:>7}  {moment}  {operation:<12}  {effect:<20}  {commit['by']}"
 
 
-def _new(table: Table, start: int | None, interval: float) -> Iterator[dict[str, Any]]:
+def _new_commits(table: Table, start: int | None, interval: float) -> Iterator[dict[str, Any]]:
     """Yield commits from ``start`` on, oldest first; wait for new ones."""
     last = table.snapshot().version if start is None else start - 1
     while True:

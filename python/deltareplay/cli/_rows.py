@@ -397,13 +397,13 @@ class _Values:
         shares: Any = list(_QUARTILES.values())
         quartiles: Any = pc.quantile(self.sample["value"], shares)
         bounds = [row["bound"] for row in records([pa.record_batch([self.bounds], ["bound"])])]
-        known = self.rows - self.nulls
+        num_values = self.rows - self.nulls
         return {
             "column": self.name,
             "rows": self.rows,
             "nulls": self.nulls,
             **dict(zip(("min", "max"), bounds or (None, None), strict=True)),
-            "mean": self.sum / known if self.is_number and known else None,
+            "mean": self.sum / num_values if self.is_number and num_values else None,
             **dict(zip(_QUARTILES, quartiles.to_pylist(), strict=True)),
             "approximate": self.is_number and self.rows > _SAMPLE,
         }
@@ -413,5 +413,5 @@ class _Values:
         import pyarrow.compute as pc
 
         if self.sample.num_rows > _SAMPLE:
-            kept = pc.select_k_unstable(self.sample, _SAMPLE, [("drawn", "ascending")])
-            self.sample = self.sample.take(kept)
+            positions = pc.select_k_unstable(self.sample, _SAMPLE, [("drawn", "ascending")])
+            self.sample = self.sample.take(positions)

@@ -174,8 +174,8 @@ def _column(array: Any) -> list[Any]:
         rows = zip(*parts, strict=True) if parts else ((),) * len(array)
         valid = [scalar.is_valid for scalar in array]
         return [
-            dict(zip(names, row, strict=True)) if there else None
-            for row, there in zip(rows, valid, strict=True)
+            dict(zip(names, row, strict=True)) if is_valid else None
+            for row, is_valid in zip(rows, valid, strict=True)
         ]
     values: list[Any] = array.to_pylist()
     return values

@@ -64,13 +64,13 @@ def advice(facts: Facts) -> list[Advice]:
 
 def _protocol_advice(facts: Facts) -> Iterator[Advice]:
     protocol = facts.snapshot.protocol
-    for what, obstacles in (
+    for access, obstacles in (
         ("read", protocol.why_not_readable()),
         ("write", protocol.why_not_writable()),
     ):
         for obstacle in obstacles:
             yield Advice(
-                f"{obstacle.feature}: this release cannot {what} the table",
+                f"{obstacle.feature}: this release cannot {access} the table",
                 obstacle.reason,
                 obstacle.remedy,
                 None,

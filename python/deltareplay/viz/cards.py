@@ -142,10 +142,10 @@ def snapshot(of: Snapshot) -> str:
 def _state(of: Snapshot) -> list[tuple[str, Content]]:
     # not by the properties, which would warn, although no code of the user was called
     native = of.native
-    known = native.num_rows()  # first: it also reads the number of files and bytes
+    num_rows = native.num_rows()  # first: it also reads the number of files and bytes
     number = native.num_files()
     damage = len(native.warnings(0))
-    how_many = units.count(known) if known is not None else "unknown by statistics alone"
+    how_many = units.count(num_rows) if num_rows is not None else "unknown by statistics alone"
     protocol = of.protocol
     moment = units.stamp(units.moment(native.timestamp))
     obstacles: list[Content] = [_obstacle(obstacle) for obstacle in protocol.why_not_readable()]
@@ -217,8 +217,8 @@ def snapshot_diff(of: SnapshotDiff) -> str:
     if before is not None and after is not None:
         facts.insert(0, ("rows", _from_to(before, after, units.count)))
     changed = [
-        (clip(f"{what} {name}".strip(), 80), clip(old or "none", 80), clip(new or "none", 80))
-        for what, name, old, new in zip(*of.definition.to_pydict().values(), strict=True)
+        (clip(f"{kind} {name}".strip(), 80), clip(old or "none", 80), clip(new or "none", 80))
+        for kind, name, old, new in zip(*of.definition.to_pydict().values(), strict=True)
     ]
     first, last = of.versions
     return card(
@@ -241,9 +241,9 @@ def changes(of: Changes) -> str:
     """Return the card of changes: the range, and how its commits are compared."""
     if of.versions is None:
         return card("Changes", repr(of.table), "no commit in the range")
-    ways: dict[str, list[int]] = {}
+    methods: dict[str, list[int]] = {}
     for commit in of.explain().to_pylist():
-        sums = ways.setdefault(commit["way"], [0, 0, 0])
+        sums = methods.setdefault(commit["way"], [0, 0, 0])
         for index, value in enumerate((1, commit["files"], commit["bytes"])):
             sums[index] += value
     first, last = of.versions
@@ -253,8 +253,8 @@ def changes(of: Changes) -> str:
         ("columns", clip(", ".join(of.schema.names), 300)),
     ]
     listed = [
-        (way, units.count(number), units.count(files), units.size(size))
-        for way, (number, files, size) in ways.items()
+        (method, units.count(number), units.count(files), units.size(size))
+        for method, (number, files, size) in methods.items()
     ]
     return card(
         "Changes",
@@ -320,12 +320,12 @@ def protocol(of: Protocol) -> str:
     ]
     facts: list[tuple[str, Content]] = [
         (
-            what,
+            access,
             join([_obstacle(obstacle) for obstacle in obstacles])
             if obstacles
             else marked("good", "yes"),
         )
-        for what, obstacles in (
+        for access, obstacles in (
             ("readable", of.why_not_readable()),
             ("writable", of.why_not_writable()),
         )
@@ -354,7 +354,7 @@ _CARDS: dict[str, Callable[[Any], str]] = {
 }
 
 
-def card_of(thing: object) -> str:
+def card_of(value: object) -> str:
     """Return the card of an object of this package, or of a derived class."""
-    cards = (_CARDS[base.__name__] for base in type(thing).__mro__ if base.__name__ in _CARDS)
-    return next(cards)(thing)
+    cards = (_CARDS[base.__name__] for base in type(value).__mro__ if base.__name__ in _CARDS)
+    return next(cards)(value)

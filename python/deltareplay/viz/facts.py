@@ -133,15 +133,17 @@ def _read_actions(table: Table, life: Life, cutoff: int) -> None:
         while begin and end - begin < CHUNK and _follows(life.commits, begin):
             begin -= 1
         chunk = life.commits[begin:end]
-        here: list[tuple[int, str, dict[str, Any]]] = []
+        definitions_of_chunk: list[tuple[int, str, dict[str, Any]]] = []
         try:
-            for version in _whole_commits(table, chunk[0].version, chunk[-1].version, here):
+            for version in _whole_commits(
+                table, chunk[0].version, chunk[-1].version, definitions_of_chunk
+            ):
                 actions += version.num_rows
                 _add_flows(commits, life, version, cutoff)
         except DeltaReplayError as error:
             life.error = error
             break
-        definitions = [*here, *definitions]
+        definitions = [*definitions_of_chunk, *definitions]
         end -= len(chunk)
     life.read = len(life.commits) - end
     changes = list(_changes(definitions))
@@ -174,10 +176,10 @@ def _whole_commits(
             yield pa.concat_tables(waiting)
             waiting = []
         if latest > oldest:
-            whole = pc.less(slim["version"], pa.scalar(latest))
-            waiting.append(slim.filter(whole))
+            complete = pc.less(slim["version"], pa.scalar(latest))
+            waiting.append(slim.filter(complete))
             yield pa.concat_tables(waiting)
-            waiting, slim = [], slim.filter(pc.invert(whole))
+            waiting, slim = [], slim.filter(pc.invert(complete))
         waiting.append(slim)
         newest = latest
     if waiting:
@@ -243,23 +245,23 @@ def _add_flows(commits: dict[int, Commit], life: Life, files: pa.Table, cutoff: 
     """
     key = pc.binary_join_element_wise(pc.cast(files["version"], pa.string()), files["path"], "/")
     added = pc.greater(files["sign"], pa.scalar(0))
-    both = pc.if_else(
+    changed = pc.if_else(
         added,
         pc.is_in(key, value_set=key.filter(pc.invert(added))),
         pc.is_in(key, value_set=key.filter(added)),
     )
     changes = pc.fill_null(files["dataChange"], True)
     none = pa.scalar(0.0)
-    stay = pc.invert(both)
+    stay = pc.invert(changed)
     live = pc.subtract(pc.fill_null(files["rows"], 0.0), files["deleted"])
     marked = pc.multiply(files["deleted"], pc.cast(files["sign"], pa.float64()))
     columns: dict[str, Any] = {"version": files["version"]}
-    for direction, here in (("in", added), ("out", pc.invert(added))):
-        whole = pc.and_(here, stay)
-        columns[f"files_{direction}"] = pc.if_else(whole, pa.scalar(1.0), none)
-        columns[f"bytes_{direction}"] = pc.if_else(whole, files["size"], none)
-        columns[f"rows_{direction}"] = pc.if_else(pc.and_(whole, changes), live, none)
-    columns["marked"] = pc.if_else(pc.and_(both, changes), marked, none)
+    for direction, selected in (("in", added), ("out", pc.invert(added))):
+        counted = pc.and_(selected, stay)
+        columns[f"files_{direction}"] = pc.if_else(counted, pa.scalar(1.0), none)
+        columns[f"bytes_{direction}"] = pc.if_else(counted, files["size"], none)
+        columns[f"rows_{direction}"] = pc.if_else(pc.and_(counted, changes), live, none)
+    columns["marked"] = pc.if_else(pc.and_(changed, changes), marked, none)
     names = [*FLOWS, "marked"]
     sums = pa.table(columns).group_by("version").aggregate([(name, "sum") for name in names])
     for row in sums.to_pylist():

@@ -125,8 +125,8 @@ class Sizes(Totals):
         """Add files."""
         logs = pc.log2(pc.max_element_wise(sizes, pa.scalar(1.0)))
         keys = pc.cast(pc.floor(pc.multiply(logs, pa.scalar(float(STEPS)))), pa.int64())
-        ones = pc.if_else(pc.is_valid(sizes), pa.scalar(1.0), pa.scalar(0.0))
-        self.add(keys, {"files": ones, "bytes": sizes})
+        counts = pc.if_else(pc.is_valid(sizes), pa.scalar(1.0), pa.scalar(0.0))
+        self.add(keys, {"files": counts, "bytes": sizes})
 
     def bars(self, most: int = 28) -> tuple[int, list[tuple[int, float, float]]]:
         """Return the finest histogram with at most this many bars.
@@ -296,12 +296,12 @@ def _add(live: LiveFiles, batch: pa.RecordBatch) -> None:
     live.num_files += batch.num_rows
     live.size_in_bytes += total_of(sizes)
     live.without_rows += records.null_count
-    known = pc.subtract(_numbers(records), removed)
-    live.num_rows += total_of(pc.if_else(pc.is_valid(records), known, pa.scalar(0.0)))
+    live_rows = pc.subtract(_numbers(records), removed)
+    live.num_rows += total_of(pc.if_else(pc.is_valid(records), live_rows, pa.scalar(0.0)))
     live.sizes.add_sizes(sizes)
-    ones = pa.repeat(pa.scalar(1.0), batch.num_rows)
+    counts = pa.repeat(pa.scalar(1.0), batch.num_rows)
     times = pc.fill_null(batch.column("modificationTime"), 0)
-    live.ages.add(times, {"files": ones, "bytes": sizes})
+    live.ages.add(times, {"files": counts, "bytes": sizes})
     small = pc.less(sizes, pa.scalar(float(live.small_limit)))
     live.small = (
         live.small[0] + total_of(small),
@@ -353,10 +353,10 @@ def _add_statistics(columns: list[Column], batch: pa.RecordBatch) -> None:
         if nulls is not None:
             column.null_count += len(nulls) - nulls.null_count
         if lows is not None and highs is not None:
-            both = pc.and_(pc.is_valid(lows), pc.is_valid(highs))
+            has_bounds = pc.and_(pc.is_valid(lows), pc.is_valid(highs))
             if nulls is not None:  # a file that has nothing but nulls has no values to state
-                both = pc.or_(both, pc.fill_null(pc.equal(nulls, records), False))
-            column.min_max += total_of(both)
+                has_bounds = pc.or_(has_bounds, pc.fill_null(pc.equal(nulls, records), False))
+            column.min_max += total_of(has_bounds)
 
 
 def _leaf(statistics: pa.Array[Any], kind: Any, part: str, path: list[str]) -> pa.Array[Any] | None:
@@ -392,7 +392,7 @@ class _Partitions:
 
     def add(self, batch: pa.RecordBatch, keys: list[str], target: int) -> None:
         sizes = _numbers(batch.column("size"))
-        ones = pa.repeat(pa.scalar(1.0), batch.num_rows)
+        counts = pa.repeat(pa.scalar(1.0), batch.num_rows)
         packed = pc.less(sizes, pa.scalar(float(target)))
         none = pa.scalar(0.0)
         values = batch.column("partitionValues")
@@ -401,10 +401,10 @@ class _Partitions:
             for level, key in enumerate(keys[: self.levels])
         }
         columns |= {
-            "files": ones,
+            "files": counts,
             "bytes": sizes,
             "rows": _numbers(batch.column("numRecords")),
-            "packed_files": pc.if_else(packed, ones, none),
+            "packed_files": pc.if_else(packed, counts, none),
             "packed_bytes": pc.if_else(packed, sizes, none),
         }
         self._parts.append(self._grouped(pa.table(columns)))

@@ -225,6 +225,21 @@ class Axes:
     places: Sequence[tuple[float, str]] = field(default_factory=tuple)
 
 
+@dataclass(frozen=True)
+class Level:
+    """A horizontal line of a chart.
+
+    Attributes:
+        y: Its distance from the top, in pixels.
+        text: Its label on the vertical axis.
+        kind: Its class in the style sheet.
+    """
+
+    y: float
+    text: str = ""
+    kind: str = "grid"
+
+
 def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> Html:
     """Return a chart of stacked columns, above and below a line."""
     up = max((sum(bar.up) for bar in bars), default=0.0)
@@ -235,33 +250,18 @@ def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> H
     shapes: dict[str, list[str]] = {}
     for bar in bars:
         for values, sign, series in ((bar.up, -1.0, "s"), (bar.down, 1.0, "d")):
-            here = zero
+            edge = zero
             for index, value in enumerate(values):
                 if value > 0:
-                    shape = _column(bar, here, sign * value * scale)
+                    shape = _column(bar, edge, sign * value * scale)
                     shapes.setdefault(f"{series}{index + 1}", []).append(shape)
-                    here += sign * value * scale
-    lines, levels = [_rule(zero, "base")], []
+                    edge += sign * value * scale
+    levels = [Level(zero, kind="base")]
     marks = axes.numbers(max(up, down))
     for sign, extent in ((-1.0, up), (1.0, down)):
-        for mark in marks:
-            if mark <= extent:
-                y = zero + sign * mark * scale
-                lines.append(_rule(y, "grid"))
-                named = axes.label(mark)
-                levels.append(tag("text", named, x=-8, y=_short(y + 4), text_anchor="end"))
-    # a label at the right end would leave the picture: it ends where the others begin
-    labels = [
-        tag(
-            "text",
-            name,
-            x=f"{100 * at:.1f}%",
-            y=height - 6,
-            text_anchor="end" if at > 0.9 else None,
-            class_=None if index % 2 == 0 else "odd",
-        )
-        for index, (at, name) in enumerate(axes.places)
-    ]
+        levels += [
+            Level(zero + sign * mark * scale, axes.label(mark)) for mark in marks if mark <= extent
+        ]
     hover = [
         tag(
             "rect",
@@ -273,21 +273,63 @@ def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> H
         )
         for bar in bars
     ]
+    plot = [tag("path", d="".join(drawn), class_=name) for name, drawn in sorted(shapes.items())]
+    return chart([*plot, tag("g", *hover, class_="hover")], levels, axes.places, label, height)
+
+
+def chart(
+    plot: Iterable[Html],
+    levels: Sequence[Level],
+    places: Sequence[tuple[float, str]],
+    label: str,
+    height: int,
+    *,
+    anchor: str | None = None,
+    points: Iterable[Html] = (),
+) -> Html:
+    """Return a chart with its axes: only the plot is stretched to the width of the page.
+
+    Args:
+        plot: The shapes, as wide as ``WIDTH``.
+        levels: The horizontal lines with their labels.
+        places: Positions from 0 to 1 with their labels, below the plot.
+        label: The description for screen readers.
+        height: The height in pixels.
+        anchor: The alignment of the labels below the plot; None begins them at their position.
+        points: Shapes that are not stretched.
+    """
     inner = tag(
         "svg",
-        *(tag("path", d="".join(drawn), class_=name) for name, drawn in sorted(shapes.items())),
-        tag("g", *hover, class_="hover"),
+        *plot,
         viewBox=f"0 0 {WIDTH} {height}",
         preserveAspectRatio="none",
         width="100%",
         height=height,
     )
+    names = [
+        tag("text", level.text, x=-8, y=_short(level.y + 4), text_anchor="end")
+        for level in levels
+        if level.text
+    ]
+    # a label at the right end would leave the picture: it ends where the others begin
+    labels = [
+        tag(
+            "text",
+            name,
+            x=f"{100 * at:.1f}%",
+            y=height - 6,
+            text_anchor=anchor or ("end" if at > 0.9 else None),
+            class_=None if index % 2 == 0 else "odd",
+        )
+        for index, (at, name) in enumerate(places)
+    ]
     return tag(
         "svg",
-        *lines,
+        *(_rule(level.y, level.kind) for level in levels),
         inner,
-        *levels,
+        *names,
         *labels,
+        *points,
         class_="chart",
         width="100%",
         height=height,

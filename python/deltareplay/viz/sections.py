@@ -56,10 +56,13 @@ def pairs(facts: Iterable[tuple[str, Content]]) -> Html:
     return tag("dl", *items, class_="pairs")
 
 
-def source(*places: str) -> Html:
+def source(*locations: str) -> Html:
     """Return a note on the source of the numbers."""
     return tag(
-        "p", "Source: ", join((tag("code", location) for location in places), ", "), class_="source"
+        "p",
+        "Source: ",
+        join((tag("code", location) for location in locations), ", "),
+        class_="source",
     )
 
 
@@ -79,9 +82,9 @@ def header(facts: Facts) -> Html:
     """Return the header: the name of the table and its most important figures."""
     snapshot, files = facts.snapshot, facts.files
     where = facts.table.uri.rstrip("/").rpartition("/")[2]
-    known = units.short(files.num_rows)
-    rows = f"≥{units.SPACE}{known}" if files.without_rows else known
-    rows_said = (
+    num_rows = units.short(files.num_rows)
+    rows = f"≥{units.SPACE}{num_rows}" if files.without_rows else num_rows
+    rows_note = (
         f"{units.count(files.num_rows)} by statistics"
         if not files.without_rows
         else f"{units.plural(files.without_rows, 'file')} without a row count"
@@ -97,7 +100,7 @@ def header(facts: Facts) -> Html:
     age = units.ago(moment, facts.now) if moment else "at an unknown time"
     figures: list[tuple[str, str, str, str | None]] = [
         ("Version", str(snapshot.version), age, None),
-        ("Rows", rows, rows_said, None),
+        ("Rows", rows, rows_note, None),
         ("Files", units.short(files.num_files), f"{units.count(files.num_files)} live files", None),
         ("Size", units.size(files.size_in_bytes), f"{units.size(average)} a file on average", None),
         ("Partitions", partitions, clip(by, 60), None),
@@ -343,16 +346,18 @@ def width_name(width: int) -> str:
 def _operations(commits: Sequence[Commit]) -> Html:
     timeline = _Timeline(commits)
     kinds = Counter(commit.operation for commit in commits)
-    named = [name for name, _ in kinds.most_common(MOST_SERIES)]
-    series = [*named, "others"] if len(kinds) > len(named) else named
+    operations = [name for name, _ in kinds.most_common(MOST_SERIES)]
+    series = [*operations, "others"] if len(kinds) > len(operations) else operations
     bars: list[Bar] = []
     rows: list[Row] = []
     for number, group in enumerate(timeline.groups):
-        here = Counter(
-            commit.operation if commit.operation in named else "others" for commit in group
+        counts_of = Counter(
+            commit.operation if commit.operation in operations else "others" for commit in group
         )
-        values = [here[name] for name in series]
-        counts = ", ".join(f"{clip(name, 40)} {here[name]}" for name in series if here[name])
+        values = [counts_of[name] for name in series]
+        counts = ", ".join(
+            f"{clip(name, 40)} {counts_of[name]}" for name in series if counts_of[name]
+        )
         begin, end = timeline.interval(number)
         bars.append(Bar(begin, end, values, f"{timeline.label(number)}: {counts or 'no commit'}"))
         if group:
@@ -360,9 +365,9 @@ def _operations(commits: Sequence[Commit]) -> Html:
     chart = columns(
         bars,
         Axes(round_numbers, units.short, timeline.marks()),
-        f"Commits by operation over time: {', '.join(f'{n} {kinds[n]}' for n in named)}",
+        f"Commits by operation over time: {', '.join(f'{n} {kinds[n]}' for n in operations)}",
     )
-    counts = ", ".join(f"{units.count(kinds[name])} {clip(name, 40)}" for name in named[:3])
+    counts = ", ".join(f"{units.count(kinds[name])} {clip(name, 40)}" for name in operations[:3])
     heads = ("From", *(clip(name, 40) for name in series))
     return figure(
         "Commits by operation",
@@ -395,7 +400,7 @@ def _flows(facts: Facts) -> list[Html]:
         return []
     timeline = _Timeline(commits)
     flows = []
-    for what, mark, said_as, kind in (
+    for unit, mark, formatted, kind in (
         ("Rows", round_numbers, units.short, "rows"),
         ("Bytes", round_sizes, units.size, "bytes"),
     ):
@@ -407,13 +412,15 @@ def _flows(facts: Facts) -> list[Html]:
             out = sum(commit.flows[f"{kind}_out"] for commit in group if commit.flows)
             total_in, total_out = total_in + into, total_out + out
             begin, end = timeline.interval(number)
-            title = f"{timeline.label(number)}: {said_as(into)} in, {said_as(out)} out"
+            title = f"{timeline.label(number)}: {formatted(into)} in, {formatted(out)} out"
             bars.append(Bar(begin, end, (max(into, 0),), title, (max(out, 0),)))
             if group:
                 rows.append(
-                    [timeline.label(number), Cell(said_as(into), into), Cell(said_as(out), out)]
+                    [timeline.label(number), Cell(formatted(into), into), Cell(formatted(out), out)]
                 )
-        caption = f"{said_as(total_in)} in, {said_as(total_out)} out; a column is {timeline.each}."
+        caption = (
+            f"{formatted(total_in)} in, {formatted(total_out)} out; a column is {timeline.each}."
+        )
         if kind == "rows":
             caption += " Files that were only rewritten (dataChange is false) do not count."
             if life.removed_unknown:
@@ -424,19 +431,19 @@ def _flows(facts: Facts) -> list[Html]:
                 )
         flows.append(
             figure(
-                f"{what} in and out",
+                f"{unit} in and out",
                 caption,
                 columns(
                     bars,
-                    Axes(mark, said_as, timeline.marks()),
-                    f"{what} over time: {said_as(total_in)} in, {said_as(total_out)} out",
+                    Axes(mark, formatted, timeline.marks()),
+                    f"{unit} over time: {formatted(total_in)} in, {formatted(total_out)} out",
                     height=200,
                 ),
                 legend([("s1", "in"), ("d1", "out")]),
                 numbers_of(
-                    f"{what.lower()} in and out",
+                    f"{unit.lower()} in and out",
                     table(
-                        f"{what} in and out",
+                        f"{unit} in and out",
                         ("From", "In", "Out"),
                         rows,
                         numbers=(1, 2),
@@ -454,7 +461,7 @@ def _flows(facts: Facts) -> list[Html]:
 
 def _writers(commits: Sequence[Commit]) -> Html:
     timeline = _Timeline(commits)
-    places = {
+    intervals = {
         commit.version: number for number, group in enumerate(timeline.groups) for commit in group
     }
     groups: dict[tuple[str, str], list[Commit]] = {}
@@ -465,11 +472,11 @@ def _writers(commits: Sequence[Commit]) -> Html:
     for (engine, writer), entries in most[:30]:
         counts = [0.0] * timeline.number
         for commit in entries:
-            counts[places[commit.version]] += 1
+            counts[intervals[commit.version]] += 1
         rows.append(
             (
                 clip(engine, 80),
-                clip(writer, 60) or "not told",
+                clip(writer, 60) or "unknown",
                 Cell(units.count(len(entries)), len(entries)),
                 sparkline(counts),
                 *(

@@ -81,7 +81,7 @@ def _sizes(files: LiveFiles) -> Html:
     steps, histogram = files.sizes.bars()
     bars: list[Bar] = []
     rows: list[Row] = []
-    places: list[tuple[float, str]] = []
+    marks: list[tuple[float, str]] = []
     for index, (key, number, total) in enumerate(histogram):
         low, high = 2 ** (key / steps), 2 ** ((key + 1) / steps)
         name = f"{units.size(low)} to {units.size(high)}"
@@ -98,18 +98,18 @@ def _sizes(files: LiveFiles) -> Html:
         rows.append(
             (Cell(name, low), Cell(units.count(number), number), Cell(units.size(total), total))
         )
-        places.append((index / len(histogram), units.size(low)))
+        marks.append((index / len(histogram), units.size(low)))
     round_marks = [
-        mark for mark, (key, *_) in zip(places, histogram, strict=True) if key % steps == 0
+        mark for mark, (key, *_) in zip(marks, histogram, strict=True) if key % steps == 0
     ]
-    places = round_marks if len(round_marks) > 2 else places
-    every = -(-len(places) // 7)
+    marks = round_marks if len(round_marks) > 2 else marks
+    every = -(-len(marks) // 7)
     return figure(
         "Sizes of files",
         "The number of files by size; sizes grow from left to right.",
         columns(
             bars,
-            Axes(round_numbers, units.short, places[::every]),
+            Axes(round_numbers, units.short, marks[::every]),
             f"Histogram of the sizes of {units.count(files.num_files)} files",
         ),
         legend([("s2", f"smaller than {units.size(files.small_limit)}"), ("s1", "larger")]),
@@ -298,13 +298,13 @@ def _deleted_shares(files: LiveFiles) -> Html:
         title = f"{name} deleted: {units.plural(number, 'file')}"
         bars.append(Bar(index / 10, (index + 1) / 10, (number,), title))
         rows.append((name, Cell(units.count(number), number)))
-    places = [(tenth / 10, f"{10 * tenth} %") for tenth in range(0, 10, 2)]
+    marks = [(tenth / 10, f"{10 * tenth} %") for tenth in range(0, 10, 2)]
     return figure(
         "Files by the share of their rows that is deleted",
         "",
         columns(
             bars,
-            Axes(round_numbers, units.short, places),
+            Axes(round_numbers, units.short, marks),
             "Histogram of files with a deletion vector by the share of deleted rows",
             height=140,
         ),
@@ -339,10 +339,10 @@ def _most_deleted(files: LiveFiles) -> Html:
 def statistics(facts: Facts) -> list[Content]:
     """Return the section on columns with statistics, which data skipping needs."""
     files = facts.files
-    known = files.num_files - files.without_rows
+    with_count = files.num_files - files.without_rows
     caption = (
-        f"{units.count(known)} of {units.plural(files.num_files, 'file')} "
-        f"({units.percent(known, files.num_files)}) say how many rows they have. Filters on a "
+        f"{units.count(with_count)} of {units.plural(files.num_files, 'file')} "
+        f"({units.percent(with_count, files.num_files)}) say how many rows they have. Filters on a "
         "column skip only files that have its smallest and largest value."
     )
     if files.columns is None:
@@ -429,13 +429,13 @@ def _cost(advice: LogAdvice) -> Iterator[tuple[str, str]]:
         f"{units.seconds(advice.seconds)} to open the latest version and list "
         f"{units.plural(advice.num_files, 'file')}, measured on this machine",
     )
-    for what, gain in (
+    for operation, gain in (
         ("With a checkpoint", advice.with_checkpoint),
         ("With compacted commits", advice.with_compaction),
     ):
         if gain is not None:
             yield (
-                what,
+                operation,
                 f"{units.seconds(gain['seconds'])}; it takes "
                 f"{units.seconds(gain['seconds_to_make'])} and "
                 f"{units.size(gain['size_in_bytes'])} to make",

@@ -84,11 +84,11 @@ class CatalogEntry:
         """
         if self.is_delta and self.location is not None:
             return at_path(self.location, allowed_roots=self.allowed_roots)
-        what = "does not exist in the catalog"
+        reason = "does not exist in the catalog"
         if self.exists:
             kind = "a view" if self.is_view else f"a table of the format {self.provider}"
-            what = f"is {kind}, and not a Delta table"
-        raise TableNotFoundError(f"{names.dotted(self.parts)} {what}", code="name.not_delta")
+            reason = f"is {kind}, and not a Delta table"
+        raise TableNotFoundError(f"{names.dotted(self.parts)} {reason}", code="name.not_delta")
 
 
 #: A path with the version to read, or its time in the zone of the session.
@@ -162,13 +162,13 @@ def find(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry:
     path, key = names.path_of(parts), tuple(parts)
     if path is not None:
         return CatalogEntry(key, provider="delta", location=path)
-    entries = {} if (known := _entries.get()) is None else known
+    entries = {} if (cached := _entries.get()) is None else cached
     if key not in entries:
-        entries[key] = _found(spark, key)
+        entries[key] = _looked_up(spark, key)
     return entries[key]
 
 
-def _found(spark: SparkSession, parts: tuple[str, ...]) -> CatalogEntry:
+def _looked_up(spark: SparkSession, parts: tuple[str, ...]) -> CatalogEntry:
     from pyspark.errors import AnalysisException
 
     entry = CatalogEntry(parts)
@@ -235,11 +235,11 @@ def _storage_options(path: str, settings: Mapping[str, str]) -> dict[str, str]:
         return {}
     options: dict[str, str] = {}
     for key, value in settings.items():
-        known = _AZURE_KEY if key.startswith(_AZURE_KEY) else key
+        setting = _AZURE_KEY if key.startswith(_AZURE_KEY) else key
         if key == "fs.s3a.path.style.access":
             options["aws_virtual_hosted_style_request"] = str(value.lower() != "true").lower()
-        elif known in _SETTINGS:
-            options[_SETTINGS[known]] = value
+        elif setting in _SETTINGS:
+            options[_SETTINGS[setting]] = value
         else:
             raise UnsupportedFeatureError(
                 f"the setting {key} is not supported: pass a deltareplay.Table with "

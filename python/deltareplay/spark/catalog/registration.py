@@ -119,5 +119,5 @@ def add(
 
 def name_of(spark: SparkSession, entry: CatalogEntry) -> str | None:
     """Return the name with catalog and schema, also if it was added since; None for a path."""
-    known = entry.exists or entry.is_path
-    return entry.name if known else lookup.find(spark, entry.parts).name
+    is_complete = entry.exists or entry.is_path
+    return entry.name if is_complete else lookup.find(spark, entry.parts).name

@@ -155,13 +155,13 @@ def create(spark: SparkSession, definition: Definition, entry: CatalogEntry) -> 
     """
     name, location = definition.name, definition.location
     if entry.is_path:
-        return _at_location(spark, definition, _same(location, str(entry.location)))
+        return _at_location(spark, definition, _checked_location(location, str(entry.location)))
     if entry.exists:
         if definition.mode == "create":
             raise InvalidArgumentError(f"the table {name} already exists", code="table.exists")
         table = entry.table()
         if location is not None:
-            _same(lookup.at_path(location).uri, table.uri)
+            _checked_location(lookup.at_path(location).uri, table.uri)
         return _created(spark, WriteLocation(table), definition)
     if definition.mode == "replace":
         raise TableNotFoundError(f"the table {name} cannot be found", code="name.not_delta")
@@ -221,7 +221,7 @@ def _created(spark: SparkSession, location: WriteLocation, definition: Definitio
     return location.registered()
 
 
-def _same(location: str | None, other: str) -> str:
+def _checked_location(location: str | None, other: str) -> str:
     if location is not None and location.rstrip("/") != other.rstrip("/"):
         raise InvalidArgumentError(
             f"the table has two paths, {location} and {other}: leave out one of them",

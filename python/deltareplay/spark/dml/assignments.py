@@ -60,7 +60,7 @@ class Assignments:
         values: dict[tuple[str, ...], Column] = {}
         hidden = any(name.lower() == "default" for name in seen)
         for name, value in set.items():
-            path = _found(parts_of(name) or (name,), fields, name)
+            path = _field_path(parts_of(name) or (name,), fields, name)
             for other in values:
                 if other[: len(path)] == path or path[: len(other)] == other:
                     raise InvalidArgumentError(
@@ -165,17 +165,17 @@ def default_of(spark: SparkSession, field: Field) -> Column:
     return default(spark, field)
 
 
-def _found(steps: Sequence[str], fields: Sequence[Field], name: str) -> tuple[str, ...]:
-    whole = [field for field in fields if field.key == name.lower()]
-    if whole:  # a column may have dots in its name
-        return (whole[0].name,)
+def _field_path(steps: Sequence[str], fields: Sequence[Field], name: str) -> tuple[str, ...]:
+    matches = [field for field in fields if field.key == name.lower()]
+    if matches:  # a column may have dots in its name
+        return (matches[0].name,)
     path: tuple[str, ...] = ()
     for step in steps:
         field = next((field for field in fields if field.key == step.lower()), None)
         if field is None:
-            known = ", ".join(names.quoted(field.name) for field in fields)
+            available = ", ".join(names.quoted(field.name) for field in fields)
             raise InvalidArgumentError(
-                f"the table has no column {name}: it has {known or 'no fields there'}",
+                f"the table has no column {name}: it has {available or 'no fields there'}",
                 code="statement.column",
             )
         path = (*path, field.name)

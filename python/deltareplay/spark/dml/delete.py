@@ -66,8 +66,8 @@ def delete(
     transaction = statement.begin("DELETE", {"predicate": predicates(where)})
     if statement.is_repeated(transaction):
         return Written(transaction.commit(), {})
-    with subqueries.of(spark) as known:
-        return _run(statement, transaction, known.opened(where), target_alias)
+    with subqueries.of(spark) as opened_queries:
+        return _run(statement, transaction, opened_queries.opened(where), target_alias)
 
 
 def _run(
@@ -77,31 +77,31 @@ def _run(
     target_alias: str,
 ) -> Written:
     candidates, frame = statement.matched(transaction, where, target_alias)
-    whole = candidates.numbers()
+    covered = candidates.numbers()
     if where is not None:
-        others = not_true(where, statement.snapshot, target_alias, lambda: frame)
-        whole -= candidates.numbers(others)
+        negation = not_true(where, statement.snapshot, target_alias, lambda: frame)
+        covered -= candidates.numbers(negation)
     rewrite = Rewrite(candidates, statement.target, transaction)
-    matches = candidates.rows(candidates.numbers() - whole)
+    matches = candidates.rows(candidates.numbers() - covered)
     if where is not None:
         matches = matches.alias(target_alias).where(as_column(where))
     marked = RowSets.of(matches)
     deleted: int | None = len(marked)
-    for rows in candidates.live_rows(whole).values():
+    for rows in candidates.live_rows(covered).values():
         deleted = None if rows is None or deleted is None else deleted + rows
     # as in delta-spark, the session's transaction does not count without rows
-    if not marked and not whole and statement.txn is None:
+    if not marked and not covered and statement.txn is None:
         return Written(None, metrics(rewrite, 0))
     changes = None
-    known = candidates.live_rows(marked.counts).values()
+    row_counts = candidates.live_rows(marked.counts).values()
     # vectors record the deleted rows, unless a file without a row count is copied
-    shows = statement.target.uses_vectors and None not in known
+    shows = statement.target.uses_vectors and None not in row_counts
     if marked and statement.target.has_feed and not shows:
         # a commit with change data files needs all of its changes in them
-        removed = marked.only(candidates.rows(marked.counts)).unionByName(candidates.rows(whole))
+        removed = marked.only(candidates.rows(marked.counts)).unionByName(candidates.rows(covered))
         changes = with_change(removed.drop(names.FILE, names.ROW_NUMBER), "delete")
     with rewrite.discarded_on_error():
-        rewrite.remove_whole(whole)
+        rewrite.remove_whole(covered)
         rewrite.stage(marked, changes)
         transaction.set_metrics(counted := metrics(rewrite, deleted))
     return Written(rewrite.commit(), counted)

@@ -103,8 +103,8 @@ def replace_matching(
     statement.refuse_append_only()
     target, alias = statement.target, matching.alias
     source = MergeSource.of(matching.source, None)
-    with subqueries.of(statement.spark) as known:
-        on = known.opened(matching.on)
+    with subqueries.of(statement.spark) as opened_queries:
+        on = opened_queries.opened(matching.on)
         written = matching.shape(source.frame)
         identity_columns.refuse_given(written, target)
         table_rows(written, target)
@@ -119,11 +119,11 @@ def replace_matching(
             filter = target_filter(on, statement.snapshot, alias, lambda: joined, joined=True)
         note_read(transaction, filter)
         candidates = statement.candidates(filter)
-        with source.stable(target, statement.root) as kept:
+        with source.stable(target, statement.root) as stable:
             rows = candidates.rows().alias(alias)
-            marked = RowSets.of(rows.join(kept, pairs(), "left_semi"))
+            marked = RowSets.of(rows.join(stable, pairs(), "left_semi"))
             added = [copy for _, copy in source.columns]
-            written = matching.shape(kept.drop(*added, names.FROM_SOURCE))
+            written = matching.shape(stable.drop(*added, names.FROM_SOURCE))
             rows = table_rows(written, target)
             return _committed(statement, candidates, marked, rows, written.columns, transaction)
 

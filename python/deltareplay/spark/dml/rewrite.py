@@ -106,13 +106,13 @@ class Rewrite:
         vectors = {number for number in some_stay if uses_vectors and live_rows[number] is not None}
         copied = some_stay - vectors
         if copied and not with_kept:
-            left = marked.without(self._candidates.rows(copied))
-            left = left.drop(hidden_columns.FILE, hidden_columns.ROW_NUMBER)
-            left = evolved(left, self._target.written_fields)
+            copies = marked.without(self._candidates.rows(copied))
+            copies = copies.drop(hidden_columns.FILE, hidden_columns.ROW_NUMBER)
+            copies = evolved(copies, self._target.written_fields)
             if rows is not None and hidden_columns.CHANGE in rows.columns:
-                left = with_change(left, None)
+                copies = with_change(copies, None)
             # rows that stay have null in columns that the statement adds
-            rows = left if rows is None else rows.unionByName(left, allowMissingColumns=True)
+            rows = copies if rows is None else rows.unionByName(copies, allowMissingColumns=True)
         if copied:
             leaving = sum(marked.counts[number] for number in copied)
             self.metrics["copied"] = sum(live[number] for number in copied) - leaving

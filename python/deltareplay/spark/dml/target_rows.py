@@ -162,8 +162,8 @@ class RowSets:
     def of_words(cls, spark: SparkSession, table: pa.Table, *columns: str) -> RowSets:
         """Return the union of one or several columns of the output of ``words``."""
         parts = [table.select(["file", "word", column]) for column in columns]
-        named = [part.rename_columns(["file", "word", "bits"]) for part in parts]
-        joined = pa.concat_tables(named)
+        renamed = [part.rename_columns(["file", "word", "bits"]) for part in parts]
+        joined = pa.concat_tables(renamed)
         return cls(spark, joined.filter(pc.not_equal(joined["bits"], pa.scalar(0))))
 
     @classmethod

@@ -77,9 +77,9 @@ def update(
             code="statement.column",
         )
     transaction = statement.begin("UPDATE", {"predicate": predicates(where)})
-    with subqueries.of(spark) as known:
-        values = known.values(set)
-        return _run(statement, transaction, known.opened(where), values, target_alias)
+    with subqueries.of(spark) as opened_queries:
+        values = opened_queries.values(set)
+        return _run(statement, transaction, opened_queries.opened(where), values, target_alias)
 
 
 def _run(

@@ -113,13 +113,13 @@ def files(
     if keyed:
         rows = _newest(_replayed(spark, plan))
     elif reconcile == "auto" and len(plan.pieces) <= 1:
-        rows = _here(spark, plan)
+        rows = _on_driver(spark, plan)
     else:
         rows = _united(spark, plan)
     return rows if names is columns else rows.select()
 
 
-def _here(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
+def _on_driver(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
     """Replay all rows on the driver."""
     replayed = [piece.to_arrow(plan.tail) for piece in plan.pieces]
     return from_arrow(

@@ -41,8 +41,8 @@ def over(rows: DataFrame, task: Task, schema: Any) -> DataFrame:
     classic = capabilities.is_classic(spark)
     pickled = pickle.dumps(task)
     # sent once to each executor; Connect has no broadcast, and sends it with each task
-    held = spark.sparkContext.broadcast(pickled) if classic else None
-    return rows.mapInArrow(function(held, None if classic else pickled), schema)
+    shared = spark.sparkContext.broadcast(pickled) if classic else None
+    return rows.mapInArrow(function(shared, None if classic else pickled), schema)
 
 
 #: The columns of tasks that answer once for each part: its number, and the answer or the error.
@@ -113,11 +113,11 @@ def check(spark: SparkSession) -> None:
     _checked.add(which)
 
 
-def function(held: Any, pickled: bytes | None) -> Task:
+def function(shared: Any, pickled: bytes | None) -> Task:
     """Return the function of a task, pickled by value, so it can report a missing package.
 
     Args:
-        held: A broadcast of the pickle of a task.
+        shared: A broadcast of the pickle of a task.
         pickled: The pickle itself, where there is no broadcast.
     """
     lacking = _LACKING  # the executor cannot look it up in this module
@@ -130,6 +130,6 @@ def function(held: Any, pickled: bytes | None) -> Task:
                 f"{lacking}install the same release on every executor, or send the environment as "
                 f"an archive; {cause}"
             ) from cause
-        yield from loaded(held.value if pickled is None else pickled)(batches)
+        yield from loaded(shared.value if pickled is None else pickled)(batches)
 
     return read

@@ -154,8 +154,8 @@ def parse(options: Mapping[str, str], use: Use, *, strict: bool = True) -> dict[
     """
     names = {name.lower(): name for name in options}  # the last of those in different cases
     _check_path({name: options[names[name]] for name in names}, use)
-    known = {name: entry for name in names if (entry := option(name)) and entry.uses & use}
-    unknown = sorted(names.keys() - known)
+    accepted = {name: entry for name in names if (entry := option(name)) and entry.uses & use}
+    unknown = sorted(names.keys() - accepted)
     if use is Use.WRITE and replaces_rows(unknown):
         raise UnsupportedFeatureError(
             "replaceUsing and replaceOn are known to df.write in the Python process that called "
@@ -171,7 +171,7 @@ def parse(options: Mapping[str, str], use: Use, *, strict: bool = True) -> dict[
             code="option.unknown",
         )
     values: dict[str, Any] = {}
-    for name, entry in known.items():
+    for name, entry in accepted.items():
         text = options[names[name]]
         if entry.name.endswith(">"):  # names of properties have capitals
             key = names[name] if entry.name == "delta.<property>" else name.partition(".")[2]
@@ -354,18 +354,18 @@ class ReadOptions:
         """
         use = Use.STREAM if stream else Use.CHANGES if self.gives_changes else Use.BATCH
         uses = {name: _BY_NAME[name.lower()].uses for name in self.values}
-        others = [name for name in uses if not uses[name] & use]
-        if others:
+        foreign = [name for name in uses if not uses[name] & use]
+        if foreign:
             if stream:
                 reason = (
                     "a stream does not take that; startingVersion or startingTimestamp starts it"
                 )
-            elif all(uses[name] & Use.CHANGES for name in others):
+            elif all(uses[name] & Use.CHANGES for name in foreign):
                 reason = "a batch read takes that only with readChangeFeed = true"
             else:
                 reason = "only spark.readStream supports that"
             raise InvalidArgumentError(
-                f"{', '.join(others)}: {reason}",
+                f"{', '.join(foreign)}: {reason}",
                 code="option.batch" if stream else "option.stream",
             )
         for bound in ("starting", "ending"):

@@ -127,11 +127,11 @@ def _replace_rows(kind: Any) -> None:
     def saving(self: Any, *args: Any, **kwargs: Any) -> Any:
         arguments = signature.bind(self, *args, **kwargs).arguments
         more = {"path": arguments.get("path"), **arguments.get("options", {})}
-        kept = getattr(self, _OPTIONS, {}) | _texts(more)
-        if not (replaces_rows(kept) and _is_ours(self, arguments.get("format"))):
+        merged = getattr(self, _OPTIONS, {}) | _texts(more)
+        if not (replaces_rows(merged) and _is_ours(self, arguments.get("format"))):
             return save(self, *args, **kwargs)
         save_mode = arguments.get("mode") or getattr(self, _MODE, None)
-        replacing.save(internals.frame_of(self), kept, save_mode)
+        replacing.save(internals.frame_of(self), merged, save_mode)
         return None
 
     kind.mode, kind.option, kind.options, kind.save = mode, option, options, saving
@@ -186,12 +186,12 @@ def _add_option(writer: Any, *, is_stream: bool) -> None:
             "deltareplay.spark.sql, and write into it without clusterBy",
             code="option.write",
         )
-    known_to = settings.of_writes if is_stream else settings.of_batch_writes
-    known: dict[str, Any] = known_to(internals.session_of(writer))
+    settings_of = settings.of_writes if is_stream else settings.of_batch_writes
+    values: dict[str, Any] = settings_of(internals.session_of(writer))
     partitions = getattr(writer, _PARTITIONS, None)
     if is_stream and partitions:
-        known["partitionBy"] = partitions
-    writer.option(SESSION, json.dumps(known))
+        values["partitionBy"] = partitions
+    writer.option(SESSION, json.dumps(values))
 
 
 def _is_ours(writer: Any, source: str | None) -> bool:

@@ -65,10 +65,10 @@ def travelled(options: Mapping[str, str], zone: str | None) -> dict[str, str]:
             f"{path} has a version, and so have the options: leave out one of them",
             code="argument.version",
         )
-    kept = {name: text for name, text in options.items() if name.lower() != "path"}
+    remaining = {name: text for name, text in options.items() if name.lower() != "path"}
     if time is None:
-        return {**kept, "path": root, "versionAsOf": str(version)}
-    return in_zone({**kept, "path": root, "timestampAsOf": time}, zone)
+        return {**remaining, "path": root, "versionAsOf": str(version)}
+    return in_zone({**remaining, "path": root, "timestampAsOf": time}, zone)
 
 
 def schema(options: Mapping[str, str], version: int | None) -> Any:
@@ -150,7 +150,7 @@ def in_zone(options: Mapping[str, str], zone: str | None) -> dict[str, str]:
     """
     return {
         name: _in_zone(text, zone)
-        if (known := option(name)) and known.kind == "timestamp"
+        if (entry := option(name)) and entry.kind == "timestamp"
         else text
         for name, text in options.items()
     }
@@ -166,13 +166,13 @@ _OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>\d\d?)(?::?(?P<min
 
 
 def _in_zone(text: str, zone: str | None) -> str:
-    named = _ZONE.fullmatch(text.strip())
-    bare, own = (named["time"], named["zone"]) if named else (text.strip(), zone)
+    match = _ZONE.fullmatch(text.strip())
+    clock, zone_name = (match["time"], match["zone"]) if match else (text.strip(), zone)
     try:
-        time = datetime.datetime.fromisoformat(bare)
-        if time.tzinfo is not None or own is None:
+        time = datetime.datetime.fromisoformat(clock)
+        if time.tzinfo is not None or zone_name is None:
             return text
-        return time.replace(tzinfo=_zone(own)).isoformat()
+        return time.replace(tzinfo=_zone(zone_name)).isoformat()
     except (
         ValueError,
         ZoneInfoNotFoundError,

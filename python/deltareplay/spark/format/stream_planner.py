@@ -14,7 +14,7 @@ from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import table_of
 
 #: An offset as Spark keeps it: Delta's own JSON.
-Place = dict[str, Any]
+Offset = dict[str, Any]
 
 _NO_LIMIT = (1 << 62) - 1
 
@@ -31,7 +31,7 @@ class StreamPlanner:
 
     def __init__(
         self,
-        known: Snapshot,
+        planned: Snapshot,
         start: dict[str, Any],
         rows: dict[str, Any],
         limits: dict[str, Any],
@@ -40,23 +40,23 @@ class StreamPlanner:
         """Start with the options of the stream.
 
         Args:
-            known: The version whose columns Spark knows.
+            planned: The version whose columns Spark knows.
             start: The start of a new stream, as arguments of ``Table.follow``.
             rows: The rows to return, as arguments of ``Table.follow``.
             limits: The limits of a batch, as arguments of ``Table.follow``; none means all.
             excluded: A regular expression of paths in the log, whose files are left out.
         """
-        self._table = table_of(known)
-        self._known = known
+        self._table = table_of(planned)
+        self._planned = planned
         self._start = start
         self._rows = rows
         self._limits = limits
         self._excluded = excluded
-        self._first: Place | None = None
-        self._at: Place | None = None
-        self._target: Place | None = None
+        self._first: Offset | None = None
+        self._at: Offset | None = None
+        self._target: Offset | None = None
 
-    def first(self) -> Place:
+    def first(self) -> Offset:
         """Return the offset at which a new stream starts.
 
         Raises:
@@ -64,14 +64,14 @@ class StreamPlanner:
             VersionNotFoundError: The start is after the latest version.
         """
         if self._first is None:
-            self._first = _place(self._table.follow(**self._start))
+            self._first = _offset(self._table.follow(**self._start))
         return self._first
 
     def end_at_newest(self) -> None:
         """Limit the run to the newest version of now."""
         self._target = self._latest()
 
-    def next(self, start: Place | None = None, *, limited: bool = True) -> Place:
+    def next(self, start: Offset | None = None, *, limited: bool = True) -> Offset:
         """Return the offset at which the next batch ends; its start if nothing is new.
 
         Args:
@@ -97,16 +97,16 @@ class StreamPlanner:
         self._at = end if _order(end) > _order(at) else at
         return self._at
 
-    def _latest(self) -> Place:
-        return _place(self._table.follow(starting_version="latest"))
+    def _latest(self) -> Offset:
+        return _offset(self._table.follow(starting_version="latest"))
 
-    def _newest(self, at: Place) -> Place:
+    def _newest(self, at: Offset) -> Offset:
         newest = self._target or self._latest()
         if newest["reservoirId"] != at["reservoirId"] or _order(newest) < _order(at):
             self._table.follow(offset=json.dumps(at))  # raises the error
         return max(at, newest, key=_order)
 
-    def _limited(self, at: Place) -> Place:
+    def _limited(self, at: Offset) -> Offset:
         ends = [] if self._target is None else [self._target]
         if at["isStartingVersion"]:
             # a batch of the table's rows ends with their version: the end of the first batch has it
@@ -117,9 +117,9 @@ class StreamPlanner:
             **self._rows, **self._limits, **until, offset=json.dumps(at), available_now=True
         )
         next(stream, None)
-        return _place(stream)
+        return _offset(stream)
 
-    def between(self, start: Place, end: Place, split_size: int) -> list[ChangeSplit]:
+    def between(self, start: Offset, end: Offset, split_size: int) -> list[ChangeSplit]:
         """Return the splits between two offsets.
 
         Args:
@@ -135,7 +135,7 @@ class StreamPlanner:
         self._check_columns()
         if self._at is None or _order(self._at) < _order(end):
             self._at = end
-        start = _begun(start, end)
+        start = _start_within(start, end)
         if _order(start) >= _order(end):
             return []
         stream = self._table.follow(
@@ -145,8 +145,8 @@ class StreamPlanner:
             until=json.dumps(end),
             available_now=True,
         )
-        splits = [split for batch in stream for split in self._kept(batch.splits(split_size))]
-        if _order(_place(stream)) < _order(end):
+        splits = [split for batch in stream for split in self._included(batch.splits(split_size))]
+        if _order(_offset(stream)) < _order(end):
             raise InvalidArgumentError(
                 f"a batch ends at version {end['reservoirVersion']}, but the log of the table ends "
                 "before it: the table was replaced or its log was cut; start again with another "
@@ -155,7 +155,7 @@ class StreamPlanner:
             )
         return splits
 
-    def _kept(self, splits: list[ChangeSplit]) -> Iterator[ChangeSplit]:
+    def _included(self, splits: list[ChangeSplit]) -> Iterator[ChangeSplit]:
         """Yield the splits without excluded files."""
         for split in splits:
             if self._excluded is None or not any(map(self._excluded.search, split.paths)):
@@ -175,19 +175,19 @@ class StreamPlanner:
 
     def _check_columns(self) -> None:
         """Check that the table's columns are those that Spark knows."""
-        newest, known = self._table.snapshot(), self._known
+        newest, planned = self._table.snapshot(), self._planned
         if (newest.schema_json, newest.partition_columns) != (
-            known.schema_json,
-            known.partition_columns,
+            planned.schema_json,
+            planned.partition_columns,
         ):
             raise InvalidArgumentError(
-                f"the table's columns changed after version {known.version}: start the query "
+                f"the table's columns changed after version {planned.version}: start the query "
                 "again with the same checkpoint, and it continues with the new columns",
                 code="follow.schema",
             )
 
 
-def _begun(start: Place, end: Place) -> Place:
+def _start_within(start: Offset, end: Offset) -> Offset:
     """Return the start of a first batch, with the version whose rows it has.
 
     When the batch is planned again after a crash, the latest version may have changed.
@@ -198,11 +198,11 @@ def _begun(start: Place, end: Place) -> Place:
     return {**start, "reservoirVersion": version if end["isStartingVersion"] else version - 1}
 
 
-def _place(stream: Follow) -> Place:
-    offset: Place = json.loads(stream.offset)
+def _offset(stream: Follow) -> Offset:
+    offset: Offset = json.loads(stream.offset)
     return offset
 
 
-def _order(offset: Place) -> tuple[int, int]:
+def _order(offset: Offset) -> tuple[int, int]:
     """Return the sort key of an offset."""
     return offset["reservoirVersion"], max(offset["index"], -1)

@@ -116,11 +116,11 @@ def clone(
 def _parts(copies: list[_Copy]) -> list[list[_Copy]]:
     """Group the files to copy by task."""
     parts: list[list[_Copy]] = []
-    left = 0
+    remaining = 0
     for copy in copies:
-        if not parts or left <= 0 or len(parts[-1]) == FILES_PER_TASK:
+        if not parts or remaining <= 0 or len(parts[-1]) == FILES_PER_TASK:
             parts.append([])
-            left = BYTES_PER_TASK
+            remaining = BYTES_PER_TASK
         parts[-1].append(copy)
-        left -= copy[3] or 0
+        remaining -= copy[3] or 0
     return parts

@@ -113,13 +113,13 @@ def location(uri: str) -> str:
 def _features(snapshot: Snapshot) -> list[str]:
     """Return the features that the protocol names or that its versions imply, sorted."""
     protocol = snapshot.protocol
-    named = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    all_features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
     if protocol.writer_features is None:
         for version, features in _OF_WRITERS.items():
             if version <= protocol.min_writer_version:
-                named.update(features)
+                all_features.update(features)
     if protocol.reader_features is None:
         for version, features in _OF_READERS.items():
             if version <= protocol.min_reader_version:
-                named.update(features)
-    return sorted(named)
+                all_features.update(features)
+    return sorted(all_features)

@@ -75,7 +75,7 @@ class ResolveNames:
 
 
 def unnamed(
-    spark: SparkSession, snapshot: Snapshot, cutoff: int, named: Sequence[str]
+    spark: SparkSession, snapshot: Snapshot, cutoff: int, used_paths: Sequence[str]
 ) -> tuple[list[str], int]:
     """Return the files that are older than a cutoff and are not live or otherwise protected.
 
@@ -87,7 +87,7 @@ def unnamed(
         spark: The session.
         snapshot: The latest version.
         cutoff: Milliseconds since the epoch: younger files are left out.
-        named: Additional paths that are protected.
+        used_paths: Additional paths that are protected.
 
     Returns:
         Their paths, sorted, relative to the table root and not encoded; and their total size.
@@ -105,8 +105,8 @@ def unnamed(
         listed = listed.union(run.rows(spark, task, len(directories), _FILES))
     live = files(spark, snapshot, columns=["path", "deletionVector"])
     protected = run.over(live, ResolveNames(table), "path string")
-    if named:
-        others = pa.table({"path": pa.array(named, pa.string())})
-        protected = protected.union(from_arrow(spark, others))
+    if used_paths:
+        used_files = pa.table({"path": pa.array(used_paths, pa.string())})
+        protected = protected.union(from_arrow(spark, used_files))
     orphans: Any = listed.join(protected, "path", "left_anti").toArrow().sort_by("path")
     return orphans.column("path").to_pylist(), sum(orphans.column("size").to_pylist())

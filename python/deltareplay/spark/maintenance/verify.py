@@ -101,7 +101,7 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
     """
     capabilities.check_writing(spark, "verifying")
     of = table_of(resolved(spark, table))
-    text, named, orphaned = _native.verify_log(of.native)
+    text, reported, orphaned = _native.verify_log(of.native)
     report = json.loads(text)
     log = Verification(**report | {"findings": tuple(_findings(report))})
     if log.num_files is None:
@@ -111,7 +111,7 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
     parts = [{"findings": report["findings"], "omitted": report["omitted"]}]
     parts += _live(spark, snapshot)
     removed = _native.removed_files(of.native, snapshot.native, None)
-    orphans, _ = unnamed(spark, snapshot, orphaned, [*removed, *named])
+    orphans, _ = unnamed(spark, snapshot, orphaned, [*removed, *reported])
     parts.append(json.loads(_native.orphan_findings(orphans)))
     if rows:
         parts.append(_rows(spark, snapshot, parts))
@@ -135,14 +135,14 @@ def _rows(spark: SparkSession, snapshot: Snapshot, earlier: list[Part]) -> Part:
     splits = snapshot.scan(on_error="skip").splits()
     task = VerifyRows(table_of(snapshot), snapshot.version, splits)
     parts = [json.loads(report) for report in run.answers(spark, task, len(splits))]
-    known = {
+    damaged = {
         finding["path"]
         for part in earlier
         for finding in part["findings"]
         if finding["severity"] == "error"
     }
     new = [
-        finding for part in parts for finding in part["findings"] if finding["path"] not in known
+        finding for part in parts for finding in part["findings"] if finding["path"] not in damaged
     ]
     return {"findings": new, "omitted": sum(part["omitted"] for part in parts)}
 
@@ -155,14 +155,14 @@ def _joined(log: Verification, parts: list[Part]) -> Verification:
     """Combine all findings, the worst first."""
     omitted = sum(part["omitted"] for part in parts)
     counts: Counter[str] = Counter()
-    kept: dict[Finding, None] = {}
+    distinct: dict[Finding, None] = {}
     for finding in (item for part in parts for item in _findings(part)):
         counts[finding.code] += 1
         if counts[finding.code] > MOST:
             omitted += 1
         else:
-            kept[finding] = None
-    ranked = sorted(kept, key=_rank)
+            distinct[finding] = None
+    ranked = sorted(distinct, key=_rank)
     return replace(log, findings=tuple(ranked), omitted=omitted)
 
 

@@ -144,8 +144,8 @@ def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFra
         more = metadata_column.leaving_out(text, parsed, with_metadata)
         edits = sorted([*edits, *((at, at, _plain(added)) for at, added in more)])
     after = 0
-    for start, end, put in edits:
-        pieces += [_plain(text[after:start]), put]
+    for start, end, replacement in edits:
+        pieces += [_plain(text[after:start]), replacement]
         after = end
     return "".join(pieces) + _plain(text[after:]), frames
 

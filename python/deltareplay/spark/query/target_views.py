@@ -33,8 +33,8 @@ def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> Non
         query: The view's query.
         rows: The rows of the query.
     """
-    known = _views.setdefault(spark, {})
-    known.pop(view.lower(), None)
+    views = _views.setdefault(spark, {})
+    views.pop(view.lower(), None)
     parser = Parser(query)
     try:
         if not parser.takes("SELECT", "*", "FROM"):
@@ -45,7 +45,7 @@ def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> Non
         return
     entry = lookup.find(spark, name)
     if entry.is_delta and not entry.allowed_roots:
-        known[view.lower()] = (hadoop_path.hadoop_root(entry.table().uri), rows)
+        views[view.lower()] = (hadoop_path.hadoop_root(entry.table().uri), rows)
 
 
 def behind(spark: SparkSession, view: CatalogEntry) -> CatalogEntry:

@@ -133,7 +133,7 @@ def changes(
         allow_out_of_range=allow_out_of_range,
     )
     at_end = of.snapshot(row_changes.versions[1] if row_changes.versions else None)
-    selected = _shown(spark, at_end, row_changes, columns)
+    selected = _selected(spark, at_end, row_changes, columns)
     schema = struct_type(
         [*plain_fields(at_end, [column.name for column in selected]), *CHANGE_FIELDS]
     )
@@ -142,15 +142,15 @@ def changes(
         return shuffled.frame(spark, of, steps, schema, split_size)
     frames: list[DataFrame] = []
     if native and kind == "full-delta" and filter is None and capabilities.is_classic(spark):
-        splits, whole = _apart(row_changes, split_size)
-        frames = native_files.frame(spark, of, whole, selected, root)
+        splits, native_splits = _apart(row_changes, split_size)
+        frames = native_files.frame(spark, of, native_splits, selected, root)
     elif steps:
         splits = [ChangeSplit.from_native(of, split) for split in steps.splits(split_size)]
     else:
         splits = row_changes.splits(split_size)
     if splits or not frames:
-        sent = SentChanges.of(of, splits)
-        frames.append(run.rows(spark, ReadChanges(sent, schema), len(sent.between), schema))
+        shared = SentChanges.of(of, splits)
+        frames.append(run.rows(spark, ReadChanges(shared, schema), len(shared.between), schema))
     return functools.reduce(lambda left, right: left.union(right), frames)
 
 
@@ -161,16 +161,16 @@ def _is_better_shuffled(steps: ChangeShuffle, split_size: int) -> bool:
 
 def _apart(row_changes: Changes, split_size: int) -> tuple[list[ChangeSplit], list[WholeFile]]:
     """Return the splits that only the core can read, and the files that Spark reads."""
-    splits, whole = [], []
+    splits, native_splits = [], []
     for split in row_changes.splits(_ALL):
         files, rest = split.without_whole_files()
-        whole += files
+        native_splits += files
         if rest is not None:
             splits += rest.cut(split_size)
-    return splits, whole
+    return splits, native_splits
 
 
-def _shown(
+def _selected(
     spark: SparkSession, at_end: Snapshot, row_changes: Changes, columns: Sequence[str] | None
 ) -> list[Column]:
     """Return the columns of the result; void ones only if they are named, as in ``read``."""

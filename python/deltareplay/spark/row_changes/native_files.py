@@ -40,8 +40,8 @@ def frame(
         root: As in ``read``.
     """
     labelled = [file for file in files if file[3] is None]
-    plain = [file for file in files if file[3] is not None]
-    return [_rows(spark, table, group, columns, root) for group in (plain, labelled) if group]
+    with_values = [file for file in files if file[3] is not None]
+    return [_rows(spark, table, group, columns, root) for group in (with_values, labelled) if group]
 
 
 def _rows(

@@ -60,16 +60,16 @@ def frame(spark: SparkSession, files: Files, fields: list[Field], numbered: bool
         columns.append(of_file(scan, "row_index").alias(ROW_NUMBER))
     if not files.constants:
         return scan.select(*columns)
-    keys: list[str] = [spelled(path) for path in listed]
+    keys: list[str] = [as_metadata_path(path) for path in listed]
     rows = pa.table(
         [pa.array(keys, pa.string()), *(constant.values for constant in files.constants)],
         names=[_KEY, *(constant.name for constant in files.constants)],
     )
     types = struct_type([Field(_KEY, "string"), *(constant.field for constant in files.constants)])
-    known = from_arrow(spark, rows, types)
+    constants = from_arrow(spark, rows, types)
     path = sf.regexp_replace(of_file(scan, "file_path"), "^file:/+", "file:/").alias(_FOUND)
     joined = scan.select(*columns, path).join(
-        sf.broadcast(known), sf.col(_FOUND) == sf.col(_KEY), "left"
+        sf.broadcast(constants), sf.col(_FOUND) == sf.col(_KEY), "left"
     )
     # the rows of a file that is not recognised would be lost silently
     strange = sf.concat(sf.lit("deltareplay does not recognise the file "), sf.col(_FOUND))
@@ -77,10 +77,10 @@ def frame(spark: SparkSession, files: Files, fields: list[Field], numbered: bool
     return joined.where(sf.length(recognised) > 0).drop(_KEY, _FOUND)
 
 
-def spelled(path: str) -> str:
+def as_metadata_path(path: str) -> str:
     """Return a decoded path as ``_metadata.file_path`` writes it, ``file:`` with one slash.
 
-    >>> spelled("file:///t/p=a b%/\u00e4+[1].parquet")
+    >>> as_metadata_path("file:///t/p=a b%/\u00e4+[1].parquet")
     'file:/t/p=a%20b%25/\u00e4+%5B1%5D.parquet'
     """
     path = re.sub("^file:/+", "file:/", path)

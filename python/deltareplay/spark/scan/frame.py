@@ -74,14 +74,14 @@ def frame(
     touched = touched.with_constants(Constant.of(names.VECTOR, "long", numbers))
     descriptors = deleted_from.column("deletionVector").to_pylist()
     rows = relation(spark, touched, fields, numbered=True)
-    left = deletion_vectors.without_deleted(spark, rows, snapshot, descriptors)
-    whole = files.filter(pc.invert(has_vector))
-    if len(whole) == 0:
-        return selected(left)
-    rest = relation(spark, whole, fields, numbered=extra.numbered)
+    remaining = deletion_vectors.without_deleted(spark, rows, snapshot, descriptors)
+    without_vector = files.filter(pc.invert(has_vector))
+    if len(without_vector) == 0:
+        return selected(remaining)
+    rest = relation(spark, without_vector, fields, numbered=extra.numbered)
     if extra.metadata or extra.origin:
-        return selected(rest).union(selected(left))
-    return file_metadata.union(spark, rest, left, displayed)
+        return selected(rest).union(selected(remaining))
+    return file_metadata.union(spark, rest, remaining, displayed)
 
 
 def listed_columns(columns: list[Column], extra: ExtraColumns) -> list[str]:

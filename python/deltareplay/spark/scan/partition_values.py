@@ -46,13 +46,13 @@ def constants(files: pa.Table, columns: list[Column], zone: str) -> list[Constan
 
 def _in_zone(files: pa.Table, column: Column, values: Any, zone: str) -> Any:
     texts = pc.map_lookup(files.column("partitionValues"), column.physical, "first")
-    bare = pc.invert(pc.match_substring_regex(texts.combine_chunks(), _ZONED))
-    bare = pc.fill_null(bare, False)
-    if not pc.any(bare).as_py():
+    has_no_zone = pc.invert(pc.match_substring_regex(texts.combine_chunks(), _ZONED))
+    has_no_zone = pc.fill_null(has_no_zone, False)
+    if not pc.any(has_no_zone).as_py():
         return values
     clock = values.cast(pa.int64()).cast(pa.timestamp("us"))
     try:
-        meant = pc.assume_timezone(clock, zone, ambiguous="earliest", nonexistent="latest")
+        instants = pc.assume_timezone(clock, zone, ambiguous="earliest", nonexistent="latest")
     except (pa.ArrowInvalid, ValueError) as cause:
         raise UnsupportedFeatureError(
             f"the log has timestamps without a time zone in the column {column.name}, and {zone} "
@@ -60,4 +60,6 @@ def _in_zone(files: pa.Table, column: Column, values: Any, zone: str) -> Any:
             "Europe/Berlin",
             code="spark.time_zone",
         ) from cause
-    return pc.if_else(bare, meant.cast(pa.int64()), values.cast(pa.int64())).cast(values.type)
+    return pc.if_else(has_no_zone, instants.cast(pa.int64()), values.cast(pa.int64())).cast(
+        values.type
+    )

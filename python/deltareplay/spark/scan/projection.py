@@ -55,10 +55,10 @@ def columns(
     every: list[Column], extra: ExtraColumns, materialized: tuple[str, str] | None
 ) -> list[SparkColumn]:
     """Return the columns of the table in order, then the additional ones."""
-    return [*(_shown(column) for column in every), *_extra(extra, materialized)]
+    return [*(_logical(column) for column in every), *_extra(extra, materialized)]
 
 
-def _shown(column: Column) -> SparkColumn:
+def _logical(column: Column) -> SparkColumn:
     from pyspark.sql import functions as sf
 
     if column.is_void:
@@ -103,8 +103,10 @@ def row_ids(materialized: tuple[str, str]) -> tuple[SparkColumn, SparkColumn]:
     from pyspark.sql import functions as sf
 
     row_id, version = (sf.col(names.quoted(name)) for name in materialized)
-    fresh = sf.col(hidden_columns.BASE_ROW_ID) + sf.col(hidden_columns.ROW_NUMBER)
-    return sf.coalesce(row_id, fresh), sf.coalesce(version, sf.col(hidden_columns.DEFAULT_VERSION))
+    default = sf.col(hidden_columns.BASE_ROW_ID) + sf.col(hidden_columns.ROW_NUMBER)
+    return sf.coalesce(row_id, default), sf.coalesce(
+        version, sf.col(hidden_columns.DEFAULT_VERSION)
+    )
 
 
 def of_file(rows: DataFrame, name: str) -> Any:

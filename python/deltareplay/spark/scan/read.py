@@ -140,9 +140,9 @@ def count(
         with warnings.catch_warnings():
             # no warning about a missing row count: the rows are counted all the same
             warnings.simplefilter("ignore", DeltaReplayWarning)
-            known = snapshot.num_rows
-        if known is not None:
-            return known
+            num_rows = snapshot.num_rows
+        if num_rows is not None:
+            return num_rows
     return int(read(spark, snapshot, filter=filter, root=root).count())
 
 
@@ -204,8 +204,8 @@ def _chosen(
     """Select columns; void ones are left out before Spark 4.1, as in delta-spark, unless named."""
     if capabilities.version(spark) >= (4, 1):
         return every
-    named = {name.lower() for name in columns or ()}
-    return [column for column in every if not column.is_void or column.name.lower() in named]
+    chosen = {name.lower() for name in columns or ()}
+    return [column for column in every if not column.is_void or column.name.lower() in chosen]
 
 
 def _quoted(every: list[Column], name: str) -> str:

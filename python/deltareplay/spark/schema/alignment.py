@@ -57,17 +57,17 @@ def arranged(
     Raises:
         InvalidArgumentError: The value has a field that the table does not have, or lacks one.
     """
-    more = next(lacking(target.type, source.type, target.name), None)
-    if more is not None:
+    additional = next(lacking(target.type, source.type, target.name), None)
+    if additional is not None:
         raise InvalidArgumentError(
-            f"the table has no column {more}: leave it out, or add it "
+            f"the table has no column {additional}: leave it out, or add it "
             + (f"by {evolve}" if evolve else "by Table.add_columns first"),
             code=code,
         )
-    less = None if partial else next(lacking(source.type, target.type, target.name), None)
-    if less is not None:
+    missing = None if partial else next(lacking(source.type, target.type, target.name), None)
+    if missing is not None:
         raise InvalidArgumentError(
-            f"the value of {target.name} lacks {less}: add it, or "
+            f"the value of {target.name} lacks {missing}: add it, or "
             + (f"use {evolve}" if evolve else "set the other fields one by one"),
             code=code,
         )
@@ -78,10 +78,10 @@ def evolved(rows: DataFrame, fields: Sequence[Field]) -> DataFrame:
     """Convert rows of a table to its new fields: added fields are null, and types are widened."""
     from pyspark.sql import functions as sf
 
-    known = {field.name: field for field in fields_of(rows.schema)}
+    current = {field.name: field for field in fields_of(rows.schema)}
     changed = {}
     for target in fields:
-        source = known.get(target.name)
+        source = current.get(target.name)
         if source is not None and nullable(source.type) != nullable(target.type):
             changed[target.name] = widened(sf.col(quoted(target.name)), source, target)
     return rows.withColumns(changed) if changed else rows
@@ -98,11 +98,11 @@ def widened(value: Column, source: Field, target: Field) -> Column:
 def arranged_type(source: Type, target: Type) -> Type:
     """Return the type of an arranged value: the table's structs, the value's own leaf types."""
     if isinstance(source, Struct) and isinstance(target, Struct):
-        known = source.by_name
+        source_fields = source.by_name
         return Struct(
             tuple(
-                Field(own.name, arranged_type(known[own.key].type, own.type))
-                if own.key in known
+                Field(own.name, arranged_type(source_fields[own.key].type, own.type))
+                if own.key in source_fields
                 else Field(own.name, own.type)
                 for own in target.fields
             )
@@ -113,21 +113,21 @@ def arranged_type(source: Type, target: Type) -> Type:
     return with_parts(source, lambda step, part: arranged_type(part, others[step]))
 
 
-def lacking(there: Type, here: Type, at: str) -> Iterator[str]:
-    """Yield the paths of the fields of ``here`` that ``there`` lacks; void fields do not count."""
-    if isinstance(there, Struct) and isinstance(here, Struct):
-        known = there.by_name
-        for field in here.fields:
+def lacking(actual: Type, expected: Type, at: str) -> Iterator[str]:
+    """Yield the paths of fields of ``expected`` that ``actual`` lacks, except void fields."""
+    if isinstance(actual, Struct) and isinstance(expected, Struct):
+        present = actual.by_name
+        for field in expected.fields:
             name = f"{at}.{field.name}"
             if field.type == "void":
                 continue
-            if field.key in known:
-                yield from lacking(known[field.key].type, field.type, name)
+            if field.key in present:
+                yield from lacking(present[field.key].type, field.type, name)
             else:
                 yield name
-    elif type(there) is type(here):
-        others = parts(there)
-        for step, part in parts(here).items():
+    elif type(actual) is type(expected):
+        others = parts(actual)
+        for step, part in parts(expected).items():
             yield from lacking(others[step], part, f"{at}.{step}")
 
 

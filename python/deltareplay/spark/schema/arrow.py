@@ -113,13 +113,13 @@ def batches_of_rows(rows: Iterable[Any], schema: Any) -> Iterator[pa.RecordBatch
     from pyspark.sql.conversion import LocalDataToArrowConversion
 
     coming = iter(rows)
-    while taken := list(itertools.islice(coming, _AT_A_TIME)):
-        yield from LocalDataToArrowConversion.convert(taken, schema, False).to_batches()
+    while chunk := list(itertools.islice(coming, _AT_A_TIME)):
+        yield from LocalDataToArrowConversion.convert(chunk, schema, False).to_batches()
 
 
 def _cast(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
-    places = {name.lower(): index for index, name in enumerate(batch.schema.names)}
-    arrays = [batch.column(places[field.name.lower()]) for field in target]
+    positions = {name.lower(): index for index, name in enumerate(batch.schema.names)}
+    arrays = [batch.column(positions[field.name.lower()]) for field in target]
     columns = [
         column if column.type == field.type else column.cast(field.type)
         for column, field in zip(arrays, target, strict=True)

@@ -102,14 +102,14 @@ def portable(metadata: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     >>> portable({"comment": ["?"], "a": 1, "b": [1, "x"], "c": {"d": 2**70, "e": None}})
     {'a': 1, 'c': {'e': None}}
     """
-    kept = {}
+    result = {}
     for key, value in metadata.items():
         if isinstance(value, dict):
             if depth < _DEEPEST:
-                kept[key] = portable(value, depth + 1)
+                result[key] = portable(value, depth + 1)
         elif _fits(value) and (key not in ("comment", _CHAR) or _is_text(key, value)):
-            kept[key] = value
-    return kept
+            result[key] = value
+    return result
 
 
 def _is_text(key: str, value: object) -> bool:

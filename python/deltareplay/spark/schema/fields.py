@@ -140,11 +140,11 @@ def _without_ids(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _metadata(field: Field, mode: str) -> dict[str, Any]:
-    kept = {key: value for key, value in field.metadata.items() if not key.startswith(_DELTA)}
-    kept = portable(kept)
+    metadata = {key: value for key, value in field.metadata.items() if not key.startswith(_DELTA)}
+    metadata = portable(metadata)
     if mode == "id" and field.column_id is not None:
-        kept["parquet.field.id"] = field.column_id
-    return kept
+        metadata["parquet.field.id"] = field.column_id
+    return metadata
 
 
 @dataclass(frozen=True)

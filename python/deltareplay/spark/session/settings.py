@@ -75,27 +75,27 @@ def store_assignment(spark: SparkSession) -> str:
 
 def of_writes(spark: SparkSession) -> dict[str, Any]:
     """Return the settings that stand for options of a write, by the names of these options."""
-    known: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if merges_schemas(spark):
-        known["mergeSchema"] = True
+        options["mergeSchema"] = True
     text = user_metadata(spark)
     if text is not None:
-        known["userMetadata"] = text
+        options["userMetadata"] = text
     properties = default_properties(spark)
     if properties:
-        known["properties"] = properties
-    return known
+        options["properties"] = properties
+    return options
 
 
 def of_batch_writes(spark: SparkSession) -> dict[str, Any]:
     """Return also those settings that do not count for a stream, as in delta-spark."""
-    known = of_writes(spark)
+    options = of_writes(spark)
     txn = transaction(spark)
     if txn is not None:
-        known["txn"] = txn
+        options["txn"] = txn
     if overwrites_partitions(spark):
-        known["partitionOverwriteMode"] = "dynamic"
-    return known
+        options["partitionOverwriteMode"] = "dynamic"
+    return options
 
 
 def optimizes_writes(spark: SparkSession) -> bool | None:

@@ -129,10 +129,10 @@ def _is_unicode(text: str) -> bool:
 
 def _in_utc(moment: datetime.datetime) -> str:
     try:
-        there = moment.astimezone(datetime.timezone.utc)
+        in_utc = moment.astimezone(datetime.timezone.utc)
     except OverflowError:  # in the first or the last hours of Python's years
         raise _no_literal(moment) from None
-    return there.replace(tzinfo=None).isoformat(" ", "microseconds")
+    return in_utc.replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 def _no_literal(value: Any) -> UnsupportedFeatureError:

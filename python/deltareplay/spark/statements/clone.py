@@ -35,10 +35,10 @@ class Clone(Statement):
 
     @classmethod
     def read(cls, parser: Parser) -> Statement | None:
-        begun = head(parser)
-        if begun is None or not parser.takes("SHALLOW", "CLONE"):
+        start = head(parser)
+        if start is None or not parser.takes("SHALLOW", "CLONE"):
             return None
-        mode, table = begun
+        mode, table = start
         return cls(table, mode)
 
     def read_clauses(self, parser: Parser) -> None:

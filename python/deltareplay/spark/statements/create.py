@@ -107,10 +107,10 @@ class CreateTable(Statement):
 
     @classmethod
     def read(cls, parser: Parser) -> Statement | None:
-        begun = head(parser)
-        if begun is None:
+        start = head(parser)
+        if start is None:
             return None
-        mode, table = begun
+        mode, table = start
         return cls(table, mode, _provider(parser), parser.text)
 
     def read_clauses(self, parser: Parser) -> None:
@@ -229,12 +229,12 @@ def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
 
 def _read_options(parser: Parser, created: CreateTable) -> None:
     """Parse the clauses after the format, each at most once, in any order."""
-    seen: set[str] = set()
+    names: set[str] = set()
     while parser.token.is_word(*_CLAUSES):
         clause, start = parser.token.text.upper(), parser.at
-        if clause in seen:
+        if clause in names:
             raise parser.invalid(f"duplicate clause {clause}")
-        seen.add(clause)
+        names.add(clause)
         parser.at += 1
         if clause == "PARTITIONED":
             _partitions(parser, created)
@@ -251,7 +251,7 @@ def _read_options(parser: Parser, created: CreateTable) -> None:
             created.options = parser.properties()
         else:
             raise unsupported(clause, "leave it out")
-        if {"PARTITIONED", "CLUSTER"} <= seen:
+        if {"PARTITIONED", "CLUSTER"} <= names:
             parser.at = start
             raise parser.invalid("use only one of PARTITIONED BY and CLUSTER BY")
         paths = [key for key in created.options if key.lower() == "path"]
@@ -405,7 +405,7 @@ def _check_same(table: Table, statement: CreateTable, columns: list[Field]) -> N
         "clustering columns": columns and [*statement.cluster_by] != clustered,
         "properties": properties and _own(properties) != _own(snapshot.properties),
     }
-    differing = [what for what, is_other in other.items() if is_other]
+    differing = [property_ for property_, is_other in other.items() if is_other]
     if differing:
         raise InvalidArgumentError(
             f"the table at {statement.location} has other {' and '.join(differing)}: leave them "
@@ -417,8 +417,8 @@ def _check_same(table: Table, statement: CreateTable, columns: list[Field]) -> N
 def _as_defined(field: Field) -> Field:
     """Remove the metadata that the table itself has added to a field."""
     added = ("delta.columnMapping.", "delta.identity.highWaterMark")
-    kept = {key: value for key, value in field.metadata.items() if not key.startswith(added)}
-    return replace(field, type=converted(field.type, _as_defined), metadata=kept)
+    metadata = {key: value for key, value in field.metadata.items() if not key.startswith(added)}
+    return replace(field, type=converted(field.type, _as_defined), metadata=metadata)
 
 
 def _own(properties: Mapping[str, str]) -> dict[str, str]:
@@ -433,8 +433,8 @@ def _own(properties: Mapping[str, str]) -> dict[str, str]:
 
 def _properties(statement: CreateTable) -> dict[str, str]:
     """Return the table properties, with options under two names, as in delta-spark."""
-    named = {f"option.{key}": value for key, value in statement.options.items()}
-    return {**statement.options, **named, **statement.properties}
+    options = {f"option.{key}": value for key, value in statement.options.items()}
+    return {**statement.options, **options, **statement.properties}
 
 
 def _partitioned_by(statement: CreateTable) -> list[str]:

@@ -68,5 +68,5 @@ class ExecuteImmediate:
         names = [name for _, name in self.values]
         if all(name is None for name in names):
             return arguments.filled(spark, row[0], values)
-        named = {str(name): value for name, value in zip(names, values, strict=True)}
-        return arguments.filled(spark, row[0], named)
+        by_name = {str(name): value for name, value in zip(names, values, strict=True)}
+        return arguments.filled(spark, row[0], by_name)

@@ -164,7 +164,7 @@ class Insert(SharedStatement):
         if not self.by_name:
             if len(source.columns) != len(columns):
                 raise _wrong_count(source, columns)
-            _check_places(self.using, source, columns)
+            _check_positions(self.using, source, columns)
             if self.using:
                 source = source.toDF(*columns)
 
@@ -235,7 +235,7 @@ def _columns(parser: Parser) -> tuple[str, ...] | None:
     return _names(parser)
 
 
-def _other_alias(condition: str, known: Sequence[str]) -> str | None:
+def _other_alias(condition: str, aliases: Sequence[str]) -> str | None:
     """Return the qualifier of the new rows in a condition; None if there is not exactly one.
 
     Spark Connect does not reveal the qualifiers of a query's columns.
@@ -244,7 +244,7 @@ def _other_alias(condition: str, known: Sequence[str]) -> str | None:
     's'
     """
     every = tokens(condition)
-    lowered = {name.lower() for name in known}
+    lowered = {name.lower() for name in aliases}
     names = {
         token.name.lower(): token.name
         for before, token, after in zip([every[-1], *every], every, every[1:], strict=False)
@@ -263,7 +263,7 @@ def _wrong_count(rows: DataFrame, columns: Sequence[str]) -> InvalidArgumentErro
     )
 
 
-def _check_places(using: Sequence[str], rows: DataFrame, columns: Sequence[str]) -> None:
+def _check_positions(using: Sequence[str], rows: DataFrame, columns: Sequence[str]) -> None:
     """Check that columns have the same position in query and table, as in delta-spark."""
     source, own = ([name.lower() for name in names] for names in (rows.columns, columns))
     for name in using:
@@ -355,17 +355,17 @@ def _paired(
     from pyspark.sql import functions as sf
 
     spark, source_fields = rows.sparkSession, fields_of(rows.schema)
-    by_place = not statement.by_name and statement.columns is None
-    more = 0 if statement.by_name else len(source_fields) - len(target_names)
-    if more < 0 or (more > 0 and not (evolves and by_place)):
+    by_position = not statement.by_name and statement.columns is None
+    num_extra = 0 if statement.by_name else len(source_fields) - len(target_names)
+    if num_extra < 0 or (num_extra > 0 and not (evolves and by_position)):
         raise _wrong_count(rows, target_names)
     source_names = [field.name for field in source_fields]
     names = (
         source_names if statement.by_name else [*target_names, *source_names[len(target_names) :]]
     )
-    known = {field.key: field for field in target.fields}
+    fields_by_key = {field.key: field for field in target.fields}
     own = [
-        known.get(name.lower())
+        fields_by_key.get(name.lower())
         for name in (source_names if statement.by_name else names[: len(target_names)])
     ]
     widens = target.widens if evolves else _never
@@ -374,7 +374,7 @@ def _paired(
         for field, name in zip(source_fields, names, strict=True)
     ]
     compatible = (
-        not by_place or source_names[: len(target_names)] == list(target_names)
+        not by_position or source_names[: len(target_names)] == list(target_names)
     ) and is_compatible([field for field in own if field is not None], renamed[: len(own)], widens)
     if compatible and statement.columns is None:
         return rows.toDF(*names)

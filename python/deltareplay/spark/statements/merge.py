@@ -99,8 +99,8 @@ class Source:
             parser.at = start
         text = parser.until(("ON",))
         last, before = parser.tokens[parser.at - 1], parser.tokens[parser.at - 2]
-        named = last.kind in ("word", "quoted") and (before.text == ")" or before.is_word("AS"))
-        return cls(text, last.name if named else None)
+        has_alias = last.kind in ("word", "quoted") and (before.text == ")" or before.is_word("AS"))
+        return cls(text, last.name if has_alias else None)
 
 
 @dataclass

@@ -213,5 +213,5 @@ def _column(snapshot: Snapshot, name: Name) -> list[Row]:
 
 def _frame(spark: SparkSession, columns: Sequence[str], rows: Sequence[Row]) -> DataFrame:
     schema = pa.schema([(name, pa.string()) for name in columns])
-    named = [dict(zip(columns, row, strict=True)) for row in rows]
-    return from_arrow(spark, pa.Table.from_pylist(named, schema=schema))
+    records = [dict(zip(columns, row, strict=True)) for row in rows]
+    return from_arrow(spark, pa.Table.from_pylist(records, schema=schema))

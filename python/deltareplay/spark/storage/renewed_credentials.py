@@ -40,11 +40,11 @@ def options(
         return None
     location = urlsplit(table.uri)
     confs = jvm.io.unitycatalog.hadoop.UCCredentialHadoopConfs
-    held = jvm.java.util.HashMap()
-    held.put("type", "static")
-    held.put("token", access.token)
+    settings = jvm.java.util.HashMap()
+    settings.put("type", "static")
+    settings.put("token", access.token)
     try:
-        tokens = jvm.io.unitycatalog.client.auth.TokenProvider.create(held)
+        tokens = jvm.io.unitycatalog.client.auth.TokenProvider.create(settings)
         builder = confs.builder(access.uri, location.scheme).tokenProvider(tokens)
         state = internals.java_session(spark).sessionState()
         builder = builder.hadoopConf(state.newHadoopConf())

@@ -34,12 +34,12 @@ def is_compatible(table: Sequence[Field], rows: Sequence[Field], widens: Widens)
     if not set(own) <= {column.key for column in rows}:
         return False
     for column in rows:
-        known = own.get(column.key)
-        if known is None:
+        table_column = own.get(column.key)
+        if table_column is None:
             continue
-        if column.name != known.name or is_collated(column):
+        if column.name != table_column.name or is_collated(column):
             return False
-        if not _is_compatible_type(known.type, column.type, widens):
+        if not _is_compatible_type(table_column.type, column.type, widens):
             return False
     return True
 
@@ -128,22 +128,24 @@ class _Placing:
     def _struct(self, value: Column, source: Struct, own: Struct, name: str) -> Column:
         from pyspark.sql import functions as sf
 
-        fields, known = source.fields, own.fields
-        if len(fields) < len(known):
+        fields, target_fields = source.fields, own.fields
+        if len(fields) < len(target_fields):
             raise InvalidArgumentError(
-                f"the value of {name} has {len(fields)} fields, and the table {len(known)}: pass "
-                "all fields, or use BY NAME with schema evolution",
+                f"the value of {name} has {len(fields)} fields, and the table "
+                f"{len(target_fields)}: pass all fields, or use BY NAME with schema evolution",
                 code="write.columns",
             )
         columns = []
         for at, field in enumerate(fields):
             part = value.getField(field.name)
-            if at >= len(known):
+            if at >= len(target_fields):
                 columns.append(part.alias(field.name))
                 continue
-            other = known[at]
-            kept = type(field.type) is type(other.type) and isinstance(other.type, (Struct, str))
-            convert = self.placed if kept or other.type == "void" else self._converted
+            other = target_fields[at]
+            is_recursive = type(field.type) is type(other.type) and isinstance(
+                other.type, (Struct, str)
+            )
+            convert = self.placed if is_recursive or other.type == "void" else self._converted
             inner = convert(part, field.type, other.type, f"{name}.{other.name}")
             columns.append(inner.alias(other.name))
         return sf.when(value.isNotNull(), sf.struct(*columns))

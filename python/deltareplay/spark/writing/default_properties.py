@@ -51,8 +51,8 @@ def _asks_protocol(name: str) -> bool:
 def _is_property(setting: str, name: str, value: str) -> bool:
     """Return whether a setting is a table property that can be set here."""
     try:
-        known = _native.checked_property(name, value)
-        if known != name and not name.startswith("delta.feature."):
+        checked = _native.checked_property(name, value)
+        if checked != name and not name.startswith("delta.feature."):
             return False
         if name.lower() in _OF_PROTOCOL:
             return True

@@ -48,8 +48,8 @@ def sql(spark: SparkSession, text: str, what: str, columns: Sequence[str]) -> st
 def _check_own(spark: SparkSession, functions: Sequence[str], what: str) -> None:
     """Check that the session has not replaced these functions, which older Spark would call."""
     for name in functions:
-        known = spark.catalog.getFunction(name).className
-        if not str(known).startswith(_OWN):
+        class_name = spark.catalog.getFunction(name).className
+        if not str(class_name).startswith(_OWN):
             raise UnsupportedFeatureError(
                 f"{what} calls {name}, which is a function of this session, and not Spark's own: "
                 "give yours another name",
@@ -70,8 +70,8 @@ def generated(spark: SparkSession, field: Field, columns: Sequence[str]) -> Colu
     Raises:
         UnsupportedFeatureError: As by ``sql``.
     """
-    what = f"the expression of the generated column {field.name} ({GENERATED})"
-    computed = value(spark, field.generation_expression, what, columns)
+    source = f"the expression of the generated column {field.name} ({GENERATED})"
+    computed = value(spark, field.generation_expression, source, columns)
     return computed.cast(spark_type(field.type))
 
 

@@ -91,11 +91,11 @@ class FileRows:
         mode = target.properties.get("delta.columnMapping.mode", "none").lower()
         partitions = {column.lower() for column in target.partition_columns}
         columns, texts, counted = [], {}, {}
-        known = {name.lower() for name in supplied}
+        with_values = {name.lower() for name in supplied}
         for field in target.written_fields:
             name = field.physical_name(mode)
             column = sf.col(names.quoted(field.name))
-            if field.is_identity and field.key not in known:
+            if field.is_identity and field.key not in with_values:
                 counted[name] = field
             if field.key in partitions:
                 texts[field.key] = name
@@ -315,15 +315,19 @@ class StagedWrite:
                 continue
             directories = row["path"].split("/")[1 : 1 + len(partitions)]
             values = [tuple(map(unquote, directory.split("=", 1))) for directory in directories]
-            known = [(key, _DIRECTORIES.get(value, value)) for key, value in values]
-            is_change = dict(known).get(hidden_columns.IS_CHANGE) == "true"
-            known = [value for value in known if value[0] != hidden_columns.IS_CHANGE]
+            partition_values = [(key, _DIRECTORIES.get(value, value)) for key, value in values]
+            is_change = dict(partition_values).get(hidden_columns.IS_CHANGE) == "true"
+            partition_values = [
+                value for value in partition_values if value[0] != hidden_columns.IS_CHANGE
+            ]
             if is_change:
-                changes.append({**row, "partitionValues": known})
+                changes.append({**row, "partitionValues": partition_values})
                 changed += count
             else:
                 path = quote(row["path"], safe=SAFE)
-                adds.append({**row, "path": path, "partitionValues": known, "dataChange": True})
+                adds.append(
+                    {**row, "path": path, "partitionValues": partition_values, "dataChange": True}
+                )
         moved = self._moved(changes)
         times = [row["modificationTime"] for row in changes]
         written = [(row["path"], row["size"], row["modificationTime"]) for row in adds]

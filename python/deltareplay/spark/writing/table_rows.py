@@ -89,9 +89,9 @@ def _logical(
         else:
             columns.append(default(df.sparkSession, field).alias(field.name))
     rows = df.select(*columns, *beside)
-    known = [field.name for field in fields]
+    names_of_columns = [field.name for field in fields]
     for field in generated:
-        value = log_expressions.generated(df.sparkSession, field, known)
+        value = log_expressions.generated(df.sparkSession, field, names_of_columns)
         rows = rows.withColumn(field.name, value)
     return rows, [field.name for field in generated]
 
@@ -235,11 +235,11 @@ def checked(
 
     fields = target.written_fields
     spark = rows.sparkSession
-    for what, passes in _conditions(spark, target, fields, computed, replace_where):
+    for failure_text, passes in _conditions(spark, target, fields, computed, replace_where):
         display = sf.struct(
             *[sf.col(names.quoted(field.name)) for field in fields if _is_printable(field)]
         )
-        message = sf.concat(sf.lit(f"{what}; it is "), display.cast("string"))
+        message = sf.concat(sf.lit(f"{failure_text}; it is "), display.cast("string"))
         # Spark may push a filter below a join and evaluate it on rows that are never written. A
         # non-deterministic condition is not pushed; ``rand() < 0`` would be folded away.
         never = sf.monotonically_increasing_id() < 0
@@ -276,26 +276,29 @@ def _conditions(
     """Yield each condition with its description."""
     from pyspark.sql import functions as sf
 
-    known = [field.name for field in fields]
+    column_names = [field.name for field in fields]
     for field in fields:
         yield from _not_null([field], "")
         column = sf.col(names.quoted(field.name))
         if "delta.invariants" in field.metadata:
             rule = invariant_of(field)
             source = f"the invariant of the column {field.name} (delta.invariants)"
-            holds = log_expressions.value(spark, rule, source, known)
+            holds = log_expressions.value(spark, rule, source, column_names)
             yield f"it breaks the invariant {rule} of the column {field.name}", holds
         generated = field.generation_expression
         if generated is not None and field.name not in computed:
-            what = f"the generated column {field.name} is not {generated}"
-            yield what, column.eqNullSafe(log_expressions.generated(spark, field, known))
+            description = f"the generated column {field.name} is not {generated}"
+            yield (
+                description,
+                column.eqNullSafe(log_expressions.generated(spark, field, column_names)),
+            )
         limit = _LIMIT.fullmatch(str(field.limit))
         if limit is not None:
             fits = sf.char_length(column) <= int(limit[1])
             yield f"{field.name} is longer than {limit[0]}", column.isNull() | fits
     for key, rule in sorted(target.properties.items()):
         if key.lower().startswith("delta.constraints."):
-            holds = log_expressions.value(spark, rule, f"the CHECK constraint {key}", known)
+            holds = log_expressions.value(spark, rule, f"the CHECK constraint {key}", column_names)
             yield f"it breaks the CHECK constraint {key[18:]} ({rule})", holds
     if replace_where is not None:
         yield f"it is not among the rows to replace ({replace_where})", sf.expr(replace_where)
@@ -308,8 +311,8 @@ def _not_null(fields: Sequence[Field], above: str) -> Iterator[tuple[str, Column
     for field in fields:
         path = above + names.quoted(field.name)
         if not field.nullable:
-            what = f"{path.replace('`', '')} is null, which the table does not allow"
-            yield what, sf.col(path).isNotNull()
+            description = f"{path.replace('`', '')} is null, which the table does not allow"
+            yield description, sf.col(path).isNotNull()
         if isinstance(field.type, Struct):
             yield from _not_null(field.type.fields, f"{path}.")
 
@@ -379,8 +382,8 @@ def _checked(spark: SparkSession, value: Column, source: Type, own: str, name: s
     _check_policy(spark, source, own, name)
     cast = value.try_cast(type_)
     display = sf.coalesce(value.try_cast("string"), sf.lit("a value"))
-    what = f" cannot be stored in {name}, which is {type_.simpleString()}"
-    fails = failure(sf.concat(display, sf.lit(what))).cast(type_)
+    reason = f" cannot be stored in {name}, which is {type_.simpleString()}"
+    fails = failure(sf.concat(display, sf.lit(reason))).cast(type_)
     return sf.when(value.isNull() | cast.isNotNull(), cast).otherwise(fails)
 
 

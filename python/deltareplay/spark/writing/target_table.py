@@ -260,13 +260,13 @@ def check_writable(protocol: Protocol) -> None:
         UnsupportedFeatureError: ``write.feature``.
     """
     features = set(protocol.writer_features or ())
-    named = sorted(
+    unsupported = sorted(
         feature for feature in features if feature.startswith(("iceberg", "materialize"))
     )
-    if named:
+    if unsupported:
         raise UnsupportedFeatureError(
-            f"the table has {', '.join(named)}, which Spark's Parquet writer does not support: "
-            "write it with Delta's own writer",
+            f"the table has {', '.join(unsupported)}, which Spark's Parquet writer does not "
+            "support: write it with Delta's own writer",
             code="write.feature",
         )
 
@@ -339,10 +339,10 @@ def new_field(source_field: Field) -> Field:
         UnsupportedFeatureError: ``spark.collation``: the column has a collation.
     """
     refuse_collation(source_field)
-    kept = {
+    metadata = {
         key: value for key, value in source_field.metadata.items() if not key.startswith(_NOTES)
     }
-    return Field(source_field.name, nullable(source_field.type, new_field), metadata=kept)
+    return Field(source_field.name, nullable(source_field.type, new_field), metadata=metadata)
 
 
 def refuse_collation(field: Field) -> None:

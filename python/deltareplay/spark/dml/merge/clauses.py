@@ -86,9 +86,11 @@ def joining(fields: Sequence[Field], clauses: Sequence[Clause]) -> list[Field]:
     ]
     if any(clause.values is None for clause in setting):
         return list(fields)
-    whole = {field.key for field in fields}
-    named = {name.lower() for clause in setting for name in clause.values or ()}
-    return _chosen(fields, [[name] if name in whole else parts_of(name) for name in named])
+    table_columns = {field.key for field in fields}
+    assigned = {name.lower() for clause in setting for name in clause.values or ()}
+    return _chosen(
+        fields, [[name] if name in table_columns else parts_of(name) for name in assigned]
+    )
 
 
 def refuse_untyped(
@@ -161,9 +163,9 @@ class JoinedColumns:
         """Return a column before the merge, with the fields and the type that it has afterwards."""
         from pyspark.sql import functions as sf
 
-        for known, copy in self.target:
-            if known.name == field.name:
-                return widened(sf.col(copy), known, field)
+        for column, copy in self.target:
+            if column.name == field.name:
+                return widened(sf.col(copy), column, field)
         return sf.lit(None).cast(spark_type(field.type))
 
     def visible(self, rows: DataFrame, when: When) -> DataFrame:
@@ -178,8 +180,8 @@ class JoinedColumns:
             return rows
         pairs = self.source if when == "not_matched" else self.target
         columns = [sf.col(copy).alias(field.name) for field, copy in pairs]
-        kept = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
-        return rows.select(*columns, *kept).alias(alias)
+        hidden = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
+        return rows.select(*columns, *hidden).alias(alias)
 
     def _visible_names(self, when: When) -> list[str]:
         pairs = [] if when == "not_matched" else list(self.target)
@@ -375,9 +377,9 @@ def _set(
         selected.append(value.alias(field.name))
     own = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
     result = rows.select(*selected, *own)
-    known = [field.name for field in columns.fields]
+    column_names = [field.name for field in columns.fields]
     for field, setting in partly:
-        computed = log_expressions.generated(spark, field, known)
+        computed = log_expressions.generated(spark, field, column_names)
         own_value = sf.col(names.quoted(field.name))
         is_deleted = [at for at, clause in enumerate(clauses) if clause.then == "delete"]
         keeps = number.isin([*setting, *is_deleted])

@@ -79,17 +79,17 @@ def execute(arguments: MergeArguments, clauses: Sequence[Clause]) -> Written:
         return Written(transaction.commit(), {})
     columns = JoinedColumns.of(statement, source, target_alias)
     empty = statement.empty(target_alias)
-    with subqueries.of(arguments.spark) as known:
+    with subqueries.of(arguments.spark) as opened_queries:
         opened = [
             replace(
                 clause,
-                condition=known.opened(clause.condition),
-                values=None if clause.values is None else known.values(clause.values),
+                condition=opened_queries.opened(clause.condition),
+                values=None if clause.values is None else opened_queries.values(clause.values),
             )
             for clause in clauses
         ]
         pairs = analyzed(lambda: columns.with_copies(empty.crossJoin(source.rows)))
-        on, clauses = _repeatable(known.opened(arguments.on), opened, columns, pairs)
+        on, clauses = _repeatable(opened_queries.opened(arguments.on), opened, columns, pairs)
         execution = MergeExecution(statement, transaction, on, clauses, columns, arguments.evolves)
         joined = execution.check(empty, source.rows)
         filter = None
@@ -272,8 +272,8 @@ class MergeExecution:
         if not parts:
             return None
         changed = functools.reduce(lambda left, right: left.unionByName(right), parts)
-        kept = [column for column in _BESIDE if column in changed.columns]
-        rows = table_rows(changed, self.statement.target, kept)
+        hidden = [column for column in _BESIDE if column in changed.columns]
+        rows = table_rows(changed, self.statement.target, hidden)
         if has_feed:
             return with_images(rows, self.columns.fields)
         return rows.drop(hidden_columns.KIND)
@@ -295,14 +295,14 @@ class MergeExecution:
         self,
         joined: DataFrame,
         which: Sequence[When],
-        known: Mapping[When, Column] | None = None,
+        selected: Mapping[When, Column] | None = None,
     ) -> DataFrame:
         """Apply clauses to joined rows; return the table's columns, the kind, ids and old row.
 
         Args:
             joined: The rows.
             which: The kinds of clauses that apply to them.
-            known: The rows to which each kind applies; by default as the join determines.
+            selected: The rows to which each kind applies; by default as the join determines.
         """
         from pyspark.sql import functions as sf
 
@@ -318,7 +318,7 @@ class MergeExecution:
         changed = merge_clauses.changed(
             joined,
             self.clauses,
-            known or {when: whens[when] for when in which},
+            selected or {when: whens[when] for when in which},
             self.columns,
             [at for at, kind in kinds.items() if feed_too or kind != "delete"],
             evolves=self.evolves,

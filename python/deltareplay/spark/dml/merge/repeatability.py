@@ -136,8 +136,8 @@ class MergeSource:
             options = directory.opened_by.options_for(spark)
             writer.options(**options).parquet(directory.path)
             reader = spark.read.options(**options).schema(self.frame.schema)
-            kept = reader.parquet(exactly(directory.path))
-            yield self._marked(kept.alias(self.alias or "source"))
+            stored = reader.parquet(exactly(directory.path))
+            yield self._marked(stored.alias(self.alias or "source"))
         finally:
             directory.discard()
 
@@ -251,11 +251,11 @@ def freeze_current_time(
     "at < TIMESTAMP '2026-01-31T12:00:00.000000Z' AND now = 'now()'"
     """
     literal = f"TIMESTAMP '{now.strftime('%Y-%m-%dT%H:%M:%S.%f')}Z'"
-    named = {column.upper() for column in columns}
+    column_names = {column.upper() for column in columns}
     result, position = "", 0
     every = tokens(text)
     for number, token in enumerate(every):
-        end = _end_of_call(every, number, named)
+        end = _end_of_call(every, number, column_names)
         if end is not None:
             name = token.text.upper()
             time = _time_of_day(literal, spark) if name == "CURRENT_TIME" else None
@@ -270,7 +270,7 @@ def _time_of_day(literal: str, spark: SparkSession) -> str:
     return str(row[0])
 
 
-def _end_of_call(every: list[Token], number: int, named: Collection[str]) -> int | None:
+def _end_of_call(every: list[Token], number: int, column_names: Collection[str]) -> int | None:
     """Return the end of a call for the current time at a token; None if there is none."""
     token = every[number]
     if not token.is_word(*_CLOCK) or (number and every[number - 1].text == "."):
@@ -282,7 +282,7 @@ def _end_of_call(every: list[Token], number: int, named: Collection[str]) -> int
         if following == ["(", "6", ")"]:  # microseconds, as without
             return every[number + 3].end
         raise _unrepeatable("current_time(...)", "has a precision")
-    is_bare = token.is_word(*_BARE) and token.text.upper() not in named
+    is_bare = token.is_word(*_BARE) and token.text.upper() not in column_names
     return token.end if is_bare and following[0] not in (".", "(") else None
 
 
@@ -298,8 +298,8 @@ def _text(condition: Any, rows: DataFrame, now: datetime.datetime) -> str | None
         text = None if any(map(expression.containsPattern, udfs)) else str(expression.sql())
     else:
         text = connect_sql.sql(condition, spark)
-        known = condition_text(condition) if text is None else text
-        uses_time = freeze_current_time(known, now, spark) != known
+        printed = condition_text(condition) if text is None else text
+        uses_time = freeze_current_time(printed, now, spark) != printed
     if uses_time and text is None:
         raise _unrepeatable(condition, "calls a UDF and uses the current time")
     return strings.printed(spark, text) if uses_time and text is not None else None
