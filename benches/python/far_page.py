@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from deltareplay.viz import report
-from deltareplay.viz.markup import Cell, Html, join, legend, table, tag
+from deltareplay.viz.charts import legend
+from deltareplay.viz.markup import Cell, Html, join, table, tag
 from deltareplay.viz.sections import figure, section
 
 #: Name, title, and what a bar says, of each figure.

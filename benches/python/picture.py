@@ -17,8 +17,9 @@ from typing import Any
 import engines
 
 from deltareplay._support import units
-from deltareplay.viz import markup, report
-from deltareplay.viz.markup import WIDTH, Cell, Html, Level, join, legend, table, tag
+from deltareplay.viz import charts, report
+from deltareplay.viz.charts import WIDTH, Level, legend
+from deltareplay.viz.markup import Cell, Html, join, table, tag
 from deltareplay.viz.sections import figure, section
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -154,7 +155,7 @@ def lines(drawn: Sequence[Curve], metric: Metric, label: str, height: int) -> Ht
                 tag("circle", tag("title", title), r=3.5, class_=f"s{curve.colour}", **where)
             )
     places = [(x(size), units.short(size)) for size in sizes]
-    return markup.chart(paths, levels, places, label, height, anchor="middle", points=dots)
+    return charts.chart(paths, levels, places, label, height, anchor="middle", points=dots)
 
 
 def chart(results: dict[str, Any], task: str, metric: str, height: int) -> Html:

@@ -58,7 +58,7 @@ def test_shells_complete_verbs_options_and_choices(run, monkeypatch, words, comp
         (["show", "{orders}", "--version", "99"], 2, "[version.not_found]"),
         (["head", "{orders}", "--columns", "nothing"], 2, "nothing"),
         (["count", "{orders}", "--filter", "country ="], 2, "try: "),
-        (["show", "{orders}", "--json", "--csv"], 2, "exclude each other"),
+        (["show", "{orders}", "--json", "--csv"], 2, "cannot be combined"),
         (["show", "{orders}", "--storage-option", "s3cret"], 2, "KEY=VALUE"),
         (["show", "{orders}", "--version", "seven"], 2, "--version"),
         (["sing"], 2, "sing"),

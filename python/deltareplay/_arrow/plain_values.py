@@ -131,7 +131,8 @@ def _moment_of_numpy(value: Any, name: str) -> datetime.date | None:
 
 def _no_type(value: Any, name: str) -> InvalidArgumentError:
     message = (
-        f"the column {name!r} has a value of the class {type(value).__name__}, which is no type of "
-        "a table: pass a number, text, bytes, a date, a datetime, a dict or a list of these"
+        f"the column {name!r} has a value of the class {type(value).__name__}, which no "
+        "table type can store: pass a number, a string, bytes, a date, a datetime, a dict or a "
+        "list of these"
     )
     return InvalidArgumentError(message, code="rows.type")

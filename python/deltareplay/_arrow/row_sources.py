@@ -110,7 +110,7 @@ def _refuse(data: object) -> None:
     else:
         advice = "pass one of these"
     raise TypeError(
-        f"rows are an Arrow stream, a list of dicts or a dict of lists, not {kind}: {advice}"
+        f"rows must be an Arrow stream, a list of dicts or a dict of lists, not {kind}: {advice}"
     )
 
 
@@ -140,7 +140,7 @@ def _refuse_column(name: str, values: object) -> None:
 def _column(schema: pa.Schema, name: str, values: Any) -> Any:
     """Convert plain values to a column of the table's type; a new column gets an inferred type."""
     if not isinstance(name, str):
-        message = f"a column is named {name!r}, which is no text: name columns by strings"
+        message = f"a column is named {name!r}, which is not a string"
         raise InvalidArgumentError(message, code="rows.type")
     if isinstance(values, _ONE_COLUMN):
         return values
@@ -191,7 +191,11 @@ def _array(name: str, values: Any, type_: pa.DataType | None) -> pa.Array[Any]:
     try:
         column: pa.Array[Any] = pa.array(values, type_)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        reason = f"is {type_} in the table" if type_ is not None else "has no type of a table"
+        reason = (
+            f"is {type_} in the table"
+            if type_ is not None
+            else "has a type that no table can store"
+        )
         message = f"the column {name!r} {reason}: {error}"
         raise InvalidArgumentError(message, code="rows.type") from error
     return column
@@ -247,7 +251,7 @@ def _struct_for(type_: pa.StructType, present: list[Any], name: str) -> pa.DataT
     fields = []
     for part, inner in by_field.items():
         if not isinstance(part, str):
-            message = f"the column {name!r} has a field named {part!r}, which is no text"
+            message = f"the column {name!r} has a field named {part!r}, which is not a string"
             raise InvalidArgumentError(message, code="rows.type")
         below = f"{name}.{part}"
         field = types.get(part.lower())

@@ -94,8 +94,8 @@ class Follow(Iterator[MicroBatch]):
             if missing is not None:
                 warn(
                     f"versions {missing[0]} to {missing[1]} are no longer in the log of "
-                    f"{without_secrets(self._table.uri)}: the stream passed over them, and their "
-                    "rows are not in it"
+                    f"{without_secrets(self._table.uri)}: the stream skipped them, and "
+                    "lacks their rows"
                 )
             if batch is not None:
                 split, offset = batch

@@ -196,7 +196,7 @@ class Table(
         """
         if version is not None:
             if limit is not None:
-                message = "limit and version exclude each other"
+                message = "limit and version cannot be combined: pass one of them"
                 raise InvalidArgumentError(message, code="argument.version")
             return to_table(self._native.history_of(version))
         return to_table(self._native.history(limit))

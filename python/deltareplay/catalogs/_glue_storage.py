@@ -79,7 +79,7 @@ def credentials_of(session: boto3.Session) -> Credentials:
 
 def _manages_none(version: int) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"Glue manages no commits, such as version {version}: the feature catalogManaged needs a "
-        "catalog that does",
+        f"Glue does not manage commits, such as version {version}: the feature catalogManaged "
+        "requires a catalog that does",
         code="catalog.required",
     )

@@ -30,6 +30,6 @@ def parts_of(name: str, schemes: tuple[str, ...], form: str) -> list[str]:
     most = form.count(".") + 1
     if not most - form.count("[") <= len(parts) <= most:
         raise InvalidArgumentError(
-            f"{name!r} is not the name of a table here: it has the form {form}", code="catalog.name"
+            f"{name!r} is not the name of a table: a name has the form {form}", code="catalog.name"
         )
     return parts

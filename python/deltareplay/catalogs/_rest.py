@@ -103,7 +103,7 @@ class RestClient:
         token = str((self._token() if callable(self._token) else self._token) or "").strip()
         if not (token.isascii() and token.isprintable()):
             raise InvalidArgumentError(  # not repeated
-                "the token has characters that no token has: look at where it was read",
+                "the token has invalid characters: check where it comes from",
                 code="catalog.denied",
             )
         return token

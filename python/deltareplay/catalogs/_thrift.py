@@ -75,7 +75,7 @@ def answer(read: Callable[[int], bytes], method: str) -> dict[int, Any]:
     reader = _Reader(read)
     first = read(4)
     if first[:1] in _SASL:
-        raise ThriftError("it asks for SASL (Kerberos), which is not supported")
+        raise ThriftError("it requires SASL (Kerberos), which is not supported")
     version = int.from_bytes(first, "big")
     kind = version & 0xFF
     if version & 0xFFFF0000 != _VERSION or kind not in (_REPLY, _EXCEPTION):

@@ -212,7 +212,7 @@ def _ran(
         warnings.showwarning = _show_warning
         try:
             if common["as_json"] and common["as_csv"]:
-                raise typer.BadParameter("--json and --csv exclude each other")
+                raise typer.BadParameter("--json and --csv cannot be combined")
             options = dict(_pair(text) for text in common["storage_option"] or ())
             form = "json" if common["as_json"] else "csv" if common["as_csv"] else "text"
             request = Request(uri, options, Output(form, utc=common["utc"]))

@@ -10,27 +10,19 @@ from deltareplay._protocol.schema import Struct
 from deltareplay._support import units
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz.advice import advice, command, commit_range, shell_command
-from deltareplay.viz.facts import MOST_COMMITS, MOST_VERIFIED, Commit, Facts
-from deltareplay.viz.live_files import WIDTHS
-from deltareplay.viz.markup import (
+from deltareplay.viz.charts import (
     Axes,
     Bar,
-    Cell,
-    Content,
-    Html,
-    Row,
-    clip,
     columns,
-    join,
     legend,
-    numbers_of,
     round_numbers,
     round_sizes,
     round_times,
     sparkline,
-    table,
-    tag,
 )
+from deltareplay.viz.facts import MOST_COMMITS, MOST_VERIFIED, Commit, Facts
+from deltareplay.viz.live_files import WIDTHS
+from deltareplay.viz.markup import Cell, Content, Html, Row, clip, join, numbers_of, table, tag
 
 #: Columns of a chart over time.
 MOST_BARS = 60

@@ -12,28 +12,20 @@ from deltareplay._protocol.schema import Struct
 from deltareplay._support import units
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz.advice import commit_range
-from deltareplay.viz.facts import Facts
-from deltareplay.viz.live_files import MOST_COLUMNS, LiveFiles, columns_of, pc
-from deltareplay.viz.markup import (
+from deltareplay.viz.charts import (
     Axes,
     Bar,
-    Cell,
-    Content,
-    Html,
-    Row,
     Tile,
-    clip,
     columns,
-    join,
     legend,
-    numbers_of,
     round_numbers,
     round_sizes,
     share,
-    table,
-    tag,
     treemap,
 )
+from deltareplay.viz.facts import Facts
+from deltareplay.viz.live_files import MOST_COLUMNS, LiveFiles, columns_of, pc
+from deltareplay.viz.markup import Cell, Content, Html, Row, clip, join, numbers_of, table, tag
 from deltareplay.viz.sections import (
     MOST_BARS,
     date_text,

@@ -98,7 +98,7 @@ def replace_matching(
 
     Raises:
         InvalidArgumentError: ``write.columns``: the new rows do not fit the table, or a column of
-            ``using`` is missing. ``statement.expression``: Spark does not understand the condition.
+            ``using`` is missing. ``statement.expression``: Spark cannot resolve the condition.
     """
     statement.refuse_append_only()
     target, alias = statement.target, matching.alias

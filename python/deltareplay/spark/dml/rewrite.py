@@ -99,12 +99,14 @@ class Rewrite:
         """
         live_rows = self._candidates.live_rows(marked.counts)
         live = self._candidates.counted_rows(live_rows)
-        some_stay = {number for number, count in marked.counts.items() if count < live[number]}
-        self._removed |= set(live_rows) - some_stay
+        partly_deleted = {number for number, count in marked.counts.items() if count < live[number]}
+        self._removed |= set(live_rows) - partly_deleted
         # the protocol requires the number of rows beside a vector
         uses_vectors = self._target.uses_vectors
-        vectors = {number for number in some_stay if uses_vectors and live_rows[number] is not None}
-        copied = some_stay - vectors
+        vectors = {
+            number for number in partly_deleted if uses_vectors and live_rows[number] is not None
+        }
+        copied = partly_deleted - vectors
         if copied and not with_kept:
             copies = marked.without(self._candidates.rows(copied))
             copies = copies.drop(hidden_columns.FILE, hidden_columns.ROW_NUMBER)
@@ -114,24 +116,24 @@ class Rewrite:
             # rows that stay have null in columns that the statement adds
             rows = copies if rows is None else rows.unionByName(copies, allowMissingColumns=True)
         if copied:
-            leaving = sum(marked.counts[number] for number in copied)
-            self.metrics["copied"] = sum(live[number] for number in copied) - leaving
+            num_deleted = sum(marked.counts[number] for number in copied)
+            self.metrics["copied"] = sum(live[number] for number in copied) - num_deleted
             self._removed |= copied
         if rows is not None:
             self._write(rows)
         if vectors:
             files = self._candidates.chosen(vectors)
             self._transaction.update_vectors(marked.write_vectors(self._transaction, files))
-            self._transaction.read_files(_texts(files["path"]))
-            had = sum(vector is not None for vector in files["deletionVector"].to_pylist())
-            self.metrics["vectors_updated"] = had
-            self.metrics["vectors_added"] = len(vectors) - had
-            leaving = sum(marked.counts[number] for number in vectors)
-            self.metrics["vectors_rows"] = sum(live[number] for number in vectors) - leaving
+            self._transaction.read_files(_strings(files["path"]))
+            num_existing = sum(vector is not None for vector in files["deletionVector"].to_pylist())
+            self.metrics["vectors_updated"] = num_existing
+            self.metrics["vectors_added"] = len(vectors) - num_existing
+            num_deleted = sum(marked.counts[number] for number in vectors)
+            self.metrics["vectors_rows"] = sum(live[number] for number in vectors) - num_deleted
             self.metrics["vectors_bytes"] = pc.sum(files["size"]).as_py()
         if self._removed:
             files = self._candidates.chosen(self._removed)
-            self._transaction.read_files(_texts(files["path"]))
+            self._transaction.read_files(_strings(files["path"]))
             self._transaction.remove_files(files.select(REMOVED))
             self.metrics["removed"] = files.num_rows
             self.metrics["removed_bytes"] = pc.sum(files["size"]).as_py()
@@ -194,9 +196,9 @@ class Rewrite:
         return version
 
 
-def _texts(column: pa.ChunkedArray[Any]) -> list[str]:
-    texts: list[Any] = column.to_pylist()
-    return texts
+def _strings(column: pa.ChunkedArray[Any]) -> list[str]:
+    strings: list[Any] = column.to_pylist()
+    return strings
 
 
 def with_change(rows: DataFrame, kind: str | None) -> DataFrame:

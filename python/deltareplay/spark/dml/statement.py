@@ -144,7 +144,7 @@ class Statement:
             The files, and an empty frame whose topmost node has the condition.
 
         Raises:
-            InvalidArgumentError: Spark does not understand the condition.
+            InvalidArgumentError: Spark cannot resolve the condition.
         """
         none = self.empty(alias)
         frame, filter = none, None
@@ -169,7 +169,7 @@ def analyzed(make: Callable[[], DataFrame]) -> DataFrame:
         _ = frame.schema
     except (AnalysisException, ParseException) as cause:
         raise InvalidArgumentError(
-            f"Spark does not understand the statement: {_first_lines(cause)}",
+            f"Spark cannot resolve the statement: {_first_lines(cause)}",
             code="statement.expression",
         ) from cause
     return frame

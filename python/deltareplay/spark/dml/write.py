@@ -108,7 +108,7 @@ def write(
     Raises:
         InvalidArgumentError: Rows do not fit the table (``write.columns``), or break a constraint
             (``write.constraint``; the message has the first such row of a task); the
-            DataFrame is a stream (``write.stream``); Spark does not understand ``replace_on``
+            DataFrame is a stream (``write.stream``); Spark cannot resolve ``replace_on``
             (``statement.expression``).
         TableNotFoundError: There is no table whose rows ``replace_using`` or ``replace_on`` could
             replace.

@@ -71,7 +71,7 @@ def answers(spark: SparkSession, task: Task, parts: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Nothing:
-    """Returns no rows: that the package can be imported is all that is checked."""
+    """A task without rows, session only checks that the package can be imported."""
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         """Return no rows."""
@@ -93,8 +93,8 @@ def check(spark: SparkSession) -> None:
         UnsupportedFeatureError: The executors do not have the package.
     """
     classic = capabilities.is_classic(spark)
-    which = str(spark.sparkContext.applicationId if classic else spark.session_id)
-    if which in _checked:
+    session = str(spark.sparkContext.applicationId if classic else spark.session_id)
+    if session in _checked:
         return
     try:
         rows(spark, Nothing(), 1, "nothing boolean").collect()
@@ -110,7 +110,7 @@ def check(spark: SparkSession) -> None:
         else:
             raise
         raise UnsupportedFeatureError(message, code="spark.executors") from error
-    _checked.add(which)
+    _checked.add(session)
 
 
 def function(shared: Any, pickled: bytes | None) -> Task:

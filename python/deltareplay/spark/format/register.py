@@ -27,8 +27,8 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
     ``withFilePath``, ``withRowIndex``, and ``storage.<key>`` for each storage option. A schema
     selects columns. Streams and writes have Delta's options.
 
-    From then on, PySpark's writers add an option for what Spark does not pass on to the format: the
-    settings of the session that apply to ``write``, and ``partitionBy`` of streams.
+    From then on, PySpark's writers add an option with facts that Spark does not pass to the format:
+    the settings of the session that apply to ``write``, and ``partitionBy`` of streams.
 
     Filters are pushed if ``spark.sql.python.filterPushdown.enabled`` was set before this call
     (Spark 4.1).
@@ -71,12 +71,12 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
     from pyspark import cloudpickle
 
     from deltareplay.spark.format import (
-        data_source,  # PySpark 3.5 has nothing that it could build upon
+        data_source,  # PySpark 3.5 lacks its base class
     )
 
-    # by value: an executor that has no deltareplay can then say so
+    # by value, so that an executor without deltareplay can report that
     cloudpickle.register_pickle_by_value(data_source)
-    # Spark refuses readers that take filters where that is off, and a worker cannot ask
+    # Spark rejects readers with pushdown if it is off, and a worker cannot read the setting
     filtering = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
     zone = capabilities.time_zone(spark) if name == "delta" else None
     source = data_source.source(name, zone, filtering=filtering)

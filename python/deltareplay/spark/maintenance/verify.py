@@ -36,7 +36,7 @@ _SEVERITIES = ("error", "warning", "info")
 
 @dataclass(frozen=True)
 class VerifyFiles:
-    """Finds what is wrong with live files and their deletion vectors.
+    """A task that checks live files and their deletion vectors.
 
     Attributes:
         table: The table.
@@ -55,7 +55,7 @@ class VerifyFiles:
 
 @dataclass(frozen=True)
 class VerifyRows:
-    """Finds what is wrong with the rows of some splits.
+    """A task that checks the rows of some splits.
 
     Attributes:
         table: The table.
@@ -81,7 +81,7 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
     """Check a table; the driver checks the log, the executors the data files.
 
     What is checked, and the result, are those of ``Table.verify``. The driver replays the commits.
-    Tasks look at each live file and decode its deletion vector, list the table for files that
+    Tasks check each live file and decode its deletion vector, list the table for files that
     the log does not name, and with ``rows`` read all rows.
 
     Args:
@@ -105,7 +105,7 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
     report = json.loads(text)
     log = Verification(**report | {"findings": tuple(_findings(report))})
     if log.num_files is None:
-        return log  # there is no version to look at
+        return log  # there is no version to check
     snapshot = of.snapshot(strict=False)
     run.check(spark)
     parts = [{"findings": report["findings"], "omitted": report["omitted"]}]

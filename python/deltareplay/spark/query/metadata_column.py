@@ -16,7 +16,7 @@ from deltareplay.spark.syntax.tokens import Token, position
 #: Set operators, which combine selects.
 _SETS = ("UNION", "EXCEPT", "MINUS", "INTERSECT")
 
-#: Keywords that use all columns of a table.
+#: Keywords that apply to all columns of a table.
 _USES_ALL = ("NATURAL", "PIVOT", "UNPIVOT")
 
 
@@ -103,7 +103,7 @@ def _excepted(text: str, tokens: Sequence[Token], level: _Select) -> list[tuple[
 def _unsupported(text: str, token: Token) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
         f"a query that names {NAME} cannot have {token.text} at {position(text, token.start)}, "
-        f"which would use {NAME} as any other column: name columns, or take {NAME} in a query of "
-        "its own",
+        f"which would treat {NAME} as an ordinary column: list the columns, or select {NAME} in a "
+        "subquery",
         code="sql.metadata",
     )

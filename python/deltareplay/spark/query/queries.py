@@ -98,9 +98,9 @@ def read_here(spark: SparkSession, text: str) -> DataFrame:
         return spark.sql(query, **frames)
     if view.method is None or view.query is None or len(view.name) != 1:
         raise UnsupportedFeatureError(
-            "without delta-spark's jar, Spark cannot open the Delta tables of a view whose text it "
-            "keeps: CREATE TEMPORARY VIEW name AS query works, of the versions that the tables "
-            "have now",
+            "without delta-spark's jar, Spark cannot open the Delta tables of a view in the "
+            "catalog: use CREATE TEMPORARY VIEW name AS query, which shows the versions that the "
+            "tables have now",
             code="sql.view",
         )
     rows = spark.sql(query, **frames)

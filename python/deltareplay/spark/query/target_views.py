@@ -41,7 +41,7 @@ def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> Non
             return
         name = parser.name()
         parser.ends()
-    except InvalidArgumentError:  # something else than a name
+    except InvalidArgumentError:  # not a name
         return
     entry = lookup.find(spark, name)
     if entry.is_delta and not entry.allowed_roots:
@@ -59,7 +59,7 @@ def behind(spark: SparkSession, view: CatalogEntry) -> CatalogEntry:
     path, rows = _views.get(spark, {}).get(name.lower(), (None, None))
     if path is None or rows is None or not spark.table(names.quoted(name)).sameSemantics(rows):
         raise UnsupportedFeatureError(
-            f"{names.dotted(view.parts)} is a view: name the table that is to change, or "
+            f"{names.dotted(view.parts)} is a view: name the table to change, or "
             "a temporary view that sql has created AS SELECT * FROM that table",
             code="sql.target",
         )

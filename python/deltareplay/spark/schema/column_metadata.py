@@ -16,7 +16,7 @@ _LIMIT = re.compile(r"(?:var)?char\([0-9]{1,9}\)", re.ASCII)
 _TEXTS = ("delta.generationExpression", "CURRENT_DEFAULT", "delta.columnMapping.physicalName")
 _IDENTITY = ("delta.identity.start", "delta.identity.step", "delta.identity.highWaterMark")
 _LONGS = range(-(2**63), 2**63)
-#: Objects in objects that are passed on to Spark.
+#: The maximum depth of nested objects that are passed on to Spark.
 _DEEPEST = 20
 
 
@@ -65,7 +65,7 @@ def invariant_of(field: Field) -> str:
 
 def _check_identity(field: Field) -> None:
     metadata = field.metadata
-    numbers = {key: _whole(metadata[key]) for key in _IDENTITY if key in metadata}
+    numbers = {key: _integer(metadata[key]) for key in _IDENTITY if key in metadata}
     if not numbers:
         return
     for key, number in numbers.items():
@@ -81,17 +81,17 @@ def _check_identity(field: Field) -> None:
         raise _wrong(field, "delta.identity.highWaterMark", "leaves no value for another row")
 
 
-def _whole(value: object) -> int | None:
+def _integer(value: object) -> int | None:
     if isinstance(value, str) and re.fullmatch("-?[0-9]{1,19}", value, re.ASCII):
         value = int(value)
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_whole and value in _LONGS else None  # type: ignore[return-value]
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_integer and value in _LONGS else None  # type: ignore[return-value]
 
 
 def _wrong(field: Field, key: str, what: str) -> CorruptTableError:
     return CorruptTableError(
         f"the metadata {key} of the column {escaped(field.name)} {what}: correct it in the "
-        "schema, or ask its writer",
+        "schema, or report it to its writer",
         code="schema.metadata",
     )
 

@@ -37,8 +37,8 @@ def transaction(spark: SparkSession) -> tuple[str, int] | None:
     """Return the application and the version of the session's writes, each of which is done once.
 
     Raises:
-        InvalidArgumentError: ``spark.setting``: only one of both is set, or the version is no
-            number; or the session is to be changed after the write.
+        InvalidArgumentError: ``spark.setting``: only one of both is set, or the version is not an
+            integer; or the session is to be changed after the write.
     """
     application, version = spark.conf.get(TXN_APP_ID, None), spark.conf.get(TXN_VERSION, None)
     if application is None and version is None:
@@ -50,7 +50,7 @@ def transaction(spark: SparkSession) -> tuple[str, int] | None:
         )
     if _flag(spark, TXN_RESET, default=False):
         raise InvalidArgumentError(
-            f"{TXN_RESET} is not done here, since no setting of the session is changed: pass "
+            f"{TXN_RESET} is not supported, because deltareplay never changes the session: pass "
             "txn=(application, version), or turn it off and set the version for each write",
             code="spark.setting",
         )
@@ -58,7 +58,7 @@ def transaction(spark: SparkSession) -> tuple[str, int] | None:
         return application, int(version)
     except ValueError:
         raise InvalidArgumentError(
-            f"{TXN_VERSION} is {version!r}: set it to a whole number", code="spark.setting"
+            f"{TXN_VERSION} is {version!r}: set it to an integer", code="spark.setting"
         ) from None
 
 

@@ -36,7 +36,7 @@ def literal(spark: SparkSession, text: str) -> str:
     if is_plain(text) or not are_raw(spark):
         return escaped(text)
     raise UnsupportedFeatureError(
-        f"with {SETTING} there is no string for {text!r}: turn it off in this session",
+        f"with {SETTING}, no string literal means {text!r}: turn it off in this session",
         code="sql.string",
     )
 

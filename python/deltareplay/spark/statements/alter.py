@@ -387,13 +387,13 @@ class ChangeEntry:
         return cls("RENAME TO")
 
     def check(self, spark: SparkSession, entry: CatalogEntry) -> None:
-        """Check that the catalog takes the change."""
+        """Check that the catalog accepts the change."""
         if entry.is_path:
             raise unsupported(self.what, "a path has no entry in the catalog")
         if self.what == "SET LOCATION" and not capabilities.has_delta(spark):
             raise unsupported(
                 self.what,
-                "Spark would take any path, so DROP TABLE, which leaves the files, and then "
+                "Spark would accept any path; use DROP TABLE, which keeps the files, and then "
                 "CREATE TABLE ... USING delta LOCATION",
             )
 
@@ -451,8 +451,8 @@ def _path(schema: Struct, path: Name) -> Name:
     """
     if len(path) == 1 and "." in path[0] and _field(schema, path) is None:
         raise InvalidArgumentError(
-            f"there is no column {names.quoted(path[0])}: to name a part of a column, write each "
-            "name in backticks of its own",
+            f"there is no column {names.quoted(path[0])}: to name a field of a struct, write "
+            "each name in separate backticks",
             code="alter.column",
         )
     return path

@@ -287,7 +287,7 @@ def _partitions(parser: Parser, created: CreateTable) -> None:
     if parser.sees("(") or any(len(name) > 1 for name in names):
         raise unsupported(
             "PARTITIONED BY with an expression",
-            "name columns; a generated column can have the value of the expression",
+            "name columns; instead of an expression, name a generated column",
         )
     parser.needs(")")
     created.partition_by = tuple(name for (name,) in names)

@@ -133,7 +133,7 @@ class Insert(SharedStatement):
         rows = queries.run(spark, self.before.query(_with_defaults(spark, self, names, target)))
         evolves = self.evolves or settings.merges_schemas(spark)
         rows = _paired(rows, names, self, target, evolves=evolves)
-        # a column twice is an error of ``write``
+        # ``write`` refuses duplicate columns
         rows = rows.select("*", *_values(rows, constants, target))
         where, dynamic = self.where, False
         if self.overwrites and where is None:
@@ -331,7 +331,7 @@ def _with_defaults(
         for value, name in zip(values, names, strict=False):
             field = fields.get(name.lower())
             if field is not None and is_default(value):
-                default_of(spark, field)  # which may be an error
+                default_of(spark, field)  # raises an error if there is none
                 default = f"({log_expressions.default(spark, field)})"
                 edits.append((value.start, value.start + len(value), default))
         if not parser.takes(","):
@@ -389,5 +389,5 @@ def _paired(
 
 
 def _never(old: str, new: str) -> bool:  # noqa: ARG001
-    """Return that a type is not widened."""
+    """Widen no type."""
     return False

@@ -153,7 +153,7 @@ def tokens(text: str) -> list[Token]:
     """Tokenize a text, without spaces and comments; the last token is of the kind ``end``.
 
     Raises:
-        InvalidArgumentError: ``sql.token``: a string, a name or a comment does not end.
+        InvalidArgumentError: ``sql.token``: a string, a name or a comment is not closed.
 
     >>> [token.text for token in tokens("SET `a b` = 'x' -- why")]
     ['SET', '`a b`', '=', "'x'", '']
@@ -217,5 +217,5 @@ def _after_comment(text: str, start: int) -> int:
 
 def _endless(text: str, start: int, what: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"the {what} that begins at {position(text, start)} does not end", code="sql.token"
+        f"the {what} that begins at {position(text, start)} is not closed", code="sql.token"
     )

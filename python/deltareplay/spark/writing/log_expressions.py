@@ -51,8 +51,8 @@ def _check_own(spark: SparkSession, functions: Sequence[str], what: str) -> None
         class_name = spark.catalog.getFunction(name).className
         if not str(class_name).startswith(_OWN):
             raise UnsupportedFeatureError(
-                f"{what} calls {name}, which is a function of this session, and not Spark's own: "
-                "give yours another name",
+                f"{what} calls {name}, which this session has replaced by its own function: rename "
+                "that function",
                 code="spark.expression",
             )
 

@@ -107,7 +107,7 @@ class FileRows:
         ordered = tuple(texts[column.lower()] for column in target.partition_columns)
         if len(ordered) == len(columns):
             raise InvalidArgumentError(
-                "all columns of the table are partition columns: Spark writes no such files",
+                "all columns of the table are partition columns: Spark cannot write such files",
                 code="write.columns",
             )
         columns += [sf.col(own).alias(name) for name, own in (beside or {}).items()]

@@ -45,7 +45,7 @@ _ALONE: When = "not_matched_by_source"
 
 @dataclass(frozen=True)
 class MergeArguments:
-    """The arguments of ``merge``; its clauses come apart."""
+    """The arguments of ``merge``, without its clauses."""
 
     spark: SparkSession
     table: TableLike

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from deltareplay.spark.dml.statement import Expression
     from deltareplay.spark.writing.target_table import TargetTable
 
-#: Nodes of a plan that give the same rows of the same input each time. A limit does not, nor does a
-#: window, or an aggregate of floating-point numbers: they depend on the order of rows.
+#: Nodes of a plan that return the same rows for the same input. Limits, windows and aggregates of
+#: floating-point numbers do not: they depend on the order of rows.
 _STABLE = (
     "Filter",
     "Join",
@@ -45,7 +45,7 @@ _STABLE = (
     "View",
 )
 
-#: Patterns of expressions that may give others each time, even if they count as deterministic.
+#: Patterns of expressions whose values may change, even if Spark regards them as deterministic.
 _UNSTABLE = ("CURRENT_LIKE", "PYTHON_UDF", "SCALA_UDF")
 
 #: Settings under which every date and timestamp is kept as it is.
@@ -82,14 +82,14 @@ class MergeSource:
                 code="merge.stream",
             )
         fields = fields_of(frame.schema)
-        seen: set[str] = set()
+        keys: set[str] = set()
         for field in fields:
-            if field.key in seen:
+            if field.key in keys:
                 raise InvalidArgumentError(
                     f"the source has two columns {field.name}: rename one of them",
                     code="write.columns",
                 )
-            seen.add(field.key)
+            keys.add(field.key)
         if alias is None:
             own = _aliases(frame)
             alias = next(iter(own)) if len(own) == 1 else None
@@ -116,7 +116,7 @@ class MergeSource:
 
     @contextmanager
     def stable(self, target: TargetTable, root: str | None) -> Iterator[DataFrame]:
-        """Provide ``rows`` such that they are the same however often they are read.
+        """Provide ``rows`` that are the same each time they are read.
 
         A source that is not repeatable is written into a directory of the table until the merge
         ends.
@@ -131,7 +131,7 @@ class MergeSource:
             if capabilities.is_classic(spark) or hasattr(spark, "cloneSession"):
                 frame = capabilities.in_own_session(frame, _EXACT)
             writer = frame.write.mode("append")
-            # VACUUM would not take the mark
+            # VACUUM would not delete ``_SUCCESS``
             writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
             options = directory.opened_by.options_for(spark)
             writer.options(**options).parquet(directory.path)
@@ -175,17 +175,17 @@ def _is_stable(frame: DataFrame) -> bool:
         return False
     plan = internals.analyzed_plan(frame)
     trees = internals.jvm(frame.sparkSession).org.apache.spark.sql.catalyst.trees
-    # the current time is that of each query; UDFs are what their authors say they are
+    # each query has its own current time; only its author knows whether a UDF is deterministic
     unstable = [getattr(trees.TreePattern, pattern)() for pattern in _UNSTABLE]
-    return not any(map(plan.containsPattern, unstable)) and _gives_the_same(plan)
+    return not any(map(plan.containsPattern, unstable)) and _is_repeatable(plan)
 
 
-def _gives_the_same(plan: Any) -> bool:
+def _is_repeatable(plan: Any) -> bool:
     name = plan.nodeName()
     if name not in _STABLE or not plan.deterministic():
         return name == "LogicalRelation" and _is_of_snapshot(plan)
     children = plan.children()
-    return all(_gives_the_same(children.apply(at)) for at in range(children.size()))
+    return all(_is_repeatable(children.apply(at)) for at in range(children.size()))
 
 
 def _is_of_snapshot(leaf: Any) -> bool:
@@ -196,7 +196,7 @@ def _is_of_snapshot(leaf: Any) -> bool:
         return False
 
 
-#: Functions that ask for the current time, and their values.
+#: Functions that return the current time, and the expressions that replace them.
 _CLOCK = {
     "CURRENT_TIMESTAMP": "{}",
     "NOW": "{}",
@@ -279,7 +279,7 @@ def _end_of_call(every: list[Token], number: int, column_names: Collection[str])
     if following[:2] == ["(", ")"]:
         return every[number + 2].end
     if token.is_word("CURRENT_TIME") and following[0] == "(":
-        if following == ["(", "6", ")"]:  # microseconds, as without
+        if following == ["(", "6", ")"]:  # microseconds, the default
             return every[number + 3].end
         raise _unrepeatable("current_time(...)", "has a precision")
     is_bare = token.is_word(*_BARE) and token.text.upper() not in column_names
@@ -311,7 +311,7 @@ def _check_deterministic(condition: Expression, rows: DataFrame) -> None:
 
     other = rows.sparkSession.range(1).select(sf.lit(1).alias(f"{hidden_columns.OWN}other"))
     try:
-        _ = rows.join(other, as_column(condition)).schema  # where Spark refuses it
+        _ = rows.join(other, as_column(condition)).schema  # Spark rejects it here
     except AnalysisException as cause:
         if cause.getCondition() == "INVALID_NON_DETERMINISTIC_EXPRESSIONS":
             raise _unrepeatable(condition, "is not deterministic") from cause

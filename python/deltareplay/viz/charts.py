@@ -1,0 +1,428 @@
+"""Charts as SVG without a library: columns, bars, treemaps, and the marks of their axes.
+
+Shapes are stretched with the page, text is not: an outer SVG in percent has the text, an inner one
+with its own coordinates has one path for each series.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+from deltareplay._support import units
+from deltareplay.viz.markup import Html, clip, join, tag
+
+#: Units of the inner drawing, from left to right.
+WIDTH = 1000
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar of a chart, with values of each series, upwards and downwards.
+
+    Attributes:
+        begin: The left edge, from 0 to 1.
+        end: The right edge, from 0 to 1.
+        up: A value for each series, stacked.
+        title: The tooltip.
+        down: The values below the line.
+    """
+
+    begin: float
+    end: float
+    up: Sequence[float]
+    title: str
+    down: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The marks of a chart.
+
+    Attributes:
+        numbers: Returns the marks of the vertical axis below a value.
+        label: Formats a value.
+        places: Positions from 0 to 1 with their labels.
+    """
+
+    numbers: Callable[[float], list[float]]
+    label: Callable[[float], str]
+    places: Sequence[tuple[float, str]] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Level:
+    """A horizontal line of a chart.
+
+    Attributes:
+        y: Its distance from the top, in pixels.
+        text: Its label on the vertical axis.
+        kind: Its class in the style sheet.
+    """
+
+    y: float
+    text: str = ""
+    kind: str = "grid"
+
+
+def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> Html:
+    """Return a chart of stacked columns, above and below a line."""
+    up = max((sum(bar.up) for bar in bars), default=0.0)
+    down = max((sum(bar.down) for bar in bars), default=0.0)
+    top, bottom = 16.0, height - 22.0
+    scale = (bottom - top) / (up + down or 1.0)
+    zero = top + up * scale
+    shapes: dict[str, list[str]] = {}
+    for bar in bars:
+        for values, sign, series in ((bar.up, -1.0, "s"), (bar.down, 1.0, "d")):
+            edge = zero
+            for index, value in enumerate(values):
+                if value > 0:
+                    shape = _column(bar, edge, sign * value * scale)
+                    shapes.setdefault(f"{series}{index + 1}", []).append(shape)
+                    edge += sign * value * scale
+    levels = [Level(zero, kind="base")]
+    marks = axes.numbers(max(up, down))
+    for sign, extent in ((-1.0, up), (1.0, down)):
+        levels += [
+            Level(zero + sign * mark * scale, axes.label(mark)) for mark in marks if mark <= extent
+        ]
+    hover = [
+        tag(
+            "rect",
+            tag("title", bar.title),
+            x=_short(WIDTH * bar.begin),
+            width=_short(WIDTH * (bar.end - bar.begin)),
+            y=0,
+            height=height - 20,
+        )
+        for bar in bars
+    ]
+    plot = [tag("path", d="".join(drawn), class_=name) for name, drawn in sorted(shapes.items())]
+    return chart([*plot, tag("g", *hover, class_="hover")], levels, axes.places, label, height)
+
+
+def chart(
+    plot: Iterable[Html],
+    levels: Sequence[Level],
+    places: Sequence[tuple[float, str]],
+    label: str,
+    height: int,
+    *,
+    anchor: str | None = None,
+    points: Iterable[Html] = (),
+) -> Html:
+    """Return a chart with its axes: only the plot is stretched to the width of the page.
+
+    Args:
+        plot: The shapes, as wide as ``WIDTH``.
+        levels: The horizontal lines with their labels.
+        places: Positions from 0 to 1 with their labels, below the plot.
+        label: The description for screen readers.
+        height: The height in pixels.
+        anchor: The alignment of the labels below the plot; None begins them at their position.
+        points: Shapes that are not stretched.
+    """
+    inner = tag(
+        "svg",
+        *plot,
+        viewBox=f"0 0 {WIDTH} {height}",
+        preserveAspectRatio="none",
+        width="100%",
+        height=height,
+    )
+    names = [
+        tag("text", level.text, x=-8, y=_short(level.y + 4), text_anchor="end")
+        for level in levels
+        if level.text
+    ]
+    # a label at the right end would leave the picture: it ends where the others begin
+    labels = [
+        tag(
+            "text",
+            name,
+            x=f"{100 * at:.1f}%",
+            y=height - 6,
+            text_anchor=anchor or ("end" if at > 0.9 else None),
+            class_=None if index % 2 == 0 else "odd",
+        )
+        for index, (at, name) in enumerate(places)
+    ]
+    return tag(
+        "svg",
+        *(_rule(level.y, level.kind) for level in levels),
+        inner,
+        *names,
+        *labels,
+        *points,
+        class_="chart",
+        width="100%",
+        height=height,
+        role="img",
+        aria_label=label,
+    )
+
+
+def _column(bar: Bar, y: float, length: float) -> str:
+    gap = min(1.5, (bar.end - bar.begin) * WIDTH * 0.12)
+    left = bar.begin * WIDTH + gap / 2
+    # a single column as wide as the page looks like a mistake
+    width = min(max((bar.end - bar.begin) * WIDTH - gap, 0.8), 96.0)
+    # what is there must be seen, however small
+    tall = length if abs(length) >= 0.7 else (0.7 if length > 0 else -0.7)
+    return f"M{_short(left)} {_short(y)}h{_short(width)}v{_short(tall)}h{_short(-width)}z"
+
+
+def _rule(y: float, kind: str) -> Html:
+    return tag("line", x1=0, x2="100%", y1=_short(y), y2=_short(y), class_=kind)
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def share(part: float, whole: float, kind: str = "s1") -> Html:
+    """Return a bar as wide as a share, for cells of tables with the number beside it."""
+    width = 100 * min(max(part / whole, 0.0), 1.0) if whole else 0.0
+    return tag(
+        "svg",
+        tag("rect", width="100%", height=8, rx=2, class_="rail"),
+        tag("rect", width=f"{width:.1f}%", height=8, rx=2, class_=kind) if part else None,
+        class_="share",
+        height=8,
+        aria_hidden="true",
+    )
+
+
+def sparkline(values: Sequence[float], kind: str = "s1") -> Html:
+    """Return small columns without axes, for cells of tables."""
+    most = max(values, default=0.0) or 1.0
+    step = 100 / (len(values) or 1)
+    drawn = "".join(
+        f"M{_short(step * index)} 16h{_short(step * 0.8)}v{_short(-max(15 * value / most, 1))}"
+        f"h{_short(-step * 0.8)}z"
+        for index, value in enumerate(values)
+        if value
+    )
+    return tag(
+        "svg",
+        tag("path", d=drawn, class_=kind),
+        viewBox="0 0 100 16",
+        preserveAspectRatio="none",
+        class_="spark",
+        aria_hidden="true",
+    )
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tile of a treemap.
+
+    Attributes:
+        name: Its label.
+        weight: Its area.
+        shade: Its colour, from 1 to 6.
+        detail: The second line of its label.
+    """
+
+    name: str
+    weight: float
+    shade: int
+    detail: str
+
+
+def treemap(tiles: Sequence[Tile], label: str, height: int = 300, aspect: float = 3.2) -> Html:
+    """Return tiles with areas by their weights, as square as possible."""
+    order = sorted((tile for tile in tiles if tile.weight > 0), key=lambda tile: -tile.weight)
+    drawn = []
+    for tile, (x, y, width, tall) in zip(
+        order, squarified([tile.weight for tile in order], aspect), strict=True
+    ):
+        roomy = width > 0.05 and tall > 0.09
+        detail = tile.detail if width > 0.15 else tile.detail.partition(",")[0]
+        names = [
+            tag("text", clip(tile.name, 40), x=6, y=16, class_="name"),
+            tag("text", detail, x=6, y=31) if tall > 0.16 and width > 0.07 else None,
+        ]
+        drawn.append(
+            tag(
+                "svg",
+                tag("title", f"{clip(tile.name, 120)}: {tile.detail}"),
+                tag("rect", width="100%", height="100%", class_=f"h{tile.shade}"),
+                *(names if roomy else ()),
+                x=f"{100 * x:.2f}%",
+                y=f"{100 * y:.2f}%",
+                width=f"{100 * width:.2f}%",
+                height=f"{100 * tall:.2f}%",
+                class_=f"tile on{tile.shade}",
+            )
+        )
+    return tag(
+        "svg",
+        *drawn,
+        class_="treemap",
+        width="100%",
+        height=height,
+        role="img",
+        aria_label=label,
+    )
+
+
+def squarified(
+    weights: Sequence[float], aspect: float = 1.0
+) -> list[tuple[float, float, float, float]]:
+    """Return rectangles in the unit square, nearly square once it is stretched by ``aspect``.
+
+    Args:
+        weights: Positive weights, in descending order.
+        aspect: The width of the picture by its height.
+
+    >>> squarified([3, 1], aspect=2)
+    [(0.0, 0.0, 0.75, 1.0), (0.75, 0.0, 0.25, 1.0)]
+    """
+    total = sum(weights)
+    x, y, width, height = 0.0, 0.0, aspect, 1.0
+    rectangles: list[tuple[float, float, float, float]] = []
+    rest = [weight * aspect / total for weight in weights] if total else []
+    while rest:
+        side = min(width, height)
+        row = 1
+        while row < len(rest) and _worst(rest[: row + 1], side) <= _worst(rest[:row], side):
+            row += 1
+        area = sum(rest[:row])
+        depth = area / side
+        along = 0.0
+        for value in rest[:row]:
+            length = value / depth
+            if width >= height:
+                rectangles.append((x / aspect, y + along, depth / aspect, length))
+            else:
+                rectangles.append(((x + along) / aspect, y, length / aspect, depth))
+            along += length
+        if width >= height:
+            x, width = x + depth, width - depth
+        else:
+            y, height = y + depth, height - depth
+        rest = rest[row:]
+    return rectangles
+
+
+def _worst(areas: Sequence[float], side: float) -> float:
+    """Return the worst aspect ratio in a row of rectangles along a side."""
+    total = sum(areas)
+    return max(
+        max(side * side * area / (total * total), total * total / (side * side * area))
+        for area in areas
+    )
+
+
+def legend(names: Sequence[tuple[str, str]]) -> Html:
+    """Return the legend of colour classes with their names."""
+    items = [
+        tag(
+            "li",
+            tag(
+                "svg",
+                tag("rect", width=10, height=10, rx=2, class_=kind),
+                width=10,
+                height=10,
+                aria_hidden="true",
+            ),
+            clip(name, 60),
+        )
+        for kind, name in names
+    ]
+    return tag("ul", join(items), class_="legend")
+
+
+#: Steps of a time axis: months, or milliseconds.
+_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240)
+_HOUR = 3_600_000
+_STEPS = (
+    *(1000 * seconds for seconds in (1, 5, 15, 30)),
+    *(_HOUR // 60 * minutes for minutes in (1, 5, 15, 30)),
+    *(_HOUR * hours for hours in (1, 3, 6, 12, 24, 48, 24 * 7, 24 * 14)),
+)
+
+
+def round_numbers(most: float, ticks: int = 3) -> list[float]:
+    """Return round numbers from the first step to the last below ``most``.
+
+    >>> round_numbers(100), round_numbers(7)
+    ([50.0, 100.0], [2.0, 4.0, 6.0])
+    """
+    return _steps(most, ticks, 10.0)
+
+
+def round_sizes(most: float, ticks: int = 3) -> list[float]:
+    r"""Return round sizes.
+
+    >>> [units.size(mark) for mark in round_sizes(3 << 30)]
+    ['1\xa0GiB', '2\xa0GiB', '3\xa0GiB']
+    """
+    if most < 1024:
+        return _steps(most, ticks, 10.0)
+    unit = 1024.0 ** int(math.log2(most) // 10)
+    return [mark * unit for mark in _steps(most / unit, ticks, 10.0)]
+
+
+def _steps(most: float, ticks: int, base: float) -> list[float]:
+    if most <= 0:
+        return []
+    rough = most / ticks
+    power = base ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.8)
+    return [step * multiple for multiple in range(1, int(most / step * 1.0001) + 1)]
+
+
+def round_times(first: int, last: int, ticks: int = 7) -> list[tuple[int, str]]:
+    """Return moments and their labels, at most ``ticks``.
+
+    >>> day = 86_400_000
+    >>> [label for _, label in round_times(0, 4 * day)]
+    ['1 Jan 1970', '2 Jan', '3 Jan', '4 Jan', '5 Jan']
+    >>> [label for _, label in round_times(31 * day, 2 * 365 * day)]
+    ['Jul 1970', 'Jan 1971', 'Jul', 'Jan 1972']
+    """
+    for step in _STEPS:
+        if (last - first) // step < ticks:
+            marks = [mark * step for mark in range(-(-first // step), last // step + 1)]
+            return _labelled(marks, step)
+    for months in _MONTHS:
+        marks = _months(first, last, months)
+        if len(marks) <= ticks:
+            return _labelled(marks, months * 30 * 24 * _HOUR)
+    return _labelled(marks[:: -(-len(marks) // ticks)], months * 30 * 24 * _HOUR)
+
+
+def _months(first: int, last: int, step: int) -> list[int]:
+    begin, end = units.moment(first), units.moment(last)
+    marks = []
+    for number in range(begin.year * 12, end.year * 12 + 13, step):
+        mark = units.milliseconds(datetime(number // 12, number % 12 + 1, 1, tzinfo=timezone.utc))
+        if first <= mark <= last:
+            marks.append(mark)
+    return marks
+
+
+def _labelled(marks: list[int], step: int) -> list[tuple[int, str]]:
+    labels = []
+    before: datetime | None = None
+    for mark in marks:
+        now = units.moment(mark)
+        new_year = before is None or before.year != now.year
+        new_day = before is None or before.day != now.day
+        if step < 24 * _HOUR:
+            clock = f"{now:%H:%M:%S}" if step < _HOUR // 60 else f"{now:%H:%M}"
+            label = f"{now.day} {now:%b} {clock}" if new_day else clock
+        elif step < 28 * 24 * _HOUR:
+            label = f"{now.day} {now:%b}"
+        else:
+            label = f"{now:%b}" if step < 12 * 30 * 24 * _HOUR else f"{now:%Y}"
+        if new_year and step >= 24 * _HOUR and step < 12 * 30 * 24 * _HOUR:
+            label += f" {now:%Y}"
+        labels.append((mark, label))
+        before = now
+    return labels
