@@ -134,11 +134,11 @@ def schemas() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("schema", "advice"), list(schemas()))
 def test_what_is_no_schema(schema: Any, advice: str, table: dr.Table, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="columns are an Arrow schema") as caught:
+    with pytest.raises(TypeError, match="columns must be an Arrow schema") as caught:
         dr.create_table(tmp_path / "new", schema)
     assert advice in str(caught.value)
     assert not dr.is_table(tmp_path / "new")
-    with pytest.raises(TypeError, match="columns are an Arrow schema"):
+    with pytest.raises(TypeError, match="columns must be an Arrow schema"):
         table.add_columns(schema)
 
 

@@ -65,7 +65,7 @@ def schema_string(schema: Any) -> str:
         advice = "pass pyarrow.Schema.from_pandas(...) of it"
     else:
         advice = "pass a pyarrow.Schema, such as pyarrow.schema({'id': pyarrow.int64()})"
-    raise TypeError(f"columns are an Arrow schema, not {kind}: {advice}")
+    raise TypeError(f"columns must be an Arrow schema, not {kind}: {advice}")
 
 
 def _comes_from(value: object, package: str, kind: str) -> bool:
@@ -102,7 +102,7 @@ def _refuse(data: object) -> None:
     elif hasattr(data, "__arrow_c_stream__") or isinstance(data, Mapping):
         return
     elif isinstance(data, (str, bytes)):
-        advice = "read what it names or holds into Arrow first"
+        advice = "read its file or content into Arrow first"
     elif isinstance(data, Sequence):
         return
     elif isinstance(data, Iterable):
@@ -125,7 +125,7 @@ def _refuse_row(index: int, row: object) -> None:
         advice = "pass dicts, [{'id': 1}], or columns, {'id': [1]}, so that values have names"
     else:
         advice = "pass [{'id': 1}], or columns, {'id': [1]}"
-    raise TypeError(f"rows are dicts, but number {index} is {type(row).__name__}: {advice}")
+    raise TypeError(f"rows must be dicts, but number {index} is {type(row).__name__}: {advice}")
 
 
 def _refuse_column(name: str, values: object) -> None:
@@ -151,7 +151,7 @@ def _column(schema: pa.Schema, name: str, values: Any) -> Any:
     [type_] = [field.type for field in schema if field.name.lower() == name.lower()] or [None]
     try:
         return _typed(name, values, type_)
-    except InvalidArgumentError:  # some may stand for others
+    except InvalidArgumentError:  # some values may have a plain equivalent
         return _typed(name, [plain(value, name) for value in values], type_)
 
 
@@ -229,7 +229,7 @@ def _type_for(type_: pa.DataType, values: Iterable[Any], name: str) -> pa.DataTy
 
 
 def _refuse_others(name: str, values: Iterable[Any], type_: pa.DataType) -> None:
-    """Raise for values that Arrow takes for whole numbers or times, and are none."""
+    """Raise an error for values that Arrow would convert to integers or times by mistake."""
     if not (pa.types.is_integer(type_) or pa.types.is_temporal(type_)):
         return
     for kind in set(map(type, values)):

@@ -123,7 +123,7 @@ def _call(callback: Callback, now: Progress) -> None:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    # A terminal that is gone does not end the work.
+    # a closed terminal must not stop the call
     with contextlib.suppress(AttributeError, OSError, ValueError):
         stream.write(text)
         stream.flush()
@@ -139,7 +139,7 @@ def attached() -> TextIO | None:
         return None
     try:
         return stream if stream.isatty() or _is_notebook() else None
-    except (AttributeError, OSError, ValueError):  # closed, or only half a stream
+    except (AttributeError, OSError, ValueError):  # closed, or not a complete stream
         return None
 
 

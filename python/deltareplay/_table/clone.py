@@ -93,7 +93,7 @@ class Cloning(TableLocation):
         return target_table
 
     def generate(self, mode: str = SYMLINKS) -> int:
-        """Write manifests of the latest version, for engines that read Parquet files and no log.
+        """Write manifests of the latest version, for engines that read Parquet, not the log.
 
         For each partition, ``_symlink_format_manifest/<partition>/manifest`` has a line with the
         path of each data file, as ``GENERATE symlink_format_manifest`` writes it. Manifests of

@@ -30,7 +30,7 @@ def refused(error: RestError, name: str) -> DeltaReplayError:
     message = f"the catalog reports an error for {name}: {error}"
     if error.status in (401, 403):
         return InvalidArgumentError(
-            f"{message}. Pass a token that may do this, or ask for the permission",
+            f"{message}. Pass a token that may do this, or request for the permission",
             code="catalog.denied",
         )
     if error.status == 404:
@@ -47,10 +47,10 @@ def refused(error: RestError, name: str) -> DeltaReplayError:
     return InvalidArgumentError(message, code="catalog.refused")
 
 
-def call_catalog(ask: Callable[[], T], name: str) -> T:
+def call_catalog(request: Callable[[], T], name: str) -> T:
     """Make a request about a table; convert errors and invalid responses to our exceptions."""
     try:
-        return ask()
+        return request()
     except RestError as error:
         raise refused(error, name) from error
     except DeltaReplayError:

@@ -109,7 +109,7 @@ class DeltaTable:
         >>> orders.delete("day < '2026-01-01'")  # doctest: +SKIP
         """
         where = checked_condition(condition)
-        delete(self._spark, self._table, where, target_alias=self._called)
+        delete(self._spark, self._table, where, target_alias=self._qualifier)
 
     def update(
         self,
@@ -129,15 +129,15 @@ class DeltaTable:
 
         >>> orders.update("id = 7", {"status": "'paid'"})  # doctest: +SKIP
         """
-        values = of_table(checked_assignments(set, "'set'"), self._called)
+        values = of_table(checked_assignments(set, "'set'"), self._qualifier)
         where = checked_condition(condition)
-        update(self._spark, self._table, where, values, target_alias=self._called)
+        update(self._spark, self._table, where, values, target_alias=self._qualifier)
 
     def merge(self, source: DataFrame, condition: Expression) -> DeltaMergeBuilder:
         """Merge rows into the table, clause by clause.
 
         Args:
-            source: The rows; with ``source.alias("s")``, clauses can say ``s.id``.
+            source: The rows; with ``source.alias("s")``, clauses can refer to ``s.id``.
             condition: The condition under which a source row matches a row of the table.
 
         Returns:
@@ -152,9 +152,9 @@ class DeltaTable:
         """
         from pyspark.sql import DataFrame
 
-        for what, value in (("source", source), ("condition", condition)):
+        for argument, value in (("source", source), ("condition", condition)):
             if value is None:
-                raise InvalidArgumentError(f"{what!r} cannot be None", code="argument.type")
+                raise InvalidArgumentError(f"{argument!r} cannot be None", code="argument.type")
         if not isinstance(source, DataFrame):
             kind = type(source).__name__
             raise TypeError(f"'source' must be DataFrame, not {kind}")
@@ -434,7 +434,7 @@ class DeltaTable:
 
         Raises:
             InvalidArgumentError: The timestamp is invalid.
-            VersionNotFoundError: The log has no version so early, or files are missing.
+            VersionNotFoundError: The log has no version that old, or files are missing.
 
         >>> orders.restoreToTimestamp("2026-01-31").show()  # doctest: +SKIP
         """
@@ -520,7 +520,7 @@ class DeltaTable:
         return self._cloned(target, isShallow, replace, properties, timestamp=at)
 
     @property
-    def _called(self) -> str:
+    def _qualifier(self) -> str:
         """The qualifier of the table in expressions."""
         return "target" if self._alias is None else self._alias
 

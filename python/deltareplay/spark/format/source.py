@@ -22,7 +22,7 @@ from deltareplay.spark.catalog.table_argument import table_of
 from deltareplay.spark.format.options import ReadOptions, Use, option, parse, table
 from deltareplay.spark.format.stream_planner import StreamPlanner
 from deltareplay.spark.scan import hidden_columns as names
-from deltareplay.spark.schema.arrow import as_spark_takes
+from deltareplay.spark.schema.arrow import cast_for_spark
 from deltareplay.spark.schema.fields import CHANGE_FIELDS, plain_fields, struct_type
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _with_columns(read: ReadOptions, schema: Any) -> dict[str, Any]:
 
 def batches(split: bytes, schema: Any) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a pickled split, of a scan or of changes."""
-    return as_spark_takes(pickle.loads(split).to_batches(), schema)
+    return cast_for_spark(pickle.loads(split).to_batches(), schema)
 
 
 def in_zone(options: Mapping[str, str], zone: str | None) -> dict[str, str]:

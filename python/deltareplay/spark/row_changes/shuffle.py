@@ -13,7 +13,7 @@ from deltareplay._protocol.schema import Field
 from deltareplay._support.readers import reader
 from deltareplay.spark.executors import run
 from deltareplay.spark.executors.worker import Batches, numbers_of, stream_of
-from deltareplay.spark.schema.arrow import as_spark_takes
+from deltareplay.spark.schema.arrow import cast_for_spark
 from deltareplay.spark.schema.fields import struct_type
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class OutcomeRows:
         if (outcomes := stream_of(batches)) is not None:
             shuffle = _native.ChangeShuffle(self.steps)
             rows = reader(shuffle.rows(self.table.native, outcomes))
-            yield from as_spark_takes(rows, self.schema)
+            yield from cast_for_spark(rows, self.schema)
 
 
 def frame(

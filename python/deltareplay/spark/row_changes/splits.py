@@ -12,7 +12,7 @@ import pyarrow as pa
 from deltareplay._changes.change_split import ChangeSplit
 from deltareplay._table.table import Table
 from deltareplay.spark.executors.worker import Batches, numbers_of
-from deltareplay.spark.schema.arrow import as_spark_takes
+from deltareplay.spark.schema.arrow import cast_for_spark
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class ReadChanges:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Return the rows of the splits of these numbers."""
         for number in numbers_of(batches):
-            yield from as_spark_takes(self.sent.split(number).to_batches(), self.schema)
+            yield from cast_for_spark(self.sent.split(number).to_batches(), self.schema)
 
 
 def _common_beginning(texts: Sequence[str]) -> str:

@@ -106,20 +106,22 @@ def located(spark: SparkSession, table: TableLocation, files: pa.Table, root: st
     base = opened_by.path(root_in_spark(table.uri, root))
     return Files(
         root=base,
-        paths=_whole(table, files.column("path"), base),
+        paths=_full_paths(table, files.column("path"), base),
         sizes=files.column("size"),
         times=files.column("modificationTime"),
         opened_by=opened_by,
     )
 
 
-def _whole(table: TableLocation, paths: pa.ChunkedArray[Any], base: str) -> pa.ChunkedArray[Any]:
+def _full_paths(
+    table: TableLocation, paths: pa.ChunkedArray[Any], base: str
+) -> pa.ChunkedArray[Any]:
     plain = pc.match_substring_regex(paths, _PLAIN)
     # if roots are named, each file is checked, because it may be a link
     if table.allowed_roots is None and pc.all(plain, min_count=0).as_py():
         join: Any = pc.binary_join_element_wise  # its stubs allow no mixture of strings and columns
-        whole: pa.ChunkedArray[Any] = join(base, paths, "/")
-        return whole
+        joined: pa.ChunkedArray[Any] = join(base, paths, "/")
+        return joined
     parts = urlsplit(base)
     store = f"{parts.scheme}://{parts.netloc}" if parts.scheme else ""
     listed: list[Any] = paths.to_pylist()

@@ -12,8 +12,7 @@ from deltareplay._protocol.schema import Array, Field, Map, Struct, Type
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.schema.fields import fields_of, struct_type
 
-#: Rows per batch.
-_AT_A_TIME = 8192
+_ROWS_PER_BATCH = 8192
 
 #: Arrow types of Spark's types, by their names in JSON.
 _TYPES: dict[str, Any] = {
@@ -39,7 +38,7 @@ _TYPES: dict[str, Any] = {
 }
 
 
-def as_spark_takes(batches: Iterable[pa.RecordBatch], schema: Any) -> Iterator[pa.RecordBatch]:
+def cast_for_spark(batches: Iterable[pa.RecordBatch], schema: Any) -> Iterator[pa.RecordBatch]:
     """Cast batches to a Spark schema; columns are matched by name, ignoring case."""
     target = pa.schema([_arrow_field(field) for field in fields_of(schema)])
     for batch in batches:
@@ -100,11 +99,13 @@ def _spark_type(type_: Any) -> Type:
         return Map(_spark_type(type_.key_type), _spark_type(type_.item_type))
     if pa.types.is_list(type_):
         return Array(_spark_type(type_.value_type))
-    raise UnsupportedFeatureError(f"Spark has no type for {type_} of Arrow", code="spark.type")
+    raise UnsupportedFeatureError(
+        f"Spark has no type for the Arrow type {type_}", code="spark.type"
+    )
 
 
 def batches_of_rows(rows: Iterable[Any], schema: Any) -> Iterator[pa.RecordBatch]:
-    """Yield Arrow batches of some thousand rows each, for Spark 4.0, which gives no batches.
+    """Yield Arrow batches of some thousand rows each, for Spark 4.0, which passes rows instead.
 
     Args:
         rows: PySpark's ``Row`` objects.
@@ -112,8 +113,8 @@ def batches_of_rows(rows: Iterable[Any], schema: Any) -> Iterator[pa.RecordBatch
     """
     from pyspark.sql.conversion import LocalDataToArrowConversion
 
-    coming = iter(rows)
-    while chunk := list(itertools.islice(coming, _AT_A_TIME)):
+    iterator = iter(rows)
+    while chunk := list(itertools.islice(iterator, _ROWS_PER_BATCH)):
         yield from LocalDataToArrowConversion.convert(chunk, schema, False).to_batches()
 
 

@@ -20,7 +20,7 @@ from deltareplay.spark.syntax.names import path_of, quoted
 from deltareplay.spark.syntax.parser import QUERY, Parser
 from deltareplay.spark.syntax.tokens import tokens
 from deltareplay.spark.writing import log_expressions
-from deltareplay.spark.writing.by_position import is_compatible, placed
+from deltareplay.spark.writing.by_position import converted_by_position, is_compatible
 from deltareplay.spark.writing.table_rows import converted
 from deltareplay.spark.writing.target_table import TargetTable
 
@@ -383,7 +383,9 @@ def _paired(
     for at, (field, name) in enumerate(zip(source_fields, names, strict=True)):
         value, column = sf.col(f"_{at}"), own[at] if at < len(own) else None
         if column is not None:
-            value = placed(spark, value, field, column, widens, only_structs=compatible)
+            value = converted_by_position(
+                spark, value, field, column, widens, only_structs=compatible
+            )
         values.append(value.alias(name))
     return rows.select(*values)
 

@@ -61,7 +61,7 @@ def _widens(table: Type, rows: Type, widens: Widens) -> bool:
     return isinstance(table, str) and isinstance(rows, str) and widens(table, rows)
 
 
-def placed(
+def converted_by_position(
     spark: SparkSession,
     value: Column,
     source: Field,
@@ -88,19 +88,19 @@ def placed(
     if is_collated(source):  # strings of a table compare by bytes
         source = Field(source.name, nullable(source.type))
         value = value.cast(spark_type(source.type))
-    placing = _Placing(spark, widens, only_structs)
-    return placing.placed(value, source.type, own.type, own.name)
+    conversion = _ByPosition(spark, widens, only_structs)
+    return conversion.convert(value, source.type, own.type, own.name)
 
 
 @dataclass(frozen=True)
-class _Placing:
-    """The arguments of ``placed`` that apply at any depth."""
+class _ByPosition:
+    """The arguments of ``converted_by_position`` that apply at any depth."""
 
     spark: SparkSession
     widens: Widens
     only_structs: bool
 
-    def placed(self, value: Column, source: Type, own: Type, name: str) -> Column:
+    def convert(self, value: Column, source: Type, own: Type, name: str) -> Column:
         from pyspark.sql import functions as sf
 
         if own == "void" or nullable(source) == nullable(own) or _widens(own, source, self.widens):
@@ -121,7 +121,7 @@ class _Placing:
             return self._converted(value, source, own, name)
 
         def inner(part: Column, part_source: Type, part_own: Type, step: str) -> Column:
-            return self.placed(part, part_source, part_own, f"{name}.{step}")
+            return self.convert(part, part_source, part_own, f"{name}.{step}")
 
         return converted_parts(value, source, own, inner, nullable)
 
@@ -145,7 +145,7 @@ class _Placing:
             is_recursive = type(field.type) is type(other.type) and isinstance(
                 other.type, (Struct, str)
             )
-            convert = self.placed if is_recursive or other.type == "void" else self._converted
+            convert = self.convert if is_recursive or other.type == "void" else self._converted
             inner = convert(part, field.type, other.type, f"{name}.{other.name}")
             columns.append(inner.alias(other.name))
         return sf.when(value.isNotNull(), sf.struct(*columns))
