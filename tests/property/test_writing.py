@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -116,6 +117,7 @@ CONFIGS = st.fixed_dictionaries(
         "feed": st.booleans(),
         "mapped": st.booleans(),
         "partitioned": st.booleans(),
+        "converted": st.booleans(),
     }
 )
 
@@ -168,28 +170,50 @@ def merged(data: st.DataObject, table: dr.Table, model: Model) -> tuple[dr.Writt
     return done, events
 
 
-def row_ids(table: dr.Table) -> dict[int, int]:
-    rows = pa.table(table.snapshot().scan(with_row_id=True)).to_pylist()
-    return {row["id"]: row["_row_id"] for row in rows}
-
-
-@settings(
-    max_examples=200 if os.environ.get("DELTAREPLAY_SLOW") else 12,
-    suppress_health_check=list(HealthCheck),
-)
-@given(config=CONFIGS, data=st.data())
-def test_histories(config: dict[str, bool], data: st.DataObject) -> None:
+def first(data: st.DataObject, folder: Path, model: Model, config: dict[str, bool]) -> dr.Table:
+    """Make the table: empty, or by ``convert`` from files of several row groups."""
+    partitions = ["p"] if config["partitioned"] else []
     properties = {
         "delta.enableDeletionVectors": str(config["vectors"]).lower(),
         "delta.enableRowTracking": str(config["ids"]).lower(),
         "delta.enableChangeDataFeed": str(config["feed"]).lower(),
         "delta.columnMapping.mode": "name" if config["mapped"] else "none",
     }
+    if not config["converted"]:
+        return dr.create_table(folder, SCHEMA, partitions, properties, durable=False)
+    rows = model.new(data.draw(PARTS, label="converted") + data.draw(PARTS, label="converted"))
+    model.put(rows)
+    by_partition: dict[str | None, list[Values]] = {}
+    for row in rows:
+        by_partition.setdefault(row["p"] if partitions else None, []).append(row)
+    for p, part in by_partition.items():
+        directory = folder / f"p={p or '__HIVE_DEFAULT_PARTITION__'}" if partitions else folder
+        directory.mkdir(parents=True)
+        columns = [name for name in SCHEMA.names if name not in partitions]
+        content = pa.Table.from_pylist(part, schema=SCHEMA).select(columns)
+        groups = data.draw(st.integers(1, 4), label="rows in a row group")
+        pq.write_table(content, directory / "a.parquet", row_group_size=groups)
+    columns_of_paths = pa.schema([SCHEMA.field("p")]) if partitions else None
+    return dr.convert(
+        folder, partition_schema=columns_of_paths, properties=properties, durable=False
+    )
+
+
+def row_ids(table: dr.Table) -> dict[int, int]:
+    rows = pa.table(table.snapshot().scan(with_row_id=True)).to_pylist()
+    return {row["id"]: row["_row_id"] for row in rows}
+
+
+@settings(
+    max_examples=1000 if os.environ.get("DELTAREPLAY_SLOW") else 40,
+    suppress_health_check=list(HealthCheck),
+)
+@given(config=CONFIGS, data=st.data())
+def test_histories(config: dict[str, bool], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        partitions = ["p"] if config["partitioned"] else []
-        table = dr.create_table(Path(folder) / "t", SCHEMA, partitions, properties, durable=False)
         model = Model()
-        known: dict[int, int] = {}
+        table = first(data, Path(folder) / "t", model, config)
+        known = row_ids(table) if config["ids"] else {}
         for _ in range(data.draw(st.integers(2, 7), label="steps")):
             done, events = step(data, table, model)
             check(table, model, config, done, events)
