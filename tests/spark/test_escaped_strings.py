@@ -6,13 +6,13 @@ values are those that were written; where a statement is SQL alone, delta-spark 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.tiers import half
+from spark.support.beside import in_turn
+from spark.support.tiers import half, pairs
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -25,7 +25,10 @@ SETTING = "spark.sql.parser.escapedStringLiterals"
 TEXTS = [r"CORP\alice", r"C:\new", "it's", "\\", r"a\'b", "${x}", "plain", 'a"b', "é\\", r"\\n"]
 
 
-@pytest.fixture(params=["true", "false"])
+RAW = ["true", "false"]
+
+
+@pytest.fixture(params=RAW)
 def raw(spark: Any, request: pytest.FixtureRequest) -> Iterator[bool]:
     spark.conf.set(SETTING, request.param)
     yield request.param == "true"
@@ -46,7 +49,7 @@ def found(spark: Any, path: Path) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, dr_spark.read(spark, path).collect()), key=repr)
 
 
-@pytest.mark.parametrize("text", half(TEXTS, 0))
+@pytest.mark.parametrize(("text", "raw"), pairs(half(TEXTS, 0), RAW), indirect=["raw"])
 def test_values_of_parameters(spark: Any, raw: bool, path: Path, text: str) -> None:
     at = TEXTS.index(text)
     table = f"delta.`{path}`"
@@ -70,14 +73,14 @@ def test_values_of_parameters(spark: Any, raw: bool, path: Path, text: str) -> N
 #: Statements with strings as such a session has them; ``{t}`` is the table.
 STATEMENTS = [
     r"UPDATE {t} SET v = 'x\y' WHERE p = 'CORP\alice'",
-    r"DELETE FROM {t} WHERE v = 'C:\new' OR p = '\\n'",
-    r"DELETE FROM {t} WHERE v LIKE '%\\%' AND n < 3",
     r"MERGE INTO {t} AS t USING (SELECT 'CORP\alice' AS p, 'm\n' AS v) AS s ON t.p = s.p "
     r"WHEN MATCHED THEN UPDATE SET v = 'C:\temp' WHEN NOT MATCHED THEN INSERT (p, v) VALUES (p, v)",
     r"MERGE INTO {t} AS t USING (SELECT 'D:\new' AS p) AS s ON t.p = s.p AND t.p LIKE 'D%' "
     r"WHEN NOT MATCHED THEN INSERT (n, p, v) VALUES (50, s.p, 'a\tb')",
     r"INSERT INTO {t} VALUES (60, 'E:\t', 'a\nb')",
     r"INSERT INTO {t} (n, v, p) SELECT 61, 'x\\', 'F:\b'",
+    r"DELETE FROM {t} WHERE v = 'C:\new' OR p = '\\n'",
+    r"DELETE FROM {t} WHERE v LIKE '%\\%' AND n < 3",
 ]
 
 #: Statements that delta-spark 4.4 fails to run in such a session: it prints their conditions and
@@ -115,17 +118,13 @@ def test_rows_are_replaced(spark: Any, tmp_path: Path, text: str) -> None:
     assert found(spark, path) == [new if row[0] == new[0] else row for row in before]
 
 
-@pytest.mark.parametrize("text", STATEMENTS)
 def test_statements_are_those_of_delta_spark(
-    spark: Any, tmp_path: Path, raw: bool, path: Path, text: str
+    spark: Any, tmp_path: Path, raw: bool, path: Path
 ) -> None:
-    theirs = shutil.copytree(path, tmp_path / "theirs")
-    dr_spark.sql(spark, text.format(t=f"delta.`{path}`"))
-    spark.sql(text.format(t=f"delta.`{theirs}`"))
-    assert found(spark, path) == found(spark, theirs)
+    in_turn(spark, tmp_path / "beside", path, STATEMENTS, changes=True if raw else None)
 
 
-@pytest.mark.parametrize("text", half(TEXTS, 1))
+@pytest.mark.parametrize(("text", "raw"), pairs(half(TEXTS, 1), RAW), indirect=["raw"])
 def test_values_of_columns(spark: Any, raw: bool, path: Path, text: str) -> None:
     """Literals that PySpark has as values, tuples of filters, and partitions that are replaced."""
     from pyspark.sql import functions as sf

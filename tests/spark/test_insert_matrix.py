@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.beside import both, left, made
+from spark.support.beside import in_turn, made
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -41,6 +41,10 @@ PAIRED = [
     f"OVERWRITE {{t}} SELECT 2, {S}, {L}, {M}",
     f"OVERWRITE {{t}} (k, s) SELECT 2, {S}",
     f"INTO {{t}} REPLACE WHERE k = 2 SELECT 2, {S}, {L}, {M}",
+]
+
+#: Statements that add columns and fields to the table.
+EVOLVING = [
     f"WITH SCHEMA EVOLUTION INTO {{t}} SELECT 3, {S}, {L}, {M}, 5 AS extra, 'x' AS more",
     "WITH SCHEMA EVOLUTION INTO {t} VALUES "
     "(3, struct('x', 'y', 'z' AS c), array(struct(1, 2)), map(1, struct(3, 4)))",
@@ -75,28 +79,21 @@ def base(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-@pytest.mark.parametrize("text", PAIRED)
-def test_rows_are_paired_as_by_delta_spark(
-    spark: Any, tmp_path: Path, base: Path, text: str
-) -> None:
-    found = _by_sql(spark, tmp_path, base, text)
-    assert found != left(spark, base)
+def inserts(texts: list[str]) -> list[str]:
+    return ["INSERT " + text for text in texts]
 
 
-@pytest.mark.parametrize("text", REFUSED)
-def test_what_does_not_fit_is_refused(spark: Any, tmp_path: Path, base: Path, text: str) -> None:
-    assert _by_sql(spark, tmp_path, base, text) == left(spark, base)
+def test_rows_are_paired_as_by_delta_spark(spark: Any, tmp_path: Path, base: Path) -> None:
+    in_turn(spark, tmp_path, base, inserts(PAIRED))
 
 
-def _by_sql(spark: Any, home: Path, base: Path, text: str) -> tuple[Any, ...]:
-    text = "INSERT " + text
-    return both(
-        spark,
-        home,
-        base,
-        lambda path: spark.sql(text.format(t=f"delta.`{path}`")),
-        lambda path: dr_spark.sql(spark, text.format(t=f"delta.`{path}`")),
-    )
+@pytest.mark.parametrize("text", EVOLVING)
+def test_columns_join_as_by_delta_spark(spark: Any, tmp_path: Path, base: Path, text: str) -> None:
+    in_turn(spark, tmp_path, base, inserts([text]))
+
+
+def test_what_does_not_fit_is_refused(spark: Any, tmp_path: Path, base: Path) -> None:
+    in_turn(spark, tmp_path, base, inserts(REFUSED), changes=False)
 
 
 STRUCTS = (
@@ -105,16 +102,7 @@ STRUCTS = (
 )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"INTO {{t}} (k, s) SELECT 1, {STRUCTS}",
-        f"INTO {{t}} SELECT 1, {STRUCTS}",
-        f"INTO {{t}} BY NAME SELECT 1 AS k, {STRUCTS} AS s",
-        "INTO {t} (k, s) SELECT 1, named_struct('i', 1, 'p', struct('x', 'y'), 'l', NULL)",
-    ],
-)
-def test_structs_in_structs(spark: Any, tmp_path: Path, text: str) -> None:
+def test_structs_in_structs(spark: Any, tmp_path: Path) -> None:
     base = made(
         spark,
         tmp_path / "base",
@@ -122,23 +110,17 @@ def test_structs_in_structs(spark: Any, tmp_path: Path, text: str) -> None:
         "l: ARRAY<STRUCT<x: INT, y: INT>>, i: INT>) USING delta",
         "INSERT INTO {t} VALUES (0, NULL)",
     )
-    _by_sql(spark, tmp_path, base, text)
+    texts = [
+        f"INTO {{t}} (k, s) SELECT 1, {STRUCTS}",
+        f"INTO {{t}} SELECT 1, {STRUCTS}",
+        f"INTO {{t}} BY NAME SELECT 1 AS k, {STRUCTS} AS s",
+    ]
+    in_turn(spark, tmp_path / "fit", base, inserts(texts))
+    others = "INTO {t} (k, s) SELECT 1, named_struct('i', 1, 'p', struct('x', 'y'), 'l', NULL)"
+    in_turn(spark, tmp_path / "others", base, inserts([others]), changes=False)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "INTO {t} (k) VALUES (1)",
-        "INTO {t} (p, k) VALUES (3, 1)",
-        "INTO {t} BY NAME SELECT 1 AS k",
-        "INTO {t} VALUES (1, DEFAULT, DEFAULT, 4)",
-        "INTO {t} VALUES (1, 2)",
-        "INTO {t} (d) VALUES (1)",
-        "INTO {t} PARTITION (p = 5) (k) VALUES (1)",
-        "OVERWRITE {t} PARTITION (p = 5) BY NAME SELECT 1 AS k",
-    ],
-)
-def test_columns_that_are_left_out(spark: Any, tmp_path: Path, text: str) -> None:
+def test_columns_that_are_left_out(spark: Any, tmp_path: Path) -> None:
     """They get their default, or null, which a column that is NOT NULL refuses."""
     base = made(
         spark,
@@ -147,7 +129,17 @@ def test_columns_that_are_left_out(spark: Any, tmp_path: Path, text: str) -> Non
         "PARTITIONED BY (p) TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')",
         "INSERT INTO {t} VALUES (0, 0, '0', 5)",
     )
-    _by_sql(spark, tmp_path, base, text)
+    taken = [
+        "INTO {t} (k) VALUES (1)",
+        "INTO {t} (p, k) VALUES (3, 1)",
+        "INTO {t} BY NAME SELECT 1 AS k",
+        "INTO {t} VALUES (1, DEFAULT, DEFAULT, 4)",
+        "INTO {t} PARTITION (p = 5) (k) VALUES (1)",
+        "OVERWRITE {t} PARTITION (p = 5) BY NAME SELECT 1 AS k",
+    ]
+    in_turn(spark, tmp_path / "taken", base, inserts(taken))
+    refused = ["INTO {t} VALUES (1, 2)", "INTO {t} (d) VALUES (1)"]
+    in_turn(spark, tmp_path / "refused", base, inserts(refused), changes=False)
 
 
 def test_an_element_that_does_not_fit_is_no_null(spark: Any, tmp_path: Path) -> None:

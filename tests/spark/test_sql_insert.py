@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.support.beside import in_turn
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -59,14 +60,13 @@ def rows(spark: Any, path: Path) -> list[str]:
     return sorted(map(str, spark.read.format("delta").load(str(path)).collect()))
 
 
-@pytest.mark.parametrize("text", STATEMENTS)
-def test_rows_are_those_of_delta_spark(spark: Any, tmp_path: Path, base: Path, text: str) -> None:
-    ours, theirs = (shutil.copytree(base, tmp_path / name) for name in ("ours", "theirs"))
-    done = dr_spark.sql(spark, "INSERT " + text.format(t=f"delta.`{ours}`"))
-    assert (done.columns, done.collect()) == ([], [])
-    spark.sql("INSERT " + text.format(t=f"delta.`{theirs}`"))
-    assert rows(spark, ours) == rows(spark, theirs)
-    assert dr.Table(ours).snapshot().version == 2
+def test_rows_are_those_of_delta_spark(spark: Any, tmp_path: Path, base: Path) -> None:
+    def ours(text: str) -> None:
+        done = dr_spark.sql(spark, text)
+        assert (done.columns, done.collect()) == ([], [])
+
+    in_turn(spark, tmp_path, base, [f"INSERT {text}" for text in STATEMENTS], ours=ours)
+    assert dr.Table(tmp_path / "ours").snapshot().version == 1 + len(STATEMENTS)
 
 
 @pytest.mark.parametrize(

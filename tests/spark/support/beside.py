@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import deltareplay as dr
+from deltareplay import spark as dr_spark
 
 
 def made(spark: Any, path: Path, *statements: str) -> Path:
@@ -72,3 +73,62 @@ def both(
     if our_error is not None:
         assert isinstance(our_error, dr.DeltaReplayError) or "deltareplay." in str(our_error)
     return found
+
+
+def in_turn(
+    spark: Any,
+    home: Path,
+    base: Path,
+    texts: Sequence[str],
+    *,
+    ours: Callable[[str], Any] | None = None,
+    changes: bool | None = True,
+) -> None:
+    """Check that statements in turn succeed or fail in both, and leave the same each time.
+
+    Two copies of a table serve all of them, which is quicker than ``both`` for each. After each
+    statement the core reads both copies, and at the end delta-spark does.
+
+    Args:
+        spark: The session.
+        home: An empty directory.
+        base: The table that both begin with.
+        texts: Statements about ``{t}``.
+        ours: Runs a statement of this package; by default its ``sql``.
+        changes: Whether each statement changes the table; otherwise each must fail. None is either.
+    """
+    run = ours or (lambda text: dr_spark.sql(spark, text))
+    engines = {home / "theirs": spark.sql, home / "ours": run}
+    for path in engines:
+        shutil.copytree(base, path)
+    before = _state(home / "theirs")
+    for text in texts:
+        errors = []
+        for path, execute in engines.items():
+            try:
+                execute(text.format(t=f"delta.`{path}`"))
+                errors.append(None)
+            except Exception as error:
+                errors.append(error)
+        theirs, own = errors
+        assert (own is None) == (theirs is None), (text, own, theirs)
+        assert own is None or isinstance(own, dr.DeltaReplayError), (text, own)
+        after, expected = _state(home / "ours"), _state(home / "theirs")
+        assert after == expected, text
+        assert changes is None or (own is None) == (after != before) == changes, text
+        before = after
+    assert left(spark, home / "ours") == left(spark, home / "theirs")
+
+
+def _state(path: Path) -> tuple[Any, ...]:
+    """What ``left`` says, and the version, as the core reads them."""
+    snapshot = dr.Table(path).snapshot()
+    [last] = dr.Table(path).history(1).select(["operation"]).to_pylist()
+    return (
+        json.loads(snapshot.schema_json)["fields"],
+        sorted(map(repr, snapshot.scan().to_arrow().to_pylist())),
+        last["operation"],
+        snapshot.version,
+        snapshot.metadata.partition_columns,
+        _chosen(snapshot.properties),
+    )
