@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.beside import both, made
+from spark.support.beside import both, in_turn, made
 from spark.support.here import run_here
+from spark.support.tiers import NIGHTLY, pairs
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -56,8 +57,7 @@ def _theirs(spark: Any, path: Path) -> None:
     spark.range(3).write.format("delta").save(str(path))
 
 
-@pytest.mark.parametrize("ours", [_write, _format])
-@pytest.mark.parametrize("values", DEFAULT_PROPERTIES, ids=str)
+@pytest.mark.parametrize(("values", "ours"), pairs(DEFAULT_PROPERTIES, [_write, _format]))
 def test_default_properties(spark: Any, tmp_path: Path, values: dict[str, str], ours: Any) -> None:
     with settings(spark, {DEFAULTS + name: value for name, value in values.items()}):
         both(
@@ -77,26 +77,25 @@ def test_default_properties(spark: Any, tmp_path: Path, values: dict[str, str], 
 
 #: Statements about ``{t}``.
 CREATED = [
-    "CREATE TABLE {t} (id INT) USING delta",
     "CREATE TABLE {t} (id INT) USING delta TBLPROPERTIES ('delta.APPENDONLY' = 'false')",
-    "CREATE TABLE {t} USING delta AS SELECT 1 AS id",
+    "CREATE TABLE {t} (id INT) USING delta",
     "CREATE OR REPLACE TABLE {t} (id INT) USING delta",
     "CREATE OR REPLACE TABLE {t} USING delta AS SELECT 1 AS id",
+    "CREATE TABLE {t} USING delta AS SELECT 1 AS id",
 ]
 
 
-@pytest.mark.parametrize("exists", [False, True])
-@pytest.mark.parametrize("text", CREATED)
+@pytest.mark.parametrize(("text", "exists"), pairs(CREATED, [False, True]))
 def test_default_properties_in_sql(spark: Any, tmp_path: Path, text: str, exists: bool) -> None:
     if exists and "REPLACE" in text and "AS" not in text:
         return  # delta-spark does not replace a table by its path, as docs/spark.md says
-    base = made(spark, tmp_path / "base", "CREATE TABLE {t} (id INT) USING delta")
+    base = made(spark, tmp_path / "base", *CREATED[1:2]) if exists else None
     values = {"appendOnly": "true", "enableChangeDataFeed": "true"}
     with settings(spark, {DEFAULTS + name: value for name, value in values.items()}):
         *_, properties = both(
             spark,
             tmp_path,
-            base if exists else None,
+            base,
             lambda path: spark.sql(text.format(t=f"delta.`{path}`")),
             lambda path: run_here(spark, text.format(t=f"delta.`{path}`")),
         )
@@ -208,9 +207,9 @@ def test_other_policies_of_assignment(spark: Any, tmp_path: Path, policy: str) -
     assert dr.Table(path).snapshot().version == 1
 
 
-@pytest.mark.parametrize(
-    ("type_", "value"),
-    [
+def test_strict_takes_what_delta_spark_takes(spark: Any, tmp_path: Path) -> None:
+    """A column for each type and value; the other columns are null."""
+    stored = [
         ("DOUBLE", "5"),
         ("STRING", "5"),
         ("DECIMAL(10,0)", "5"),
@@ -219,21 +218,22 @@ def test_other_policies_of_assignment(spark: Any, tmp_path: Path, policy: str) -
         ("INT", "5L"),
         ("INT", "'5'"),
         ("DECIMAL(4,1)", "CAST(5 AS DECIMAL(4,2))"),
-    ],
-)
-def test_strict_takes_what_delta_spark_takes(
-    spark: Any, tmp_path: Path, type_: str, value: str
-) -> None:
-    base = made(spark, tmp_path / "base", f"CREATE TABLE {{t}} (c {type_}) USING delta")
-    text = f"INSERT INTO {{t}} SELECT {value}"
+    ]
+    columns = ", ".join(f"c{at} {type_}" for at, (type_, _) in enumerate(stored))
+    base = made(
+        spark,
+        tmp_path / "base",
+        f"CREATE TABLE {{t}} ({columns}) USING delta",
+        "INSERT INTO {t} (c0) VALUES (1D)",
+    )
+    nulls = [f"CAST(NULL AS {type_})" for type_, _ in stored]
+    texts = [
+        f"INSERT INTO {{t}} SELECT {', '.join([*nulls[:at], value, *nulls[at + 1 :]])}"
+        for at, (_, value) in enumerate(stored)
+    ]
     with settings(spark, {POLICY: "STRICT"}):
-        both(
-            spark,
-            tmp_path,
-            base,
-            lambda path: spark.sql(text.format(t=f"delta.`{path}`")),
-            lambda path: dr_spark.sql(spark, text.format(t=f"delta.`{path}`")),
-        )
+        in_turn(spark, tmp_path, base, texts, changes=None)
+    assert 3 < dr.Table(tmp_path / "ours").snapshot().version < len(stored)
 
 
 DYNAMIC = {"spark.sql.sources.partitionOverwriteMode": "dynamic"}
@@ -264,31 +264,47 @@ def _overwrite(spark: Any, rows: Any, path: Path, options: dict[str, str]) -> No
     )
 
 
-@pytest.mark.parametrize("ours", [_overwrite, _overwrite_by_format])
-@pytest.mark.parametrize("partitioned", [True, False])
+@pytest.fixture(scope="module")
+def three_rows(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A table of three rows, without partitions and with them."""
+    return {
+        by: made(
+            spark,
+            tmp_path_factory.mktemp("three") / "t",
+            f"CREATE TABLE {{t}} (id BIGINT, k BIGINT) USING delta {by}",
+            "INSERT INTO {t} VALUES (1, 1), (2, 2), (3, 3)",
+        )
+        for by in ("", "PARTITIONED BY (k)")
+    }
+
+
+#: Whether the table is partitioned, and what overwrites it.
+WAYS: dict[str, tuple[bool, Any]] = {
+    "partitioned, by the format": (True, _overwrite_by_format),
+    "by the function": (False, _overwrite),
+    "partitioned, by the function": (True, _overwrite),
+    "by the format": (False, _overwrite_by_format),
+}
+OVERWRITES: list[dict[str, str]] = [
+    {},
+    {"overwriteSchema": "true"},
+    {"replaceWhere": "k = 1"},
+    {"partitionOverwriteMode": "static"},
+    {"overwriteSchema": "true", "partitionBy": "k"},
+    {"overwriteSchema": "true", "partitionBy": "k", "partitionOverwriteMode": "static"},
+]
+
+
 @pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"partitionOverwriteMode": "static"},
-        {"replaceWhere": "k = 1"},
-        {"overwriteSchema": "true"},
-        {"overwriteSchema": "true", "partitionBy": "k"},
-        {"overwriteSchema": "true", "partitionBy": "k", "partitionOverwriteMode": "static"},
-    ],
-    ids=str,
+    ("options", "way"),
+    [*pairs(OVERWRITES, list(WAYS)), *([] if NIGHTLY else [({}, "partitioned, by the function")])],
 )
 def test_overwrites_of_the_partitions_of_the_rows(
-    spark: Any, tmp_path: Path, options: dict[str, str], partitioned: bool, ours: Any
+    spark: Any, tmp_path: Path, three_rows: dict[str, Path], options: dict[str, str], way: str
 ) -> None:
     """delta-spark asks the session where the options of the write do not say it."""
-    by = "PARTITIONED BY (k)" if partitioned else ""
-    base = made(
-        spark,
-        tmp_path / "base",
-        f"CREATE TABLE {{t}} (id BIGINT, k BIGINT) USING delta {by}",
-        "INSERT INTO {t} VALUES (1, 1), (2, 2), (3, 3)",
-    )
+    partitioned, ours = WAYS[way]
+    base = three_rows["PARTITIONED BY (k)" if partitioned else ""]
     rows = spark.sql("SELECT 9L AS id, 1L AS k")
     if "replaceWhere" in options and not partitioned and ours is _overwrite_by_format:
         return  # the format replaces whole files
@@ -318,23 +334,19 @@ TXN = "spark.databricks.delta.write.txn"
 
 #: Statements about ``{t}``, and about rows ``s``.
 ONCE = [
-    "INSERT INTO {t} VALUES (7)",
-    "INSERT OVERWRITE {t} SELECT id + 10 FROM {t}",
+    "INSERT INTO {t} VALUES (7, 7)",
+    "INSERT OVERWRITE {t} SELECT id + 10, k FROM {t}",
     "DELETE FROM {t} WHERE id = 2",
     "UPDATE {t} SET id = id + 1",
-    "MERGE INTO {t} USING (SELECT 7L AS id) AS s ON false WHEN NOT MATCHED THEN INSERT *",
+    "MERGE INTO {t} USING (SELECT 7L AS id, 7L AS k) AS s ON false WHEN NOT MATCHED THEN INSERT *",
 ]
 
 
 @pytest.mark.parametrize("text", ONCE)
-def test_the_session_counts_its_writes(spark: Any, tmp_path: Path, text: str) -> None:
+def test_the_session_counts_its_writes(
+    spark: Any, tmp_path: Path, three_rows: dict[str, Path], text: str
+) -> None:
     """The second time, as in delta-spark, nothing is done; for another version, it is."""
-    base = made(
-        spark,
-        tmp_path / "base",
-        "CREATE TABLE {t} (id BIGINT) USING delta",
-        "INSERT INTO {t} VALUES (1), (2), (3)",
-    )
 
     def run(act: Any, path: Path) -> None:
         for version in ("1", "1", "2"):
@@ -344,7 +356,7 @@ def test_the_session_counts_its_writes(spark: Any, tmp_path: Path, text: str) ->
     both(
         spark,
         tmp_path,
-        base,
+        three_rows[""],
         lambda path: run(spark.sql, path),
         lambda path: run(lambda own: dr_spark.sql(spark, own), path),
     )
