@@ -154,8 +154,8 @@ def lines(drawn: Sequence[Curve], metric: Metric, label: str, height: int) -> Ht
             dots.append(
                 tag("circle", tag("title", title), r=3.5, class_=f"s{curve.colour}", **where)
             )
-    places = [(x(size), units.short(size)) for size in sizes]
-    return charts.chart(paths, levels, places, label, height, anchor="middle", points=dots)
+    ticks = [(x(size), units.short(size)) for size in sizes]
+    return charts.chart(paths, levels, ticks, label, height, anchor="middle", points=dots)
 
 
 def chart(results: dict[str, Any], task: str, metric: str, height: int) -> Html:

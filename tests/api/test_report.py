@@ -175,7 +175,7 @@ def test_the_numbers_are_those_of_the_log(shop: logs.LogBuilder, tmp_path: Path)
     }
     said = plain(" ".join(page.text))
     assert "20 live files of 100 MiB" in said
-    assert "18 of 20 files (90 %) say how many rows they have" in said
+    assert "18 of 20 files (90 %) have a row count" in said
     assert "1 file (5 %) have a deletion vector; they delete 10 rows" in said
 
 

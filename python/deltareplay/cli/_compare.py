@@ -121,13 +121,15 @@ def changes(
     ] = Kind.full,
     key: Annotated[
         str | None,
-        typer.Option("--key", metavar="NAMES", help="Columns that identify a row, by commas."),
+        typer.Option(
+            "--key", metavar="NAMES", help="Columns that identify a row, separated by commas."
+        ),
     ] = None,
     columns: Columns = None,
     filter: Filter = None,
     limit: Limit = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Only say how each commit is read, and why.")
+        bool, typer.Option("--explain", help="Only show how each commit is read, and why.")
     ] = False,
 ) -> None:
     """Show which rows changed from one version to another.

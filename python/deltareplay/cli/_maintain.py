@@ -164,7 +164,8 @@ def optimize(
         str | None, typer.Option("--where", metavar="SQL", help="Which partitions; default: all.")
     ] = None,
     z_order_by: Annotated[
-        str | None, typer.Option("--z-order-by", metavar="NAMES", help="Columns, by commas.")
+        str | None,
+        typer.Option("--z-order-by", metavar="NAMES", help="Columns, separated by commas."),
     ] = None,
     target_file_size: Annotated[
         int | None,

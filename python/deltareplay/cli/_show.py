@@ -229,7 +229,8 @@ def report(
     ] = Path("report.html"),
     version: Version = None,
     orphans: Annotated[
-        bool, typer.Option("--orphans", help="Also list the table, for files that nobody needs.")
+        bool,
+        typer.Option("--orphans", help="Also list the table, for files that no version needs."),
     ] = False,
 ) -> None:
     """Write one HTML file that shows the table, with advice."""

@@ -68,7 +68,8 @@ def names(columns: str | None) -> list[str] | None:
 
 
 Yes = Annotated[
-    bool, typer.Option("--yes", "-y", help="Do it; without it, only tell what would be done.")
+    bool,
+    typer.Option("--yes", "-y", help="Carry it out; by default, only show what would be done."),
 ]
 
 
@@ -122,7 +123,10 @@ _COMMON = {
     "utc": (Annotated[bool, typer.Option("--utc", help="Times in UTC, not in local time.")], False),
     "verbose": (
         Annotated[
-            bool, typer.Option("--verbose", "-v", help="Tell on standard error what is read.")
+            bool,
+            typer.Option(
+                "--verbose", "-v", help="Print on standard error what is listed and read."
+            ),
         ],
         False,
     ),

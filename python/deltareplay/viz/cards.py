@@ -124,7 +124,7 @@ def table(of: Table) -> str:
             warnings.simplefilter("ignore", DeltaReplayWarning)
             snapshot = of.snapshot()
         name = snapshot.metadata.name
-        facts: list[tuple[str, Content]] = [("place", where)] if name else []
+        facts: list[tuple[str, Content]] = [("location", where)] if name else []
         return card("Table", name or where, pairs([*facts, *_state(snapshot)]), _schema(snapshot))
     except DeltaReplayError as error:
         return card("Table", where, marked("bad", clip(f"{error} [{error.code}]", 600)))
@@ -135,7 +135,7 @@ def snapshot(of: Snapshot) -> str:
     """Return the card of a snapshot: its version, size and columns."""
     where = without_secrets(of.table.uri)
     name = of.metadata.name or where
-    facts: list[tuple[str, Content]] = [("place", where)] if of.metadata.name else []
+    facts: list[tuple[str, Content]] = [("location", where)] if of.metadata.name else []
     return card("Snapshot", name, pairs([*facts, *_state(of)]), _schema(of))
 
 

@@ -44,12 +44,12 @@ class Axes:
     Attributes:
         numbers: Returns the marks of the vertical axis below a value.
         label: Formats a value.
-        places: Positions from 0 to 1 with their labels.
+        ticks: Positions from 0 to 1 with their labels.
     """
 
     numbers: Callable[[float], list[float]]
     label: Callable[[float], str]
-    places: Sequence[tuple[float, str]] = field(default_factory=tuple)
+    ticks: Sequence[tuple[float, str]] = field(default_factory=tuple)
 
 
 @dataclass(frozen=True)
@@ -101,13 +101,13 @@ def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> H
         for bar in bars
     ]
     plot = [tag("path", d="".join(drawn), class_=name) for name, drawn in sorted(shapes.items())]
-    return chart([*plot, tag("g", *hover, class_="hover")], levels, axes.places, label, height)
+    return chart([*plot, tag("g", *hover, class_="hover")], levels, axes.ticks, label, height)
 
 
 def chart(
     plot: Iterable[Html],
     levels: Sequence[Level],
-    places: Sequence[tuple[float, str]],
+    ticks: Sequence[tuple[float, str]],
     label: str,
     height: int,
     *,
@@ -119,7 +119,7 @@ def chart(
     Args:
         plot: The shapes, as wide as ``WIDTH``.
         levels: The horizontal lines with their labels.
-        places: Positions from 0 to 1 with their labels, below the plot.
+        ticks: Positions from 0 to 1 with their labels, below the plot.
         label: The description for screen readers.
         height: The height in pixels.
         anchor: The alignment of the labels below the plot; None begins them at their position.
@@ -148,7 +148,7 @@ def chart(
             text_anchor=anchor or ("end" if at > 0.9 else None),
             class_=None if index % 2 == 0 else "odd",
         )
-        for index, (at, name) in enumerate(places)
+        for index, (at, name) in enumerate(ticks)
     ]
     return tag(
         "svg",

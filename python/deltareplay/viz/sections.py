@@ -120,13 +120,13 @@ def _health(facts: Facts) -> tuple[str, str, str]:
     if isinstance(verification, DeltaReplayError):
         return "Broken", clip(verification.code or "error", 40), "bad"
     if verification is None:
-        return "Sound", "the latest version replays without a finding", "good"
+        return "Sound", "the latest version was replayed without findings", "good"
     kinds = Counter(finding.severity for finding in verification.findings)
     if kinds["error"]:
         return units.plural(kinds["error"], "error"), "see the findings", "bad"
     if kinds["warning"]:
         return units.plural(kinds["warning"], "warning"), "see the findings", "warn"
-    return "Sound", "the log replays without a finding", "good"
+    return "Sound", "the log was replayed without findings", "good"
 
 
 def about(facts: Facts) -> list[Content]:
@@ -209,7 +209,7 @@ def findings(facts: Facts) -> list[Content]:
                 f"Checked: version {facts.latest} was replayed as a whole and compared with its "
                 f"checksum, if there is one. Of a table with more than "
                 f"{units.count(MOST_VERIFIED)} files, older commits and checkpoints are checked "
-                "only by a call of their own.",
+                "only by Table.verify().",
                 class_="soft",
             ),
             tag("p", "Nothing is wrong.", class_="good"),

@@ -334,13 +334,13 @@ def statistics(facts: Facts) -> list[Content]:
     with_count = files.num_files - files.without_rows
     caption = (
         f"{units.count(with_count)} of {units.plural(files.num_files, 'file')} "
-        f"({units.percent(with_count, files.num_files)}) say how many rows they have. Filters on a "
+        f"({units.percent(with_count, files.num_files)}) have a row count. Filters on a "
         "column skip only files that have its smallest and largest value."
     )
     if files.columns is None:
         return [
             tag("p", caption, class_="soft"),
-            tag("p", f"With more than {MOST_COLUMNS} columns, they are not looked at one by one."),
+            tag("p", f"With more than {MOST_COLUMNS} columns, they are not listed one by one."),
             source("add.stats"),
         ]
     rows: list[Row] = [
@@ -381,7 +381,7 @@ def log(facts: Facts) -> list[Content]:
     else:
         pairs.append(("Expired files of the log", _expired(facts.cleanup)))
     if isinstance(facts.orphans, DeltaReplayError):
-        errors.append(failed("Orphans could not be looked for", facts.orphans))
+        errors.append(failed("Orphaned files could not be listed", facts.orphans))
         orphans = None
     elif facts.orphans is None:
         pairs.append(
