@@ -179,8 +179,8 @@ def field_of_json(body: Any) -> Field:
     """Read a field from JSON of the log, or of Spark."""
     name, type_ = body["name"], type_of_json(body["type"])
     metadata = body.get("metadata")
-    kept = metadata if isinstance(metadata, dict) else {}
-    return Field(name, type_, body.get("nullable") is not False, kept)
+    field_metadata = metadata if isinstance(metadata, dict) else {}
+    return Field(name, type_, body.get("nullable") is not False, field_metadata)
 
 
 def type_of_json(body: Any) -> Type:

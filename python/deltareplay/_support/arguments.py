@@ -117,7 +117,7 @@ def names(argument: str, value: Any) -> list[str]:
     raise _wrong(argument, "a name or a sequence of names", value)
 
 
-def _whole(argument: str, value: Any, expected: str = "an integer") -> int:
+def _integer(argument: str, value: Any, expected: str = "an integer") -> int:
     try:
         number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -135,7 +135,7 @@ def _whole(argument: str, value: Any, expected: str = "an integer") -> int:
 def _number(argument: str, value: Any) -> float:
     if isinstance(value, float):
         return float(value)
-    return _whole(argument, value, "a number")
+    return _integer(argument, value, "a number")
 
 
 def _flag(argument: str, value: Any) -> bool:
@@ -166,7 +166,7 @@ def _moment(argument: str, value: Any) -> datetime.datetime | str:
 def _version_or_moment(argument: str, value: Any) -> int | datetime.datetime | str:
     if isinstance(value, (datetime.datetime, str)):
         return _with_time(argument, value)
-    return _whole(argument, value, "a version, a datetime or an ISO 8601 string")
+    return _integer(argument, value, "a version, a datetime or an ISO 8601 string")
 
 
 def _with_time(argument: str, value: T) -> T:
@@ -185,7 +185,7 @@ def _with_time(argument: str, value: T) -> T:
 def _version_or_latest(argument: str, value: Any) -> int | str:
     if isinstance(value, str) and value == "latest":
         return "latest"
-    return _whole(argument, value, "a version or 'latest'")
+    return _integer(argument, value, "a version or 'latest'")
 
 
 def _span(argument: str, value: Any) -> datetime.timedelta:
@@ -196,7 +196,7 @@ def _span(argument: str, value: Any) -> datetime.timedelta:
 
 def _named_version(argument: str, value: Any) -> tuple[str, int]:
     if isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[0], str):
-        return value[0], _whole(f"the version of {argument}", value[1])
+        return value[0], _integer(f"the version of {argument}", value[1])
     raise _wrong(argument, "a pair of a string and an integer", value)
 
 
@@ -269,7 +269,7 @@ def _of_class(name: str, expected: str) -> Callable[[str, Any], Any]:
 Rule = Callable[[str, Any], Any]
 #: By the annotation of an argument, without `| None`.
 _RULES: dict[str, Rule] = {
-    "int": _whole,
+    "int": _integer,
     "float": _number,
     "bool": _flag,
     "str": _text,

@@ -68,15 +68,15 @@ def protocol(current: Protocol) -> Json:
 
 def domains(changed: Mapping[str, str | None]) -> tuple[Json, list[str]]:
     """Return the changed and the removed domains, of those that the server stores."""
-    kept = {name: text for name, text in changed.items() if name in _DOMAINS}
-    updates = {name: json.loads(text) for name, text in kept.items() if text is not None}
+    stored = {name: text for name, text in changed.items() if name in _DOMAINS}
+    updates = {name: json.loads(text) for name, text in stored.items() if text is not None}
     if "delta.clustering" in updates:
         columns = updates["delta.clustering"].get("clusteringColumns", [])
         updates["delta.clustering"] = {"clusteringColumns": columns}
     if "delta.rowTracking" in updates:
         mark = updates["delta.rowTracking"]["rowIdHighWaterMark"]
         updates["delta.rowTracking"] = {"rowIdHighWaterMark": mark}
-    return updates, [name for name, text in kept.items() if text is None]
+    return updates, [name for name, text in stored.items() if text is None]
 
 
 def metadata_updates(new: Metadata, old: Mapping[str, Any]) -> list[Json]:

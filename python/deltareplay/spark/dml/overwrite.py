@@ -97,8 +97,8 @@ def same_partitions(
                 for constant in partition_values.constants(live, partitions, zone)
             }
         )
-        held = snapshot.native.in_partitions(values, list(written))
-        live = live.filter(pa.array(held, pa.bool_()))
+        is_replaced = snapshot.native.in_partitions(values, list(written))
+        live = live.filter(pa.array(is_replaced, pa.bool_()))
     return live.select(REMOVED)
 
 

@@ -57,8 +57,8 @@ class ShowPartitions(SharedStatement):
         from pyspark.sql import functions as sf
 
         snapshot = entry.table().snapshot()
-        known = {column.name: column for column in columns_of(snapshot) if column.is_partition}
-        columns = [known[name] for name in snapshot.partition_columns]
+        by_name = {column.name: column for column in columns_of(snapshot) if column.is_partition}
+        columns = [by_name[name] for name in snapshot.partition_columns]
         if not columns:
             raise InvalidArgumentError(
                 f"{dotted(self.table)} is not partitioned", code="sql.partitions"
