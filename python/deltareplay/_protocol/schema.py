@@ -36,7 +36,7 @@ class Field:
 
     @property
     def comment(self) -> str | None:
-        """The comment; None if there is none, or if it is no text."""
+        """The comment; None if there is none, or if it is not a string."""
         comment = self.metadata.get("comment")
         return comment if isinstance(comment, str) else None
 
@@ -65,7 +65,7 @@ class Field:
 
     @property
     def limit(self) -> Any:
-        """The type of a text of limited length, such as ``varchar(3)``; empty without a limit."""
+        """The type of a string of limited length, such as ``varchar(3)``; empty without a limit."""
         return self.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")
 
     @property
@@ -100,7 +100,7 @@ class Struct:
         User-defined types are replaced by the types that store them.
 
         Raises:
-            ValueError, TypeError, KeyError: The text is no schema.
+            ValueError, TypeError, KeyError: The text is not a schema.
 
         >>> Struct.parse('{"type":"struct","fields":[{"name":"id","type":"long"}]}').fields
         (Field(name='id', type='long', nullable=True, metadata={}),)

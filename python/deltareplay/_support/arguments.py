@@ -267,7 +267,7 @@ def _of_class(name: str, expected: str) -> Callable[[str, Any], Any]:
 
 
 Rule = Callable[[str, Any], Any]
-#: By the annotation of an argument, without `| None`.
+#: The checks of arguments, by their annotation without `| None`.
 _RULES: dict[str, Rule] = {
     "int": _integer,
     "float": _number,

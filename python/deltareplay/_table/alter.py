@@ -185,7 +185,7 @@ class Altering(TableLocation):
         """
         try:
             schema = pa.schema([("type", data_type)])
-        except (TypeError, ValueError) as error:  # ValueError: no name of a type of Arrow
+        except (TypeError, ValueError) as error:  # ValueError: not the name of an Arrow type
             raise InvalidArgumentError(
                 f"data_type needs to be a type of Arrow: {error}", code="argument.type"
             ) from error

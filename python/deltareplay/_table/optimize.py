@@ -30,8 +30,8 @@ class Optimizing(TableLocation):
     ) -> Written:
         """Rewrite data files: compact small files, or cluster rows.
 
-        Rows do not change, and keep their ids and commit versions; streams and change queries see
-        nothing. Appends by others at the same time are no conflict.
+        Rows do not change, and keep their ids and commit versions; streams and change queries
+        return nothing for it. Concurrent appends are not a conflict.
 
         Files that are smaller than the target are compacted, partition by partition, and so are
         files with more than 5 % of their rows deleted by a vector. With ``z_order_by`` all files of

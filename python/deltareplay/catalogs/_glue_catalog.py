@@ -181,7 +181,7 @@ def _with_errors(call: Callable[[], T], name: str) -> T:
 
     try:
         return call()
-    except (BotoCoreError, ClientError, ValueError) as error:  # ValueError: an address is none
+    except (BotoCoreError, ClientError, ValueError) as error:  # ValueError: an address is invalid
         raise refused(error, name) from None  # its text may have been signed with a token in it
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise _invalid(name, str(error)) from None  # botocore parses a response without checks

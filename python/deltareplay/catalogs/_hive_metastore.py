@@ -124,7 +124,7 @@ def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
         success = part_of(answer, 0, dict)
     name = ".".join(parts)
     if 2 in answer or (catalog and success and success.get(17) != catalog[0].lower()):
-        # a metastore that has no catalogs passes the catalog over
+        # a metastore without catalogs ignores the catalog
         message = part_of(part_of(answer, 2, dict), 1, str) or f"it has no catalog {catalog[0]}"
         raise TableNotFoundError(
             f"the Hive Metastore reports an error for {name}: {message}. Check the name",

@@ -14,8 +14,8 @@ class RatifiedCommit:
         file_name: The base name of its file in ``_delta_log/_staged_commits``, or of the published
             file.
         size: The size of the file in bytes; None looks it up in the storage.
-        modification_time: The time of the file in milliseconds since the epoch, UTC; None asks the
-            storage.
+        modification_time: The time of the file in milliseconds since the epoch, UTC; None looks it
+            up in the storage.
         content: Its actions as JSON lines, if the catalog stores them.
 
     >>> RatifiedCommit(7, content=b"{}")

@@ -18,7 +18,7 @@ from deltareplay.exceptions import InvalidArgumentError, StorageError
 
 Json = dict[str, Any]
 
-#: More bytes than that are no answer of a catalog.
+#: The maximum size of a response.
 _MOST_BYTES = 16 << 20
 #: Characters of an error that are repeated in ours.
 _MOST_OF_MESSAGE = 2000

@@ -24,7 +24,7 @@ _FIXED = {2: ">?", 3: ">b", 4: ">d", 6: ">h", 8: ">i", 10: ">q"}
 #: A depth that no valid entry of a table reaches.
 _DEEPEST = 32
 _MOST_VALUES = 300_000
-#: With these a server begins its refusal of a client that does not speak SASL.
+#: The first bytes of a server that refuses a client without SASL.
 _SASL = (b"\x03", b"\x04")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from deltareplay._support import log
 from deltareplay.catalogs import _thrift
 
-#: More bytes than that are no entry of a table.
+#: The maximum size of a response.
 _MOST_BYTES = 16 << 20
 
 

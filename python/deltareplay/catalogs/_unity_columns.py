@@ -17,7 +17,7 @@ _KEYS = {
     "valueType": "value-type",
     "valueContainsNull": "value-contains-null",
 }
-#: Properties that the server makes itself.
+#: Properties that the server sets itself.
 _DERIVED = {
     "delta.minReaderVersion",
     "delta.minWriterVersion",

@@ -92,7 +92,7 @@ def _obstacles(table: Table, version: int | None) -> Iterator[dict[str, Any]]:
     except UnsupportedFeatureError as error:
         known_protocol = _protocol_of(table, error)
         if known_protocol is None or not known_protocol.why_not_readable():
-            # it is something else than the protocol, or the commit has gone: the error names all
+            # the protocol is not the cause, or the commit is gone: the error names everything
             by_name = error.code == "catalog.required"
             yield {
                 "prevents": "reading",

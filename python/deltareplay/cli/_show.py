@@ -45,7 +45,7 @@ def show(request: Request, *, version: Version = None, timestamp: Timestamp = No
 
 def _facts(request: Request, table: Table, snapshot: Snapshot) -> dict[str, Any]:
     metadata, protocol = snapshot.metadata, snapshot.protocol
-    rows = snapshot.num_rows  # first, for it reads what the other two need
+    rows = snapshot.num_rows  # first, because it reads what the other two need
     commit = _commit(table, snapshot.version)
     facts: dict[str, Any] = {
         "name": metadata.name,

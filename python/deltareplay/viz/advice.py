@@ -93,7 +93,7 @@ def _log_advice(facts: Facts) -> Iterator[Advice]:
     )
     reason = f"Readers replay {commits}, {units.size(log.tail_bytes)}: {since}."
     source = "_delta_log/*.json after the checkpoint; times measured here by optimize_log()"
-    if checkpoint is not None and _felt(now, checkpoint["seconds"]):
+    if checkpoint is not None and _is_noticeable(now, checkpoint["seconds"]):
         yield Advice(
             "Write a checkpoint",
             reason,
@@ -105,7 +105,7 @@ def _log_advice(facts: Facts) -> Iterator[Advice]:
             "checkpoint",
             source,
         )
-    elif compaction is not None and _felt(now, compaction["seconds"]):
+    elif compaction is not None and _is_noticeable(now, compaction["seconds"]):
         yield Advice(
             "Compact the commits after the checkpoint",
             reason,
@@ -128,7 +128,7 @@ def _log_advice(facts: Facts) -> Iterator[Advice]:
         )
 
 
-def _felt(now: float, then: float) -> bool:
+def _is_noticeable(now: float, then: float) -> bool:
     return now - then >= LEAST_SECONDS and now - then >= LEAST_SHARE * now
 
 

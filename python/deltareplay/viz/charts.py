@@ -170,7 +170,7 @@ def _column(bar: Bar, y: float, length: float) -> str:
     left = bar.begin * WIDTH + gap / 2
     # a single column as wide as the page looks like a mistake
     width = min(max((bar.end - bar.begin) * WIDTH - gap, 0.8), 96.0)
-    # what is there must be seen, however small
+    # even the smallest value must be visible
     tall = length if abs(length) >= 0.7 else (0.7 if length > 0 else -0.7)
     return f"M{_short(left)} {_short(y)}h{_short(width)}v{_short(tall)}h{_short(-width)}z"
 

@@ -386,7 +386,7 @@ def measure(table: Table, version: int | None, orphans: bool) -> Facts:
     newest = table.snapshot()
     snapshot = newest if version is None else table.snapshot(version)
     cutoff = _vacuum_cutoff(table, newest)
-    # first what takes most memory: what it gives back, the rest takes again
+    # first the part that needs most memory, which the others then reuse
     log = _or_error(table.optimize_log)
     verification = _or_error(lambda: _verified(table, newest, orphans))
     files = live_files(snapshot)

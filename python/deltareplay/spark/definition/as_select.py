@@ -76,7 +76,7 @@ def create(
     target.refuse_void()
     removed = {}
     if mode in ("replace", "or_replace"):
-        native.read(None)  # what it replaces, if only that there is nothing
+        native.read(None)  # the files that it replaces, even if there are none
         removed = _removed(old)
     file_rows = FileRows.of(rows, target, None)
     commit_rows(spark, file_rows, location, target, transaction, lambda _: removed)

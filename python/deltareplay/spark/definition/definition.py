@@ -91,7 +91,7 @@ def column(
     """
     from pyspark.sql.types import StructField, StructType
 
-    if isinstance(data_type, str):  # as a column: types of columns have more forms than types
+    if isinstance(data_type, str):  # DDL of columns accepts more types
         data_type = StructType.fromDDL(f"c {data_type}")[0].dataType
     defined = column_of(StructField(name, data_type, nullable))
     metadata = dict(defined.metadata)

@@ -227,7 +227,7 @@ def bit() -> Column:
     return sf.call_function("shiftleft", sf.lit(1).cast("bigint"), position)
 
 
-#: The number of no file: that of the row beside the words.
+#: The file number of the row beside the words, which belongs to no file.
 BESIDE = -1
 
 

@@ -33,7 +33,7 @@ _OPEN = tuple(
 
 _lock = threading.Lock()
 
-#: By the gateway to the JVM: the formats by their names, and the classes that stand for them.
+#: The formats by name, and their classes, by the gateway to the JVM.
 _formats: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 _classes: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 

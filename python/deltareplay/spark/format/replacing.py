@@ -12,7 +12,7 @@ from deltareplay.spark.format.options import Use, WriteOptions, parse
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Options that say in another way which rows are replaced.
+#: Other options that select the rows to replace.
 _OTHERS = ("replaceWhere", "partitionOverwriteMode", "overwriteSchema")
 
 

@@ -179,7 +179,7 @@ def _explain(kind: Any, name: str) -> None:
 def _add_option(writer: Any, *, is_stream: bool) -> None:
     if not _is_ours(writer, None):
         return
-    if hasattr(writer, _CLUSTERS):  # of which Spark tells a source in Python nothing
+    if hasattr(writer, _CLUSTERS):  # Spark does not pass it to Python data sources
         raise InvalidArgumentError(
             "clusterBy is not passed on to Python data sources: create the table first, by "
             "DeltaTable.create(spark).clusterBy(...) or CREATE TABLE ... CLUSTER BY of "

@@ -131,7 +131,7 @@ def vacuum(
                 raise
             is_late = True  # deleting makes space for it
     covered = _native.covered_by_vacuum(of.native, snapshot.native, cutoff)
-    # files that go make their directories young
+    # deleting files makes their directories young
     directories = _native.old_directories(of.native, _native.visible_names(snapshot.native), cutoff)
     try:
         _delete(spark, of, paths)

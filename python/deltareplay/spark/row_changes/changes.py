@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from deltareplay._native import ChangeShuffle
     from deltareplay._table.table import Kind
 
-#: The most tasks that may each read the numbers of all rows; with more, a shuffle is better.
+#: The maximum number of tasks that each read the numbers of all rows; else a shuffle is better.
 _MOST_SHARES = 8
 
 #: More bytes than any table has.

@@ -23,15 +23,14 @@ from deltareplay.spark.session import internals
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Files per message to the JVM.
-_AT_ONCE = 50_000
+_FILES_PER_MESSAGE = 50_000
 
-#: The sessions in which the class could not be had.
+#: The sessions that cannot use the class.
 _warned: WeakSet[Any] = WeakSet()
 
 
 def frame(spark: SparkSession, files: Files, fields: list[Field]) -> DataFrame | None:
-    """Return a DataFrame as ``relation.relation``; None if Spark is a modified build, or locked.
+    """Return a DataFrame as ``relation.relation``; None if this Spark does not allow it.
 
     The first failure in a session is reported as a warning.
     """
@@ -73,7 +72,7 @@ def _frame(spark: SparkSession, files: Files, fields: list[Field]) -> DataFrame:
 
 
 def _index(spark: SparkSession, files: Files, constants: Any) -> Any:
-    expires = str(files.opened_by.expires_at or 0)  # numbers cross as whatever they fit into
+    expires = str(files.opened_by.expires_at or 0)  # Py4J chooses the type of a number by its size
     index = driver_classes.new(spark, "SnapshotFiles", files.root, constants, expires)
     columns = [
         files.paths,
@@ -82,8 +81,8 @@ def _index(spark: SparkSession, files: Files, constants: Any) -> Any:
         *(constant.values for constant in files.constants),
     ]
     rows = pa.table(columns, names=[str(number) for number in range(len(columns))])
-    for start in range(0, rows.num_rows, _AT_ONCE):
-        index.add(_stream(rows.slice(start, _AT_ONCE)))
+    for start in range(0, rows.num_rows, _FILES_PER_MESSAGE):
+        index.add(_stream(rows.slice(start, _FILES_PER_MESSAGE)))
     return index
 
 

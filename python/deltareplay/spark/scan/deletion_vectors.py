@@ -29,7 +29,7 @@ _CHUNKS = (16, 12, 9)
 #: The total size of the bitmaps from which smaller chunks are tried, and the largest allowed.
 _COMFORTABLE = 64 << 20
 _MOST = 2 << 30
-#: Place of the vector's number in a key; a file has fewer than 2^32 chunks.
+#: Position of the vector's number in a key; a file has fewer than 2^32 chunks.
 _KEY_BITS = 32
 KEY, WORDS = "__deltareplay_key", "__deltareplay_words"
 

@@ -69,7 +69,7 @@ def _comparison(name: str, operator: str, value: Any) -> Column:
         return column <= literal
     if operator == ">":
         return column > literal
-    return column >= literal  # no other is left: Rust has checked the filter
+    return column >= literal  # no other operator is possible: Rust has checked the filter
 
 
 def _literal(value: Any) -> Column:

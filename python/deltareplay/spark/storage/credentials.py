@@ -158,7 +158,7 @@ def _azure(location: str, options: Mapping[str, str]) -> dict[str, str]:
     return {
         f"fs.azure.account.auth.type.{account}": "SAS",
         f"fs.azure.sas.fixed.token.{account}": signature,
-        # what the token of a directory may not ask the account for; catalogs need such accounts
+        # the token of a directory cannot read this from the account; catalogs require it
         f"fs.azure.account.hns.enabled.{account}": "true",
     }
 

@@ -50,7 +50,7 @@ def options(
         builder = builder.hadoopConf(state.newHadoopConf())
         table_operation = getattr(confs.TableOperation, operation)
         options = dict(builder.buildForTable(*access.parts, table_operation, table.uri))
-    except Exception as cause:  # Py4J's, of whatever the classes raise
+    except Exception as cause:  # Py4J's error, for any error of the classes
         text = str(getattr(cause, "java_exception", cause)).splitlines()[0]
         raise StorageError(
             f"Unity Catalog's classes failed to get credentials for {table.uri}: {text}",

@@ -19,7 +19,7 @@ _NAMES = ("word", "quoted")
 #: The first word of a query.
 QUERY = (("SELECT",), ("VALUES",), ("WITH",), ("TABLE",), ("FROM",), ("(",))
 
-#: Keys that Spark keeps for clauses of their own.
+#: Keys that Spark reserves for separate clauses.
 _RESERVED = ("provider", "location", "owner", "external", "is_managed_location")
 
 #: Clauses that may follow the type of a column.
@@ -181,7 +181,7 @@ class Parser:
         is_moment = self.takes("DATE") or self.takes("TIMESTAMP") or self.takes("TIMESTAMP_NTZ")
         if is_moment or self.token.kind == "string":
             self.string()
-        elif self.takes("CAST"):  # a text that has no string in this session
+        elif self.takes("CAST"):  # a value without a string literal in this session
             self.past_parentheses()
         elif not (self.takes("NULL") or self.takes("TRUE") or self.takes("FALSE")):
             self.takes("-")

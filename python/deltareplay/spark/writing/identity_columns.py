@@ -26,7 +26,7 @@ _MARK = "delta.identity.highWaterMark"
 
 #: ``monotonically_increasing_id`` has the number of the task above that of its row.
 _ROW_BITS = 33
-#: So many tasks have values side by side; those of others lie above them.
+#: The number of tasks whose values interleave; later tasks start above them.
 _TASK_BITS = 8
 
 

@@ -184,7 +184,7 @@ _SETTINGS = {
 _SHREDDING = {"spark.sql.variant.writeShredding.enabled": "false"}
 
 
-#: For optimized writes: partitions of the shuffle are joined, or cut, to about this size.
+#: For optimized writes: partitions of the shuffle are merged or split to about this size.
 _OPTIMIZED = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "512m",
@@ -372,7 +372,7 @@ class StagedWrite:
         """Delete the files as far as possible; the rest is left for ``VACUUM``."""
         if self._changes:
             paths = [quote(path, safe=SAFE) for path in self._changes]
-            with contextlib.suppress(DeltaReplayError):  # the error that led here counts
+            with contextlib.suppress(DeltaReplayError):  # the original error is raised
                 _native.discard_staged(self._target.table.native, paths)
         self._directory.discard()
 

@@ -310,7 +310,7 @@ def _void_in(type_: Type, at: str) -> str | None:
     return at if any(field.type == "void" for field in nested(fields)) else None
 
 
-#: Keys of what Delta and Spark note of a column themselves; a new column has notes of its own.
+#: Metadata that Delta and Spark set themselves; a new column gets its own.
 _NOTES = (
     "delta.",
     "CURRENT_DEFAULT",
