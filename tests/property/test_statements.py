@@ -1,0 +1,100 @@
+"""DELETE, UPDATE and MERGE on tables of files of every kind, against lists of Python values."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+from property.test_replay import EXAMPLES, thorough
+from property.test_rows import COLUMNS, Row, Table, tables
+
+import deltareplay as dr
+
+#: Statements, and whether rows are left.
+seen: Counter[tuple[str, bool]] = Counter()
+NAMES = [*COLUMNS, "day"]
+
+
+def x(row: Row) -> int | None:
+    return row["inner"] and row["inner"]["x"]
+
+
+#: Conditions, and whether they are true for a row.
+CONDITIONS: list[tuple[str, Callable[[Row], bool]]] = [
+    ("id > 0", lambda row: row["id"] is not None and row["id"] > 0),
+    ("id IS NULL", lambda row: row["id"] is None),
+    ("text >= 'a'", lambda row: row["Text"] is not None and row["Text"].encode() >= b"a"),
+    ("real < 0 OR id < 0", lambda row: (row["real"] or 0) < 0 or (row["id"] or 0) < 0),
+    ("inner.X IS NOT NULL", lambda row: x(row) is not None),
+    ("inner.x > 0", lambda row: (x(row) or 0) > 0),
+    ("day IS NULL", lambda row: row["day"] is None),
+    ("day < '2000-01-01'", lambda row: row["day"] is not None and row["day"].year < 2000),
+    ("true", lambda row: True),
+]
+#: Assignments, and what they make of a row.
+CHANGES: list[tuple[dict[str, Any], Callable[[Row], Row]]] = [
+    ({"real": "real + 1"}, lambda row: {"real": None if row["real"] is None else row["real"] + 1}),
+    ({"TEXT": "'new'", "id": 1}, lambda row: {"Text": "new", "id": 1}),
+    ({"day": dt.date(2001, 2, 3)}, lambda row: {"day": dt.date(2001, 2, 3)}),
+    ({"inner": None, "list": None}, lambda row: {"inner": None, "list": None}),
+]
+
+
+def as_key(row: Row) -> str:
+    values = [row[name] for name in NAMES]
+    return repr([sorted(value.items()) if isinstance(value, dict) else value for value in values])
+
+
+def changed(data: st.DataObject, table: dr.Table, rows: list[Row]) -> tuple[str, list[Row]]:
+    """Run a statement on a table; return its kind and the rows the table must have then."""
+    kind = data.draw(st.sampled_from(["delete", "update", "merge"]), label="statement")
+    condition, holds = data.draw(st.sampled_from(CONDITIONS), label="condition")
+    if kind == "delete":
+        table.delete(condition)
+        return kind, [row for row in rows if not holds(row)]
+    if kind == "update":
+        assignments, new = data.draw(st.sampled_from(CHANGES), label="assignments")
+        table.update(condition, assignments)
+        return kind, [{**row, **new(row)} if holds(row) else row for row in rows]
+    ids = {row["id"] for row in rows if row["id"] is not None}
+    some = data.draw(st.sets(st.sampled_from([*sorted(ids), 10**6])), label="keys")
+    source = pa.table({"id": pa.array(sorted(some), pa.int64()), "Text": ["s"] * len(some)})
+    merge = table.merge(source, "id").when_matched_delete("target.real IS NULL")
+    merge.when_matched_update({"Text": "source.Text"}).when_not_matched_insert_all().execute()
+    left = []
+    for row in rows:
+        if row["id"] not in some:
+            left.append(row)
+        elif row["real"] is not None:
+            left.append({**row, "Text": "s"})
+    inserted = [{**dict.fromkeys(NAMES), "id": key, "Text": "s"} for key in some - ids]
+    return kind, left + inserted
+
+
+@given(tables(), st.booleans(), st.data())
+@thorough(EXAMPLES)
+def test_statements(written: Table, deletion_vectors: bool, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        rows = [{name: row[name] for name in NAMES} for row in written.write(root)]
+        table = dr.Table(Path(root))
+        properties = {"delta.enableDeletionVectors": str(deletion_vectors).lower()}
+        table.set_properties(properties)
+        for _ in range(data.draw(st.integers(1, 2), label="statements")):
+            kind, rows = changed(data, table, rows)
+            seen[kind, bool(rows)] += 1
+            result = table.snapshot(strict=True).scan(NAMES).to_arrow().to_pylist()
+            assert sorted(map(as_key, result)) == sorted(map(as_key, rows))
+            counted = table.snapshot().scan().count()
+            assert counted == len(rows)
+
+
+def test_the_statements_were_of_every_kind() -> None:
+    kinds = ["delete", "update", "merge"]
+    assert min(seen[kind, left] for kind in kinds for left in (True, False)) > EXAMPLES // 50
