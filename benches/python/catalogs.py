@@ -67,8 +67,8 @@ def main() -> None:
             f"{store.root}/plain",
             ROWS.schema,
             properties={
-                key: one
-                for key, one in properties.items()
+                key: value
+                for key, value in properties.items()
                 if key.startswith("delta.") and not key.endswith("maxColumnId")
             },
             storage_options=store.options,
@@ -84,8 +84,10 @@ def main() -> None:
                     "refresh": snapshot.refresh,
                     "append": lambda table=table: table.append(ROWS),  # type: ignore[misc]
                 }
-                spent, files, asked = measured(arguments.tries, work[task], store, server)
-                print(f"{task:10} {way:24} {spent:6.1f} ms {files:7.1f} {asked:8.1f}", flush=True)
+                spent, files, requests = measured(arguments.tries, work[task], store, server)
+                print(
+                    f"{task:10} {way:24} {spent:6.1f} ms {files:7.1f} {requests:8.1f}", flush=True
+                )
         server.stop()
 
 

@@ -118,15 +118,15 @@ def write_long(directory: Path) -> None:
     import pyarrow.parquet as pq
 
     (directory / "_change_data").mkdir(parents=True)
-    one = directory / "_change_data" / "cdc-0.parquet"
+    file = directory / "_change_data" / "cdc-0.parquet"
     ids = list(range(FEED_ROWS))
     types = ["insert"] * FEED_ROWS
-    pq.write_table(pa.table({**columns(random.Random(0), ids), "_change_type": types}), one)
+    pq.write_table(pa.table({**columns(random.Random(0), ids), "_change_type": types}), file)
     commits: list[list[object]] = []
     for number in range(LONG_COMMITS):
-        path = one.with_name(f"cdc-{number}.parquet")
+        path = file.with_name(f"cdc-{number}.parquet")
         if number:
-            os.link(one, path)
+            os.link(file, path)
         commits.append([{"cdc": action(path, directory, dataChange=False)}])
     write_log(directory, {"delta.enableChangeDataFeed": "true"}, commits)
 
@@ -162,7 +162,7 @@ def write_tracked(directory: Path) -> None:
             gone |= {"dataChange": True, "extendedFileMetadata": True, "deletionTimestamp": 0}
             actions.append({"remove": gone})
         commits.append(actions)
-        last = [one if one is not None else free + at for at, one in enumerate(ids)]
+        last = [row_id if row_id is not None else free + at for at, row_id in enumerate(ids)]
         before, free = add, free + ROWS
     write_log(directory, TRACKED, commits)
 

@@ -62,25 +62,25 @@ def main() -> None:
                 show(columns, cores, vars(args) | {"log": str(log), "columns": SETS[columns]})
 
 
-def show(columns: str, cores: str, given: Json) -> None:
+def show(columns: str, cores: str, arguments: Json) -> None:
     """Runs one session and prints its figures."""
-    given = given | {"cores": cores}
-    command = [sys.executable, __file__, "--task", json.dumps(given)]
+    arguments = arguments | {"cores": cores}
+    command = [sys.executable, __file__, "--task", json.dumps(arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(done.stderr[-4000:])
-    found = json.loads(done.stdout.splitlines()[-1])
+    result = json.loads(done.stdout.splitlines()[-1])
     print(
-        f"{columns:5} local[{cores}] {found['pieces']:5} pieces {found['files']:>11,} files "
-        f"{found['seconds']:7.1f} s {found['cpu']:7.1f} CPU s "
-        f"{found['cpu'] / found['files'] * 1e6:6.2f} CPU us a file "
-        f"{found['driver']:4.0f} MB on the driver {found['worker']:4.0f} MB a worker "
-        f"{found['equal']}",
+        f"{columns:5} local[{cores}] {result['pieces']:5} pieces {result['files']:>11,} files "
+        f"{result['seconds']:7.1f} s {result['cpu']:7.1f} CPU s "
+        f"{result['cpu'] / result['files'] * 1e6:6.2f} CPU us a file "
+        f"{result['driver']:4.0f} MB on the driver {result['worker']:4.0f} MB a worker "
+        f"{result['equal']}",
         flush=True,
     )
 
 
-def task(given: Json) -> Json:
+def task(arguments: Json) -> Json:
     """One session's figures."""
     from pyspark.sql import Observation
     from pyspark.sql.functions import count, lit
@@ -88,41 +88,41 @@ def task(given: Json) -> Json:
     import deltareplay as dr
     from deltareplay import spark as dr_spark
 
-    spark = session(given["cores"], given["memory"])
+    spark = session(arguments["cores"], arguments["memory"])
     warm = spark.range(0, 8, 1, 8).mapInArrow(lambda batches: batches, "id long")
     warm.write.format("noop").mode("overwrite").save()
-    memory, used, begun = peak(), cpu(), time.monotonic()
+    memory, used, start = peak(), cpu(), time.monotonic()
     frame = dr_spark.files(
         spark,
-        given["log"],
-        columns=given["columns"],
-        filter=given["filter"],
-        piece_size=given["piece_size"],
-        reconcile=given["reconcile"],
+        arguments["log"],
+        columns=arguments["columns"],
+        filter=arguments["filter"],
+        piece_size=arguments["piece_size"],
+        reconcile=arguments["reconcile"],
     )
     planned = peak() - memory
     rows = Observation()
     frame.observe(rows, count(lit(1)).alias("rows")).write.format("noop").mode("overwrite").save()
-    seconds, used = time.monotonic() - begun, cpu() - used
+    seconds, used = time.monotonic() - start, cpu() - used
     workers = [
         peak(process)
         for process, _ in tree(os.getpid())
         if "pyspark.daemon" in Path(f"/proc/{process}/cmdline").read_text()
     ]
-    snapshot = dr.Table(given["log"]).snapshot()
-    keyed = given["reconcile"] == "executors"
-    plan = snapshot.replay_plan(piece_size=given["piece_size"], keyed=keyed)
-    found = rows.get["rows"]
-    if given["filter"] is None:
-        assert found == snapshot.num_files, found
+    snapshot = dr.Table(arguments["log"]).snapshot()
+    keyed = arguments["reconcile"] == "executors"
+    plan = snapshot.replay_plan(piece_size=arguments["piece_size"], keyed=keyed)
+    num_rows = rows.get["rows"]
+    if arguments["filter"] is None:
+        assert num_rows == snapshot.num_files, num_rows
     equal = ""
-    if given["equal"]:
-        ours, theirs = sums(frame), local_sums(snapshot, given)
+    if arguments["equal"]:
+        ours, theirs = sums(frame), local_sums(snapshot, arguments)
         equal = "equal" if ours == theirs else f"DIFFERENT: {ours} and {theirs}"
     spark.stop()
     return {
         "pieces": len(plan.pieces),
-        "files": found,
+        "files": num_rows,
         "seconds": seconds,
         "cpu": used,
         "driver": planned / (1 << 20),
@@ -175,28 +175,33 @@ def tree(process: int) -> Iterator[tuple[int, list[str]]]:
 def sums(frame: Any) -> list[int]:
     """Number, sizes and checksums of the rows, by Spark."""
     names = frame.columns
-    wanted = ["count(*)"]
+    expressions = ["count(*)"]
     if "size" in names:
-        wanted.append("sum(size)")
-    wanted += [f"sum(crc32({name}))" for name in ("path", "stats") if name in names]
-    return [value or 0 for value in frame.selectExpr(*wanted).first()]
+        expressions.append("sum(size)")
+    expressions += [f"sum(crc32({name}))" for name in ("path", "stats") if name in names]
+    return [value or 0 for value in frame.selectExpr(*expressions).first()]
 
 
-def local_sums(snapshot: Any, given: Json) -> list[int]:
+def local_sums(snapshot: Any, arguments: Json) -> list[int]:
     """The same by this process."""
     import pyarrow.compute as pc
 
     totals: list[int] = []
-    for batch in snapshot.file_batches(given["columns"], given["filter"]):
+    for batch in snapshot.file_batches(arguments["columns"], arguments["filter"]):
         names = batch.schema.names
-        found = [batch.num_rows]
+        sums_of_batch = [batch.num_rows]
         if "size" in names:
-            found.append(pc.sum(batch.column("size")).as_py() or 0)
+            sums_of_batch.append(pc.sum(batch.column("size")).as_py() or 0)
         for name in ("path", "stats"):
             if name in names:
                 texts = batch.column(name).to_pylist()
-                found.append(sum(zlib.crc32(text.encode()) for text in texts if text is not None))
-        totals = [sum(pair) for pair in zip(totals or [0] * len(found), found, strict=True)]
+                sums_of_batch.append(
+                    sum(zlib.crc32(text.encode()) for text in texts if text is not None)
+                )
+        totals = [
+            sum(pair)
+            for pair in zip(totals or [0] * len(sums_of_batch), sums_of_batch, strict=True)
+        ]
     return totals
 
 

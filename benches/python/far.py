@@ -51,14 +51,14 @@ def deltareplay(root: str, options: dict[str, str]) -> Iterator[Operation]:
     def opened(name: str) -> dr.Snapshot:
         return dr.Table(f"{root}/{name}", options).snapshot()
 
-    made = f"{root}/deltareplay"
+    created = f"{root}/deltareplay"
     write = {"partition_columns": ["day"], "storage_options": options}
     columns = ["path", "size", "partitionValues", "deletionVector"]
     yield "open, 100 commits", lambda: opened("log").schema
     yield "its files", lambda: opened("log").files(columns=columns)
     yield "history of 10", lambda: dr.Table(f"{root}/log", options).history(limit=10)
-    yield "write a new table", lambda: dr.write(made, ROWS, mode="append", **write)
-    table = dr.Table(made, options)
+    yield "write a new table", lambda: dr.write(created, ROWS, mode="append", **write)
+    table = dr.Table(created, options)
     for number in range(3):
         yield f"append {number + 1}", lambda: table.append(ROWS)
     yield "all rows of 20 files", lambda: opened("deltareplay").scan().to_arrow()
@@ -83,12 +83,12 @@ def deltalake(root: str, options: dict[str, str]) -> Iterator[Operation]:
     def opened(name: str) -> DeltaTable:
         return DeltaTable(f"{root}/{name}", storage_options=options)
 
-    made = f"{root}/deltalake"
+    created = f"{root}/deltalake"
     yield "open, 100 commits", lambda: opened("log").schema()
     yield "its files", lambda: pa.table(opened("log").get_add_actions())
     yield "history of 10", lambda: opened("log").history(10)
     new = {"partition_by": ["day"], "storage_options": options}
-    yield "write a new table", lambda: write_deltalake(made, ROWS, **new)
+    yield "write a new table", lambda: write_deltalake(created, ROWS, **new)
     table = opened("deltalake")
     for number in range(3):
         yield f"append {number + 1}", lambda: write_deltalake(table, ROWS, mode="append")
@@ -113,12 +113,12 @@ def polars(root: str, options: dict[str, str]) -> Iterator[Operation]:
         return pl.scan_delta(f"{root}/{name}", storage_options=options)
 
     rows = pl.DataFrame(ROWS)
-    made = f"{root}/polars"
+    created = f"{root}/polars"
     new = {"storage_options": options, "delta_write_options": {"partition_by": ["day"]}}
     yield "open, 100 commits", lambda: opened("log").collect_schema()
-    yield "write a new table", lambda: rows.write_delta(made, **new)
+    yield "write a new table", lambda: rows.write_delta(created, **new)
     for number in range(3):
-        yield f"append {number + 1}", lambda: rows.write_delta(made, mode="append", **new)
+        yield f"append {number + 1}", lambda: rows.write_delta(created, mode="append", **new)
     yield "all rows of 20 files", lambda: opened("polars").collect()
     is_row = (pl.col("day") == "2026-01-02") & (pl.col("id") == 1)
     yield "rows by a filter", lambda: opened("polars").filter(is_row).collect()
@@ -193,7 +193,7 @@ def words(text: str) -> list[str]:
 
 def measure(names: list[str], latency: float) -> dict[str, Any]:
     """Return what the page shows, printing each figure."""
-    begun = datetime.now(timezone.utc)
+    start = datetime.now(timezone.utc)
     load = os.getloadavg()[0]
     measured = []
     fake_gcs.PAGE = 1000  # as stores do
@@ -211,7 +211,7 @@ def measure(names: list[str], latency: float) -> dict[str, Any]:
                 measured.append({"engine": engine, "operation": operation, **entry})
     versions = {name: importlib.metadata.version(name) for name in names}
     return {
-        "begun": begun.isoformat(timespec="seconds"),
+        "begun": start.isoformat(timespec="seconds"),
         "latency": latency,
         "load": load,
         "cores": os.cpu_count(),

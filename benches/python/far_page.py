@@ -73,19 +73,19 @@ def values(results: dict[str, Any], metric: str) -> dict[tuple[str, str], float]
 def key(results: dict[str, Any]) -> Html:
     versions = results["versions"]
     titles = [f"{name} {versions[name]}" for name in engines(results)]
-    return legend([(f"s{place}", title) for place, title in enumerate(titles, 1)])
+    return legend([(f"s{number}", title) for number, title in enumerate(titles, 1)])
 
 
 def bars(results: dict[str, Any], metric: str) -> Html:
     """Return a row for each operation with a bar for each engine that has it."""
-    known = values(results, metric)
-    most = math.log10(max(known.values(), default=1.0) + 1)
+    figures = values(results, metric)
+    most = math.log10(max(figures.values(), default=1.0) + 1)
     shapes: list[Html] = []
     y = 4
     for operation in operations(results):
         shapes.append(tag("text", operation, x=0, y=y + BAR - 2))
-        for place, engine in enumerate(engines(results), 1):
-            value = known.get((operation, engine))
+        for number, engine in enumerate(engines(results), 1):
+            value = figures.get((operation, engine))
             if value is None:
                 continue
             width = BARS * math.log10(value + 1) / most
@@ -97,15 +97,15 @@ def bars(results: dict[str, Any], metric: str) -> Html:
                     y=y,
                     width=f"{max(width, 0.2):.2f}%",
                     height=BAR - 2,
-                    class_=f"s{place}",
+                    class_=f"s{number}",
                 ),
                 tag("text", shown(metric, value), x=f"{NAMES + width + 0.6:.2f}%", y=y + BAR - 2),
             ]
             y += BAR
         y += GAP
-    said = f"{METRICS[metric][0]} of each operation; the table below has the figures"
+    label = f"{METRICS[metric][0]} of each operation; the table below has the figures"
     return tag(
-        "svg", join(shapes), class_="chart", width="100%", height=y, role="img", aria_label=said
+        "svg", join(shapes), class_="chart", width="100%", height=y, role="img", aria_label=label
     )
 
 
@@ -116,13 +116,13 @@ def shown(metric: str, value: float) -> str:
 def numbers(results: dict[str, Any]) -> Html:
     names = engines(results)
     heads = ["operation", *(f"{name}, {metric}" for name in names for metric in METRICS)]
-    known = {metric: values(results, metric) for metric in METRICS}
+    figures = {metric: values(results, metric) for metric in METRICS}
     rows = []
     for operation in operations(results):
         cells: list[Any] = [operation]
         for name in names:
             for metric in METRICS:
-                value = known[metric].get((operation, name))
+                value = figures[metric].get((operation, name))
                 cells.append(Cell("-" if value is None else shown(metric, value), value))
         rows.append(cells)
     return table("Figures", heads, rows, numbers=tuple(range(1, len(heads))))

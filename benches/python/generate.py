@@ -304,22 +304,22 @@ def batch(**columns: pa.Array) -> pa.RecordBatch:
     return pa.record_batch(arrays, schema=CHECKPOINT)
 
 
-def structs(kind, files, wanted, columns_of) -> pa.Array:
+def structs(kind, files, required, columns_of) -> pa.Array:
     """One struct for each wanted file, null for the others."""
-    columns = columns_of([file for file, want in zip(files, wanted, strict=True) if want])
-    rows = sum(wanted)
+    columns = columns_of([file for file, want in zip(files, required, strict=True) if want])
+    rows = sum(required)
     arrays = [
         pa.array(columns[field.name], field.type)
         if field.name in columns
         else pa.nulls(rows, field.type)
         for field in kind
     ]
-    found = pa.StructArray.from_arrays(arrays, fields=list(kind))
-    places, place = [], 0
-    for want in wanted:
-        places.append(place if want else None)
-        place += want
-    return found.take(pa.array(places, pa.int64()))
+    struct = pa.StructArray.from_arrays(arrays, fields=list(kind))
+    positions, position = [], 0
+    for want in required:
+        positions.append(position if want else None)
+        position += want
+    return struct.take(pa.array(positions, pa.int64()))
 
 
 def add_columns(files: list[File]) -> dict[str, list[object]]:

@@ -69,9 +69,9 @@ def timed(engine: str, task: str, log: Path, seconds: float | None = None) -> Fi
         added = sum(line.startswith('{"add":') for line in actions)
         removed = sum(line.startswith('{"remove":') for line in actions)
         right = expected["live_files"] + added - removed
-    found = answer.pop("found")
-    if found != right and not engines.load(engine).floor:
-        raise FailedError(f"{engine}, {task}, {log.name}: found {found}, but it is {right}")
+    result = answer.pop("found")
+    if result != right and not engines.load(engine).floor:
+        raise FailedError(f"{engine}, {task}, {log.name}: found {result}, but it is {right}")
     return Figures(**answer)
 
 

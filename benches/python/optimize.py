@@ -89,17 +89,17 @@ def cpu_seconds() -> float:
     """Of this process and everything below it, ended or not."""
     ticks = os.sysconf("SC_CLK_TCK")
     parents, spent = {}, {}
-    for one in Path("/proc").iterdir():
-        if one.name.isdigit():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
             try:
-                fields = (one / "stat").read_text().rpartition(")")[2].split()
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            parents[int(one.name)] = int(fields[1])
-            spent[int(one.name)] = sum(map(int, fields[11:15])) / ticks
-    mine, found = {os.getpid()}, 0
-    while found != len(mine):
-        found = len(mine)
+            parents[int(entry.name)] = int(fields[1])
+            spent[int(entry.name)] = sum(map(int, fields[11:15])) / ticks
+    mine, count = {os.getpid()}, 0
+    while count != len(mine):
+        count = len(mine)
         mine |= {process for process, parent in parents.items() if parent in mine}
     return sum(spent[process] for process in mine if process in spent)
 
@@ -107,16 +107,16 @@ def cpu_seconds() -> float:
 def peaks_mb() -> tuple[int, int]:
     """The highest memory of this process, and of the JVM that it started, if there is one."""
     own, jvm = 0, 0
-    for one in Path("/proc").iterdir():
-        if one.name.isdigit():
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
             try:
-                status = (one / "status").read_text()
+                status = (process / "status").read_text()
             except OSError:
                 continue
             for line in status.splitlines():
                 if line.startswith("VmHWM:"):
                     peak = int(line.split()[1]) // 1024
-                    if one.name == str(os.getpid()):
+                    if process.name == str(os.getpid()):
                         own = peak
                     elif f"PPid:\t{os.getpid()}\n" in status:
                         jvm = max(jvm, peak)

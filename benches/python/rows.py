@@ -111,10 +111,10 @@ def write(directory: Path, deleted: bool) -> None:
 def write_ten(directory: Path, rows: Path) -> None:
     """10 GB of rows that take no room: one file under many names."""
     directory.mkdir(parents=True)
-    one, adds = rows / "part-0.parquet", []
-    for number in range(-(-TEN_GB // one.stat().st_size)):
+    file, adds = rows / "part-0.parquet", []
+    for number in range(-(-TEN_GB // file.stat().st_size)):
         path = directory / f"part-{number:05}.parquet"
-        os.link(one, path)
+        os.link(file, path)
         adds.append(added(path))
     write_log(directory, SCHEMA, adds, deleted=False)
 
@@ -197,7 +197,7 @@ def engine_step(engine: str, task: str, table: Path) -> Callable[[], int]:
     sample = dr.Table(str(table)).snapshot().files(["partitionValues", "stats"]).slice(4321, 1)
     row = sample.to_pylist()[0]
     day = dict(row["partitionValues"])["day"]
-    wanted = FILTERS["partition" if task == "partition" else "data"].format(
+    condition = FILTERS["partition" if task == "partition" else "data"].format(
         day=day, id=json.loads(row["stats"])["minValues"]["id"]
     )
     if engine == "deltalake":
@@ -208,9 +208,9 @@ def engine_step(engine: str, task: str, table: Path) -> Callable[[], int]:
     if task == "again":
         snapshot = dr.Table(str(table)).snapshot()
         snapshot.files(["path", "size"])
-        snapshot.files(["path", "size"], filter=wanted)
-        return lambda: snapshot.files(["path", "size"], filter=wanted).num_rows
-    return lambda: dr.Table(str(table)).snapshot().files(["path"], filter=wanted).num_rows
+        snapshot.files(["path", "size"], filter=condition)
+        return lambda: snapshot.files(["path", "size"], filter=condition).num_rows
+    return lambda: dr.Table(str(table)).snapshot().files(["path"], filter=condition).num_rows
 
 
 def cpu_seconds() -> float:
@@ -221,10 +221,10 @@ def cpu_seconds() -> float:
 def timed(step: Callable[[], int]) -> None:
     """Runs a step once and prints what it took."""
     cpu, wall = cpu_seconds(), time.perf_counter()
-    found = step()
+    result = step()
     wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
     peak = peak_mb(resource.RUSAGE_SELF)
-    print(json.dumps({"found": found, "cpu": cpu, "wall": wall, "peak": peak}), flush=True)
+    print(json.dumps({"found": result, "cpu": cpu, "wall": wall, "peak": peak}), flush=True)
     os._exit(0)  # how an engine winds up its threads is not timed, nor may it fail here
 
 

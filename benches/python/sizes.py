@@ -48,43 +48,43 @@ class Measured:
     versions: dict[str, str] = field(default_factory=dict)
 
 
-def measure(names: list[str], found: Measured, data: Path, seconds: float) -> Iterator[None]:
+def measure(names: list[str], measured: Measured, data: Path, seconds: float) -> Iterator[None]:
     """Fills ``found`` task by task: sizes in ascending order, engines in turn in each round."""
-    for size in found.sizes:
+    for size in measured.sizes:
         shape = generate.Shape(size, COMMITS, ADDS, REMOVES)
         log = harness.generated(f"files-{size}", shape, data)
         for task in TASKS:
-            able = [name for name in names if can(name, task, size, found)]
+            able = [name for name in names if can(name, task, size, measured)]
             best: dict[str, harness.Figures] = {}
-            for _ in range(found.runs):
+            for _ in range(measured.runs):
                 for name in list(able):
                     try:
                         best[name] = harness.timed(name, task, log, seconds).least(best.get(name))
                     except engines.MissingError as lack:
-                        found.missing[name] = str(lack)
+                        measured.missing[name] = str(lack)
                         able.remove(name)
                     except harness.FailedError as failure:
                         # the last line of a traceback; the others name places of this machine
                         why = str(failure).strip().splitlines()[-1]
-                        leave_out(found, name, task, size, why)
+                        leave_out(measured, name, task, size, why)
                         best.pop(name, None)
                         able.remove(name)
             for name, figures in best.items():
                 entry = asdict(figures)
-                found.versions[name] = entry.pop("version")
-                found.figures.append({"task": task, "size": size, "engine": name, **entry})
+                measured.versions[name] = entry.pop("version")
+                measured.figures.append({"task": task, "size": size, "engine": name, **entry})
             print(f"{size:>12,} files, {task}: {', '.join(best)}", file=sys.stderr, flush=True)
             yield
 
 
-def can(name: str, task: str, size: int, found: Measured) -> bool:
+def can(name: str, task: str, size: int, measured: Measured) -> bool:
     """Whether an engine has a task, and its last size lets hope for this one."""
-    if name in found.missing or not hasattr(engines.load(name), task):
+    if name in measured.missing or not hasattr(engines.load(name), task):
         return False
     ours = (name, task)
-    if any((entry["engine"], entry["task"]) == ours for entry in found.left_out):
+    if any((entry["engine"], entry["task"]) == ours for entry in measured.left_out):
         return False
-    before = [entry for entry in found.figures if (entry["engine"], entry["task"]) == ours]
+    before = [entry for entry in measured.figures if (entry["engine"], entry["task"]) == ours]
     if before:
         last = before[-1]
         needs = last["peak"] * size / last["size"]
@@ -92,13 +92,13 @@ def can(name: str, task: str, size: int, found: Measured) -> bool:
         # a small log says nothing of memory: most of it is the libraries
         if last["size"] >= 1_000_000 and needs > free:
             why = f"would need some {needs:,.0f} MB of memory; {free:,.0f} MB are free"
-            leave_out(found, name, task, size, why)
+            leave_out(measured, name, task, size, why)
             return False
     return True
 
 
-def leave_out(found: Measured, name: str, task: str, size: int, why: str) -> None:
-    found.left_out.append({"task": task, "size": size, "engine": name, "why": why})
+def leave_out(measured: Measured, name: str, task: str, size: int, why: str) -> None:
+    measured.left_out.append({"task": task, "size": size, "engine": name, "why": why})
 
 
 def machine() -> dict[str, Any]:
@@ -133,30 +133,30 @@ def commit() -> str | None:
     return done.stdout.strip() or None
 
 
-def results(found: Measured, begun: datetime, before: tuple[float, ...]) -> dict[str, Any]:
-    ran = [name for name in engines.names() if name in found.versions]
+def results(measured: Measured, start: datetime, before: tuple[float, ...]) -> dict[str, Any]:
+    ran = [name for name in engines.names() if name in measured.versions]
     return {
-        "begun": begun.isoformat(timespec="seconds"),
-        "seconds": round((datetime.now(timezone.utc) - begun).total_seconds()),
+        "begun": start.isoformat(timespec="seconds"),
+        "seconds": round((datetime.now(timezone.utc) - start).total_seconds()),
         "command": shlex.join(["python", "benches/python/sizes.py", *sys.argv[1:]]),
-        "commit": found.commit,
+        "commit": measured.commit,
         "machine": machine(),
         "load": {"before": list(before), "after": list(os.getloadavg())},
         "niceness": os.nice(0),
-        "runs": found.runs,
-        "log": {"commits": COMMITS, "adds": ADDS, "removes": REMOVES, "sizes": found.sizes},
+        "runs": measured.runs,
+        "log": {"commits": COMMITS, "adds": ADDS, "removes": REMOVES, "sizes": measured.sizes},
         "engines": [
             {
                 "name": name,
                 "title": engines.load(name).title,
-                "version": found.versions[name],
+                "version": measured.versions[name],
                 "floor": engines.load(name).floor,
             }
             for name in ran
         ],
-        "missing": found.missing,
-        "left_out": found.left_out,
-        "figures": found.figures,
+        "missing": measured.missing,
+        "left_out": measured.left_out,
+        "figures": measured.figures,
     }
 
 
@@ -165,11 +165,11 @@ def numbers(text: str) -> list[int]:
 
 
 def words(text: str) -> list[str]:
-    wanted = text.split(",")
-    unknown = set(wanted) - set(engines.names())
+    selected = text.split(",")
+    unknown = set(selected) - set(engines.names())
     if unknown:
         raise argparse.ArgumentTypeError(f"no engine {', '.join(unknown)}: {engines.names()}")
-    return wanted
+    return selected
 
 
 def main() -> None:
@@ -186,15 +186,15 @@ def main() -> None:
     os.environ["BENCH_PROFILE"] = arguments.profile
     file = arguments.results / "sizes.json"
     if not arguments.draw:
-        begun, before = datetime.now(timezone.utc), os.getloadavg()
-        found = Measured(arguments.sizes, arguments.runs, commit())
+        start, before = datetime.now(timezone.utc), os.getloadavg()
+        measured = Measured(arguments.sizes, arguments.runs, commit())
         arguments.results.mkdir(parents=True, exist_ok=True)
-        for _ in measure(arguments.engines, found, arguments.data, arguments.seconds):
+        for _ in measure(arguments.engines, measured, arguments.data, arguments.seconds):
             # a run takes long: what is there is kept
-            text = json.dumps(results(found, begun, before), indent=1)
+            text = json.dumps(results(measured, start, before), indent=1)
             file.write_text(text + "\n", encoding="utf-8")
-        if not found.figures:
-            sys.exit(f"nothing was measured: {found.missing or found.left_out}")
+        if not measured.figures:
+            sys.exit(f"nothing was measured: {measured.missing or measured.left_out}")
     for written in picture.draw(file):
         print(written)
 

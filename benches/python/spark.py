@@ -197,15 +197,15 @@ def measured(step: Callable[[], Any], runs: int) -> tuple[Any, float, float]:
         step()
     cpu, wall = [], []
     for _ in range(runs):
-        began, begun = cpu_seconds(), time.perf_counter()
+        began, start = cpu_seconds(), time.perf_counter()
         if step() != answer:
             raise AssertionError("two runs gave two answers")
-        wall.append(time.perf_counter() - begun)
+        wall.append(time.perf_counter() - start)
         cpu.append(cpu_seconds() - began)
     return answer, min(cpu), min(wall)
 
 
-def one(engine: str, data: Path, runs: int, only: str) -> None:
+def run_engine(engine: str, data: Path, runs: int, only: str) -> None:
     spark = session(engine)
     load = opener(spark, engine)
     tables = {"rows": data / "spark-rows", "deleted": data / "spark-deleted"}
@@ -226,8 +226,8 @@ def one(engine: str, data: Path, runs: int, only: str) -> None:
     spark.stop()
 
 
-def report(task: str, found: tuple[Any, float, float]) -> None:
-    answer, cpu, wall = found
+def report(task: str, measured: tuple[Any, float, float]) -> None:
+    answer, cpu, wall = measured
     print(f"{task}: CPU {cpu:.2f} s, wall {wall:.2f} s", file=sys.stderr)
     print("RESULT " + json.dumps({"task": task, "answer": answer, "cpu": cpu, "wall": wall}))
     sys.stdout.flush()
@@ -249,9 +249,9 @@ def main() -> None:
             write(args.data / name)
     if args.engine:
         warnings.simplefilter("ignore")
-        one(args.engine, args.data.absolute(), args.runs, args.only)
+        run_engine(args.engine, args.data.absolute(), args.runs, args.only)
         return
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     for engine in ENGINES:
         command = [sys.executable, __file__, "--data", str(args.data), "--runs", str(args.runs)]
         command += ["--only", args.only, "--engine", engine]
@@ -261,24 +261,24 @@ def main() -> None:
         )
         for line in done.stdout.splitlines():
             if line.startswith("RESULT "):
-                told = json.loads(line.removeprefix("RESULT "))
-                found.setdefault(told["task"], {})[engine] = told
-    print_table(found)
+                result = json.loads(line.removeprefix("RESULT "))
+                results.setdefault(result["task"], {})[engine] = result
+    print_table(results)
 
 
-def print_table(found: dict[str, dict[str, Any]]) -> None:
+def print_table(results: dict[str, dict[str, Any]]) -> None:
     heads = [f"{engine}: CPU s, wall s" for engine in ENGINES]
     print("| task | " + " | ".join([*heads, "ours / delta-spark", "ours / parquet"]) + " |")
     print("|---" * (len(heads) + 3) + "|")
-    for task, engines in found.items():
+    for task, engines in results.items():
         answers = {
-            json.dumps(told["answer"]) for told in engines.values() if "planning" not in task
+            json.dumps(result["answer"]) for result in engines.values() if "planning" not in task
         }
         if len(answers) > 1:
             raise AssertionError(f"{task}: the engines disagree: {answers}")
         cells = [
-            f"{engines[one]['cpu']:.2f}, {engines[one]['wall']:.2f}" if one in engines else "-"
-            for one in ENGINES
+            f"{engines[name]['cpu']:.2f}, {engines[name]['wall']:.2f}" if name in engines else "-"
+            for name in ENGINES
         ]
         measure = "wall" if "planning" in task else "cpu"
         for other in ENGINES[1:]:

@@ -61,8 +61,8 @@ def copied(table: Path, work: Path, vectors: bool) -> Path:
 def write_sources(spark: Any, data: Path) -> None:
     """One million rows that are there, and 200,000 that are not; then ten million of each."""
     total = reads.FILES * reads.ROWS
-    known = spark.range(0, total, 20)
-    write_source(known.union(spark.range(total, total + total // 100)), data / SOURCE)
+    existing = spark.range(0, total, 20)
+    write_source(existing.union(spark.range(total, total + total // 100)), data / SOURCE)
     write_source(spark.range(0, 2 * total, 2), data / LARGE_SOURCE)
 
 
@@ -120,7 +120,7 @@ def statements(spark: Any, engine: str, source: Path) -> dict[str, Callable[[Pat
     }
 
 
-def one(engine: str, data: Path, runs: int, only: str) -> None:
+def run_engine(engine: str, data: Path, runs: int, only: str) -> None:
     import deltareplay as dr
 
     spark = reads.session(engine)
@@ -133,15 +133,15 @@ def one(engine: str, data: Path, runs: int, only: str) -> None:
             cpu, wall, answer = [], [], None
             for _ in range(runs + 1):
                 path = copied(data / "spark-rows", data / "statements-work", vectors)
-                began, begun = reads.cpu_seconds(), time.perf_counter()
+                began, start = reads.cpu_seconds(), time.perf_counter()
                 run(path)
-                wall.append(time.perf_counter() - begun)
+                wall.append(time.perf_counter() - start)
                 cpu.append(reads.cpu_seconds() - began)
                 scan = dr.Table(path).snapshot().scan(columns=["id", "units"]).to_arrow()
                 answer = [scan.num_rows, sum(scan["units"].to_numpy().tolist())]
-            told = {"task": task, "answer": answer, "cpu": min(cpu[1:]), "wall": min(wall[1:])}
-            print(f"{task}: {told}", file=sys.stderr)
-            print("RESULT " + json.dumps(told), flush=True)
+            result = {"task": task, "answer": answer, "cpu": min(cpu[1:]), "wall": min(wall[1:])}
+            print(f"{task}: {result}", file=sys.stderr)
+            print("RESULT " + json.dumps(result), flush=True)
     shutil.rmtree(data / "statements-work", ignore_errors=True)
     spark.stop()
 
@@ -159,15 +159,15 @@ def on_cluster(engine: str, data: Path, only: str) -> None:
         if only not in task:
             continue
         path = copied(data / "spark-rows", data / "statements-work", vectors)
-        began, begun = reads.cpu_seconds(), time.perf_counter()
+        began, start = reads.cpu_seconds(), time.perf_counter()
         run(path)
-        wall, cpu = time.perf_counter() - begun, reads.cpu_seconds() - began
+        wall, cpu = time.perf_counter() - start, reads.cpu_seconds() - began
         peaks = peaks_mb()
         scan = dr.Table(path).snapshot().scan(columns=["id", "units"]).to_arrow()
         answer = [scan.num_rows, sum(scan["units"].to_numpy().tolist())]
-        told = {"task": task, "answer": answer, "cpu": cpu, "wall": wall, "peaks": peaks}
-        print(f"{task}: {told}", file=sys.stderr)
-        print("RESULT " + json.dumps(told), flush=True)
+        result = {"task": task, "answer": answer, "cpu": cpu, "wall": wall, "peaks": peaks}
+        print(f"{task}: {result}", file=sys.stderr)
+        print("RESULT " + json.dumps(result), flush=True)
     shutil.rmtree(data / "statements-work", ignore_errors=True)
     spark.stop()
 
@@ -196,9 +196,9 @@ def linked_home(directory: str) -> str:
     """A Spark of links: workers of a local cluster write into its directory ``work``."""
     import pyspark
 
-    for one in Path(pyspark.__file__).parent.iterdir():
-        if one.name != "work":
-            (Path(directory) / one.name).symlink_to(one)
+    for entry in Path(pyspark.__file__).parent.iterdir():
+        if entry.name != "work":
+            (Path(directory) / entry.name).symlink_to(entry)
     return directory
 
 
@@ -216,11 +216,11 @@ def main() -> None:
         if args.cluster:
             on_cluster(args.engine, data, args.only)
         else:
-            one(args.engine, data, args.runs, args.only)
+            run_engine(args.engine, data, args.runs, args.only)
         return
     if not (data / "spark-rows" / "_delta_log").exists():
         reads.write_rows(data / "spark-rows", deleted=False)
-    if not all((data / one / "_SUCCESS").exists() for one in (SOURCE, LARGE_SOURCE)):
+    if not all((data / name / "_SUCCESS").exists() for name in (SOURCE, LARGE_SOURCE)):
         os.environ["PYSPARK_PYTHON"] = sys.executable
         session = reads.session("deltareplay")
         write_sources(session, data)
@@ -234,7 +234,7 @@ def compare(args: argparse.Namespace, data: Path, home: str) -> None:
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
     if args.cluster:
         environment["SPARK_HOME"] = linked_home(home)
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     for engine in ENGINES:
         command = [sys.executable, __file__, "--data", str(data), "--runs", str(args.runs)]
         command += ["--only", args.only, "--engine", engine]
@@ -244,12 +244,12 @@ def compare(args: argparse.Namespace, data: Path, home: str) -> None:
         )
         for line in done.stdout.splitlines():
             if line.startswith("RESULT "):
-                told = json.loads(line.removeprefix("RESULT "))
-                found.setdefault(told["task"], {})[engine] = told
+                result = json.loads(line.removeprefix("RESULT "))
+                results.setdefault(result["task"], {})[engine] = result
     print("| statement | ours: CPU s, wall s | delta-spark: CPU s, wall s | CPU ratio |", end="")
     print(" peak MB: ours | delta-spark |" if args.cluster else "")
     print("|---" * (6 if args.cluster else 4) + "|")
-    for task, engines in found.items():
+    for task, engines in results.items():
         mine, other = engines["deltareplay"], engines["delta-spark"]
         if mine["answer"] != other["answer"]:
             raise AssertionError(f"{task}: {mine['answer']}, and {other['answer']}")

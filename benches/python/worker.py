@@ -48,13 +48,13 @@ def main(name: str, task: str, uri: str, *next_commit: str) -> None:
     step = getattr(engine, task)
     loaded = peak_mb(who)
     cpu, wall = cpu_seconds(who), time.perf_counter()
-    found = step()
+    result = step()
     wall, cpu = time.perf_counter() - wall, cpu_seconds(who) - cpu
     peak = peak_mb(who)
     print(
         json.dumps(
             {
-                "found": found,
+                "found": result,
                 "cpu": cpu,
                 "wall": wall,
                 "peak": peak,

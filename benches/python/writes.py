@@ -182,7 +182,7 @@ def checkpoint(engine: str, folder: Path, log: Path, _: int) -> dict[str, float]
         path = str(mirrored(log, folder / "t"))
         with measured(figures):
             written = dr.Table(path).checkpoint()
-        found, size = written.num_files, written.size_in_bytes
+        count, size = written.num_files, written.size_in_bytes
     elif engine == "deltalake":
         import deltalake
 
@@ -191,7 +191,7 @@ def checkpoint(engine: str, folder: Path, log: Path, _: int) -> dict[str, float]
             table = deltalake.DeltaTable(path)
             table.create_checkpoint()
         newest = newest_checkpoint(folder / "theirs")
-        found, size = live(newest), newest.stat().st_size
+        count, size = live(newest), newest.stat().st_size
     else:
         import pyarrow.parquet as pq
 
@@ -210,10 +210,10 @@ def checkpoint(engine: str, folder: Path, log: Path, _: int) -> dict[str, float]
                 use_dictionary=kept,
                 write_statistics=kept,
             )
-        found, size = live(target), target.stat().st_size
+        count, size = live(target), target.stat().st_size
     expected = json.loads((log / "_expected.json").read_text())["live_files"]
-    if found != expected:
-        sys.exit(f"{engine} wrote {found} files of {expected}")
+    if count != expected:
+        sys.exit(f"{engine} wrote {count} files of {expected}")
     return {**figures, "written": size}
 
 
@@ -230,11 +230,11 @@ def merge(engine: str, folder: Path, source: Path, vectors: int) -> dict[str, fl
         properties = {"delta.enableDeletionVectors": str(bool(vectors)).lower()}
         table = dr.create_table(path, rows.schema, properties=properties)
         table.append(rows, durable=False)
-        known = rows.take(pa.array(range(0, rows.num_rows, 10)))
-        new = known.set_column(0, "id", pc.add(known["id"], rows.num_rows))
-        data = pa.concat_tables([known, new]).combine_chunks()
+        existing = rows.take(pa.array(range(0, rows.num_rows, 10)))
+        new = existing.set_column(0, "id", pc.add(existing["id"], rows.num_rows))
+        data = pa.concat_tables([existing, new]).combine_chunks()
         total = rows.num_rows + new.num_rows
-        del rows, known, new
+        del rows, existing, new
     if engine == "deltareplay":
         with measured(figures):
             merge = table.merge(data, on=["id"], durable=False)
@@ -248,9 +248,9 @@ def merge(engine: str, folder: Path, source: Path, vectors: int) -> dict[str, fl
                 data, "t.id = s.id", "s", "t", writer_properties=codec
             )
             merge.when_matched_update_all().when_not_matched_insert_all().execute()
-    found = dr.Table(path).snapshot().scan(columns=["id"]).to_arrow().num_rows
-    if found != total:
-        sys.exit(f"{engine} left {found} rows of {total}")
+    count = dr.Table(path).snapshot().scan(columns=["id"]).to_arrow().num_rows
+    if count != total:
+        sys.exit(f"{engine} left {count} rows of {total}")
     return figures
 
 
@@ -320,9 +320,9 @@ def run(task: str, arguments: argparse.Namespace) -> None:
             if importlib.util.find_spec(engine) is None:
                 print(f"{task:11} {engine:12} skipped: it is not installed", flush=True)
                 continue
-            place = folder if task == "checkpoint" else folder / engine
-            place.mkdir(exist_ok=True)
-            figures = json.loads(child(task, engine, place, source, count))
+            directory = folder if task == "checkpoint" else folder / engine
+            directory.mkdir(exist_ok=True)
+            figures = json.loads(child(task, engine, directory, source, count))
             print(line(task, engine, figures), flush=True)
     finally:
         shutil.rmtree(folder)

@@ -57,8 +57,8 @@ class MissingError(Exception):
 
 def names() -> list[str]:
     """The engines, ours first."""
-    found = [module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_"]
-    return sorted(found, key=lambda name: (name != "deltareplay", name))
+    modules = [module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_"]
+    return sorted(modules, key=lambda name: (name != "deltareplay", name))
 
 
 def load(name: str) -> type[Adapter]:

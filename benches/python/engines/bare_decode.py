@@ -30,8 +30,8 @@ class Engine(Lister):
 
     def version(self) -> str:
         lock = (ROOT / "Cargo.lock").read_text()
-        found = re.search(r'name = "parquet"\nversion = "(.+)"', lock)
-        return f"parquet crate {found[1] if found else '-'}"
+        match = re.search(r'name = "parquet"\nversion = "(.+)"', lock)
+        return f"parquet crate {match[1] if match else '-'}"
 
     def listed(self, *columns: str) -> int:
         command = [self.program, self.checkpoint, *columns]

@@ -50,8 +50,8 @@ class Engine(Lister):
 
     def listed(self, *columns: str) -> int:
         checkpoint, commits = parts(self.uri)
-        given = {"checkpoint": str(checkpoint), "commits": [str(path) for path in commits]}
-        wanted = ", ".join(f'"add"."{name}" AS "{name}"' for name in columns)
+        parameters = {"checkpoint": str(checkpoint), "commits": [str(path) for path in commits]}
+        selected = ", ".join(f'"add"."{name}" AS "{name}"' for name in columns)
         with self.connect() as connection:
-            found = connection.execute(REPLAY.replace("COLUMNS_OF_ADD", wanted), given)
-            return found.to_arrow_table().num_rows
+            relation = connection.execute(REPLAY.replace("COLUMNS_OF_ADD", selected), parameters)
+            return relation.to_arrow_table().num_rows

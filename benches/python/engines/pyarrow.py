@@ -20,5 +20,5 @@ class Engine(Lister):
 
     def listed(self, *columns: str) -> int:
         with self.open_file(self.checkpoint) as file:
-            wanted = [f"add.{name}" for name in columns]
-            return file.read(columns=wanted, use_threads=False).num_rows
+            paths = [f"add.{name}" for name in columns]
+            return file.read(columns=paths, use_threads=False).num_rows
