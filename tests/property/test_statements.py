@@ -20,6 +20,14 @@ import deltareplay as dr
 #: Statements, and whether rows are left.
 seen: Counter[tuple[str, bool]] = Counter()
 NAMES = [*COLUMNS, "day"]
+KINDS = ["delete", "update", "merge", "overwrite", "optimize"]
+#: Ways to call ``Table.optimize``.
+OPTIMIZE: list[dict[str, Any]] = [
+    {},
+    {"purge": True},
+    {"z_order_by": ["id", "text"]},
+    {"target_file_size": 2000},
+]
 
 
 def x(row: Row) -> int | None:
@@ -54,8 +62,18 @@ def as_key(row: Row) -> str:
 
 def changed(data: st.DataObject, table: dr.Table, rows: list[Row]) -> tuple[str, list[Row]]:
     """Run a statement on a table; return its kind and the rows the table must have then."""
-    kind = data.draw(st.sampled_from(["delete", "update", "merge"]), label="statement")
+    kind = data.draw(st.sampled_from(KINDS), label="statement")
+    if kind == "optimize":
+        table.optimize(**data.draw(st.sampled_from(OPTIMIZE), label="optimize"))
+        return kind, rows
     condition, holds = data.draw(st.sampled_from(CONDITIONS), label="condition")
+    if kind == "overwrite":
+        new_row = {**dict.fromkeys(NAMES), "id": 7}
+        added = [new_row] if holds(new_row) else []
+        table.overwrite(
+            pa.Table.from_pylist(added, schema=pa.schema([("id", pa.int64())])), condition
+        )
+        return kind, [row for row in rows if not holds(row)] + added
     if kind == "delete":
         table.delete(condition)
         return kind, [row for row in rows if not holds(row)]
@@ -96,5 +114,5 @@ def test_statements(written: Table, deletion_vectors: bool, data: st.DataObject)
 
 
 def test_the_statements_were_of_every_kind() -> None:
-    kinds = ["delete", "update", "merge"]
-    assert min(seen[kind, left] for kind in kinds for left in (True, False)) > EXAMPLES // 50
+    assert min(seen[kind, True] for kind in KINDS) > EXAMPLES // 75
+    assert seen["delete", False]
