@@ -79,3 +79,32 @@ def test_a_part_of_a_part_counts_from_its_own_begin() -> None:
     text = Sql("SELECT (a, (b, c)) FROM d").part(7, 18).part(4, 10)
     assert text == "(b, c)"
     assert text.tokens == tokens.tokens("(b, c)")
+
+
+# Spark 4: SqlBaseLexer.g4 (STRING_LITERAL, SIMPLE_COMMENT) and SparkParserUtils.unescapeSQLString
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("'it''s'", "it's"),
+        ("''''", "'"),
+        ('"say ""so"", \'\'"', "say \"so\", ''"),
+        (r"'\'it''s'", "'it's"),
+        (r"r'\d'", r"\d"),
+        (r"'\101\u0062\U0001F600'", "Ab\U0001f600"),
+        (r"'\%\_\8'", r"\%\_8"),
+    ],
+)
+def test_the_value_of_a_string_is_that_of_spark(text: str, value: str) -> None:
+    [token, _] = tokens.tokens(text)
+    assert token.value == value
+
+
+def test_quotes_are_doubled_in_raw_strings_of_a_session_too() -> None:
+    [token, _] = tokens.tokens(r"'a\n''b'")
+    with tokens.strings(raw=True):
+        assert token.value == r"a\n'b"
+
+
+def test_a_comment_ends_with_its_line() -> None:
+    texts = [token.text for token in tokens.tokens("a -- b \\\n c\r d -- e\nf")]
+    assert texts == ["a", "d", "f", ""]

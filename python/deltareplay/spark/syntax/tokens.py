@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,7 +14,7 @@ from deltareplay._names import unquoted
 from deltareplay.exceptions import InvalidArgumentError
 
 _TOKEN = re.compile(
-    r"""(?P<space>\s+|--[^\n]*)
+    r"""(?P<space>\s+|--(?:\\\n|[^\r\n])*)
       | (?P<comment>/\*)
       | (?P<string>[rR]?(?:'|"))
       | (?P<quoted>`(?:[^`]|``)*`)
@@ -21,6 +22,8 @@ _TOKEN = re.compile(
       | (?P<symbol>[^\w\s])""",
     re.VERBOSE,
 )
+#: A character by its code, in hexadecimal or octal digits; or after a backslash.
+_ESCAPED = r"\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\([01][0-7]{2})|\\(.)"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 
 
@@ -70,15 +73,17 @@ class Token:
         >>> Token("string", r"'it\'s'", 0, 7).value
         "it's"
         """
-        return self.text[1:-1] if _raw.get() and self.text[0] in "'\"" else self.unescaped
+        if not _raw.get() or self.text[0] in "rR":
+            return self.unescaped
+        return self.text[1:-1].replace(self.text[0] * 2, self.text[0])
 
     @property
     def unescaped(self) -> str:
         """The value of a ``string`` token, with backslash escapes."""
-        if self.text[0] in "rR":
+        quote = self.text[0]
+        if quote in "rR":
             return self.text[2:-1]
-        escaped = r"\\u([0-9a-fA-F]{4})|\\(.)"
-        return re.sub(escaped, _unescaped, self.text[1:-1], flags=re.DOTALL)
+        return re.sub(rf"{_ESCAPED}|({quote}){quote}", _unescaped, self.text[1:-1], flags=re.DOTALL)
 
     def is_word(self, *words: str) -> bool:
         """Return whether the token is one of these keywords (in upper case)."""
@@ -189,18 +194,26 @@ def position(text: str, index: int) -> str:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    if match[1] is not None:
-        return chr(int(match[1], 16))
-    return match[0] if match[2] in "%_" else _ESCAPES.get(match[2], match[2])
+    code, long_code, octal, single, quote = match.groups()
+    if quote is not None:
+        return quote
+    if single is not None:
+        return match[0] if single in "%_" else _ESCAPES.get(single, single)
+    number = int(octal, 8) if octal is not None else int(code or long_code, 16)
+    return chr(number) if number <= sys.maxunicode else match[0]
 
 
 def _after_string(text: str, start: int, opening: str) -> int:
-    quote, index = opening[-1], start + len(opening)
-    while index < len(text) and text[index] != quote:
-        index += 2 if text[index] == "\\" and len(opening) == 1 else 1
-    if index >= len(text):
-        raise _endless(text, start, "string")
-    return index + 1
+    """Return the index after a string; unless it is raw, two quotes in it are one."""
+    quote, index, is_raw = opening[-1], start + len(opening), len(opening) > 1
+    while index < len(text):
+        if text[index] != quote:
+            index += 2 if text[index] == "\\" and not is_raw else 1
+        elif is_raw or text[index + 1 : index + 2] != quote:
+            return index + 1
+        else:
+            index += 2
+    raise _endless(text, start, "string")
 
 
 def _after_comment(text: str, start: int) -> int:
