@@ -35,7 +35,7 @@ def changes(*columns: ChangeColumn) -> ChangeColumns:
 #: What follows the name of the table.
 CASES: dict[str, Any] = {
     "SET TBLPROPERTIES ('a' = 'b', x.y=5, `z z`.q TRUE, 'w' 'it''s' , k = 1.5);": Call(
-        "set_properties", {"a": "b", "x.y": "5", "z z.q": "true", "w": "its", "k": "1.5"}
+        "set_properties", {"a": "b", "x.y": "5", "z z.q": "true", "w": "it's", "k": "1.5"}
     ),
     "UNSET TBLPROPERTIES IF EXISTS ('a', x.y)": Call(
         "unset_properties", ["a", "x.y"], if_exists=True
@@ -120,13 +120,13 @@ WRONG = {
 
 #: Forms that do not exist here, and what the message says.
 UNSUPPORTED = {
+    "REPLACE COLUMNS (a INT)": "use ADD COLUMNS, DROP COLUMNS and ALTER COLUMN",
     "ADD COLUMN x INT DEFAULT 5": "add the column without it, then ALTER COLUMN ... SET DEFAULT",
     "ALTER COLUMN a.b SET NOT NULL": "ADD CONSTRAINT ... CHECK (a.b IS NOT NULL)",
     "ALTER COLUMN a SYNC IDENTITY": "spark.sql does it in a session that has delta-spark's jar",
     "ADD CONSTRAINT c PRIMARY KEY (a)": "Delta tables have CHECK constraints only",
     "ADD PARTITION (a = 1)": "ALTER TABLE ... ADD PARTITION is not supported for Delta tables",
     "RECOVER PARTITIONS": "the docstring of deltareplay.spark.sql lists the forms",
-    "REPLACE COLUMNS (a INT)": "ALTER TABLE ... REPLACE COLUMNS",
 }
 
 

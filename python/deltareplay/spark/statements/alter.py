@@ -146,6 +146,10 @@ def _cluster_by(parser: Parser) -> Call:
     return Call("cluster_by", () if parser.takes("NONE") else parser.names_in_parentheses())
 
 
+def _replace_columns(_parser: Parser) -> Call:
+    raise unsupported("REPLACE COLUMNS", "use ADD COLUMNS, DROP COLUMNS and ALTER COLUMN")
+
+
 def _drop_feature(parser: Parser) -> Call:
     name = parser.string() if parser.token.kind == "string" else parser.identifier()
     return Call("drop_feature", name, truncate_history=parser.takes("TRUNCATE", "HISTORY"))
@@ -413,6 +417,7 @@ _FORMS: tuple[tuple[tuple[str, ...], Callable[[Parser], Any]], ...] = (
     (("CHANGE",), ChangeColumns.read),
     (("ADD", "CONSTRAINT"), _add_constraint),
     (("DROP", "CONSTRAINT"), _drop_constraint),
+    (("REPLACE", "COLUMNS"), _replace_columns),
     (("CLUSTER", "BY"), _cluster_by),
     (("DROP", "FEATURE"), _drop_feature),
     (("RENAME", "TO"), ChangeEntry.read),
