@@ -209,6 +209,45 @@ def test_creates_what_delta_spark_creates(spark: Any, tmp_path: Path, text: str)
     assert rows(spark, tmp_path / "ours") == rows(spark, tmp_path / "theirs")
 
 
+#: What ``CREATE TABLE ... LIKE`` takes over.
+SOURCES = [
+    "(id INT NOT NULL COMMENT 'x', p STRING, g INT GENERATED ALWAYS AS (id + 1)) USING delta "
+    "PARTITIONED BY (p) COMMENT 'c' TBLPROPERTIES ('a' = 'b', 'delta.appendOnly' = true)",
+    "(id INT, s STRUCT<a: INT>) USING delta TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
+    "'delta.enableRowTracking' = 'true')",
+    f"(id INT DEFAULT 3, v VARCHAR(5)) USING delta {WITH_DEFAULTS}",
+    "(id INT COMMENT 'x', p INT) USING parquet PARTITIONED BY (p)",
+]
+
+
+@beside_delta_spark
+@pytest.mark.parametrize("text", SOURCES)
+def test_creates_a_table_like_another(spark: Any, tmp_path: Path, name: str, text: str) -> None:
+    spark.sql(f"CREATE TABLE {name} {text}")
+    like = f"CREATE TABLE {{t}} LIKE {name} USING delta TBLPROPERTIES ('k' = 'v')"
+    spark.sql(named(like, tmp_path / "theirs"))
+    told = dr_spark.sql(spark, named(like, tmp_path / "ours"))
+    assert (told.columns, told.collect()) == ([], [])
+    assert state(tmp_path / "ours")[:-1] == state(tmp_path / "theirs")[:-1]
+    with pytest.raises(dr.InvalidArgumentError):
+        dr_spark.sql(spark, named(like, tmp_path / "ours"))
+    again = like.replace("TABLE {t}", "TABLE IF NOT EXISTS {t}")
+    dr_spark.sql(spark, named(again, tmp_path / "ours"))
+    assert dr.Table(tmp_path / "ours").snapshot().version == 0
+
+
+def test_a_table_like_a_clustered_one_is_clustered(spark: Any, tmp_path: Path, name: str) -> None:
+    of = "(id INT) USING delta CLUSTER BY (id) TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    dr_spark.sql(spark, f"CREATE TABLE {name} {of}")
+    dr_spark.sql(spark, f"CREATE TABLE delta.`{tmp_path / 't'}` LIKE {name}")
+    [detail] = dr_spark.sql(spark, f"DESCRIBE DETAIL delta.`{tmp_path / 't'}`").collect()
+    assert detail["clusteringColumns"] == ["id"]
+    # the definition of a table is that of its logical names
+    spark.sql(f"DROP TABLE {name}")
+    dr_spark.sql(spark, f"CREATE TABLE {name} {of} LOCATION '{tmp_path / 't'}'")
+    assert dr_spark.sql(spark, f"SELECT * FROM {name}").columns == ["id"]
+
+
 @beside_delta_spark
 @pytest.mark.parametrize("text", REPLACED)
 def test_replaces_what_delta_spark_replaces(spark: Any, tmp_path: Path, text: str) -> None:

@@ -145,7 +145,6 @@ WRONG = {
 
 #: What Delta tables do not have.
 UNSUPPORTED = [
-    "CREATE TABLE t LIKE u USING delta",
     "CREATE TABLE t (id INT, CONSTRAINT c CHECK (id > 0))",
     "CREATE TABLE t (id INT, PRIMARY KEY (id))",
     "CREATE TABLE t (id INT PRIMARY KEY)",

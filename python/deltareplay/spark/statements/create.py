@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._protocol.schema import Field, Struct, converted
-from deltareplay._snapshot.clustering import clustering_paths
+from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.definition import column_expressions
@@ -111,7 +111,7 @@ class CreateTable(Statement):
         if start is None:
             return None
         mode, table = start
-        return cls(table, mode, _provider(parser), parser.text)
+        return cls(table, mode, provider(parser), parser.text)
 
     def read_clauses(self, parser: Parser) -> None:
         """Parse the definition of the table.
@@ -121,8 +121,6 @@ class CreateTable(Statement):
                 column is 0.
             UnsupportedFeatureError: ``sql.create``: a clause is not supported for Delta tables.
         """
-        if parser.sees("LIKE"):
-            raise unsupported("LIKE", "list the columns, or use CREATE TABLE ... SHALLOW CLONE")
         if parser.takes("("):
             self.columns = _columns(parser)
         if parser.takes("USING"):
@@ -197,22 +195,22 @@ class CreateTable(Statement):
         return nothing(spark)
 
 
-def _provider(parser: Parser) -> str | None:
+def provider(parser: Parser) -> str | None:
     """Return the format of a new table, without moving."""
-    start, provider, depth = parser.at, None, 0
+    start, name, depth = parser.at, None, 0
     while parser.token.kind != "end":
         depth += parser.sees("(") - parser.sees(")")
         if depth == 0 and parser.token.is_word("STORED", "ROW"):  # Hive's clauses
-            provider = "hive"
+            name = "hive"
             break
         if depth == 0 and parser.token.is_word("AS", "SELECT", "WITH"):
             break
         is_named = depth == 0 and parser.sees("USING")
         parser.at += 1
         if is_named:
-            provider = ".".join(parser.optional_name())
+            name = ".".join(parser.optional_name())
     parser.at = start
-    return provider
+    return name
 
 
 def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
@@ -397,13 +395,13 @@ def _check_same(table: Table, statement: CreateTable, columns: list[Field]) -> N
         )
     snapshot = table.snapshot()
     properties = _properties(statement)
-    fields = [_as_defined(field) for field in Struct.parse(snapshot.schema_json).fields]
-    clustered = [".".join(path) for path in clustering_paths(snapshot)]
+    fields = [as_defined(field) for field in Struct.parse(snapshot.schema_json).fields]
     other = {
         "columns": columns and columns != fields,
         "partition columns": columns and _partitioned_by(statement) != snapshot.partition_columns,
-        "clustering columns": columns and [*statement.cluster_by] != clustered,
-        "properties": properties and _own(properties) != _own(snapshot.properties),
+        "clustering columns": columns and [*statement.cluster_by] != clustering_columns(snapshot),
+        "properties": properties
+        and own_properties(properties) != own_properties(snapshot.properties),
     }
     differing = [property_ for property_, is_other in other.items() if is_other]
     if differing:
@@ -414,14 +412,14 @@ def _check_same(table: Table, statement: CreateTable, columns: list[Field]) -> N
         )
 
 
-def _as_defined(field: Field) -> Field:
+def as_defined(field: Field) -> Field:
     """Remove the metadata that the table itself has added to a field."""
     added = ("delta.columnMapping.", "delta.identity.highWaterMark")
     metadata = {key: value for key, value in field.metadata.items() if not key.startswith(added)}
-    return replace(field, type=converted(field.type, _as_defined), metadata=metadata)
+    return replace(field, type=converted(field.type, as_defined), metadata=metadata)
 
 
-def _own(properties: Mapping[str, str]) -> dict[str, str]:
+def own_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Remove properties that follow from others, or that only enable a feature."""
     return {
         key: value

@@ -18,6 +18,7 @@ from deltareplay.spark.statements import (
     comment,
     convert,
     create,
+    create_like,
     delete,
     describe,
     drop,
@@ -46,7 +47,14 @@ _STATEMENTS: tuple[type[Statement], ...] = (
     *(merge.Merge, insert.Insert, update.Update, delete.Delete, truncate.Truncate),
     *(optimize.Optimize, optimize.Reorg, vacuum.Vacuum, restore.Restore, generate.Generate),
     *(describe.DescribeHistory, describe.DescribeDetail, convert.Convert),
-    *(clone.Clone, create.CreateTable, alter.Alter, drop.DropTable, comment.Comment),
+    *(
+        clone.Clone,
+        create_like.CreateTableLike,
+        create.CreateTable,
+        alter.Alter,
+        drop.DropTable,
+        comment.Comment,
+    ),
     *(show.ShowProperties, show.ShowCreate, show.ShowColumns, show.DescribeTable),
     *(show_partitions.ShowPartitions, cache.Cache, cache.Uncache, cache.Refresh),
 )
@@ -83,8 +91,8 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     ``CREATE TABLE`` and ``REPLACE TABLE`` of format delta, with columns or ``AS`` a query, are one
     commit, as delta-spark's: with ``NOT NULL``, ``DEFAULT``, ``GENERATED``, ``IDENTITY`` and
     ``COMMENT`` of columns, ``PARTITIONED BY``, ``CLUSTER BY``, ``COMMENT``, ``LOCATION``,
-    ``TBLPROPERTIES`` and ``OPTIONS``. A new name for an existing table commits nothing. With
-    delta-spark's jar, Spark runs them.
+    ``TBLPROPERTIES`` and ``OPTIONS``; or ``LIKE`` another table. A new name for an existing table
+    commits nothing. With delta-spark's jar, Spark runs them.
 
     Without delta-spark's jar, Spark's catalog does not know a table's columns and properties:
     ``DESCRIBE TABLE``, ``SHOW COLUMNS`` and ``SHOW TBLPROPERTIES`` take them from the log.
