@@ -44,6 +44,9 @@ def test_a_query_reads_the_newest_version(spark: Any, target: str) -> None:
     assert asked(spark, f"SELECT count(*) FROM {target}") == [(3,)]
     assert asked(spark, f"FROM {target} SELECT max(value)") == [(3,)]
     assert asked(spark, f"TABLE {target};") == ROWS[:3]
+    columns = [("key", "string"), ("value", "bigint")]
+    described = asked(spark, f"DESCRIBE QUERY SELECT * FROM {target}")
+    assert [row[:2] for row in described] == columns
 
 
 def test_a_query_reads_an_old_version(spark: Any, tmp_path: Path, target: str) -> None:

@@ -19,6 +19,8 @@ QUERIES = {
     "FROM a SELECT id": ["a"],
     "TABLE a": ["a"],
     "EXPLAIN EXTENDED SELECT * FROM a": ["a"],
+    "DESCRIBE QUERY TABLE a": ["a"],
+    "DESC SELECT * FROM a": ["a"],
     "INSERT INTO TABLE o SELECT * FROM a": ["a"],
     "CREATE TABLE o USING parquet AS SELECT * FROM a": ["a"],
     "CREATE OR REPLACE TEMP VIEW v AS SELECT * FROM a": ["a"],
@@ -36,6 +38,8 @@ QUERIES = {
     "SELECT * FROM range(3), explode(array(1)) t(x)": [],
     "SELECT * FROM VALUES (1, 'FROM'), (2, 'b') AS t(a, b)": [],
     "SHOW TABLES FROM a": [],
+    "DESCRIBE TABLE a": [],
+    "DESC a": [],
     "SET x = FROM a": [],
 }
 

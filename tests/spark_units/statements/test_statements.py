@@ -14,6 +14,7 @@ from deltareplay.spark.statements.clone import Clone
 from deltareplay.spark.statements.comment import Comment
 from deltareplay.spark.statements.convert import Convert
 from deltareplay.spark.statements.create import CreateTable
+from deltareplay.spark.statements.create_like import CreateTableLike
 from deltareplay.spark.statements.delete import Delete
 from deltareplay.spark.statements.describe import DescribeDetail, DescribeHistory
 from deltareplay.spark.statements.generate import Generate
@@ -77,8 +78,12 @@ CASES: dict[str, Any] = {
     "GENERATE symlink_format_manifest FOR TABLE t": Generate(("t",), "symlink_format_manifest"),
     "COMMENT ON TABLE t IS 'x'": Comment(("t",), "x"),
     "COMMENT ON TABLE t IS NULL": Comment(("t",), ""),
+    "COMMENT ON TABLE t IS 'it''s'": Comment(("t",), "it's"),
     "CREATE TABLE IF NOT EXISTS a.b SHALLOW CLONE t": Clone(
         ("a", "b"), "create_if_not_exists", ("t",), None, None, {}, None
+    ),
+    "CREATE TABLE t LIKE a.u USING delta LOCATION '/x' TBLPROPERTIES (k = 'v')": CreateTableLike(
+        ("t",), location="/x", properties={"k": "v"}, source=("a", "u")
     ),
     "CREATE OR REPLACE TABLE t SHALLOW CLONE delta.`/tmp/a b` VERSION AS OF 2 "
     "TBLPROPERTIES ('a.b' = 'c', delta.d = true) LOCATION '/y'": Clone(
@@ -139,6 +144,8 @@ OF_ANY_FORMAT: dict[str, tuple[type[Statement], tuple[str, ...], str]] = {
     "CREATE TABLE t (id INT COMMENT 'x') USING DELTA": (CreateTable, ("t",), "("),
     "TRUNCATE TABLE a.t PARTITION (p = 1)": (Truncate, ("a", "t"), "PARTITION"),
     "DESC t": (DescribeTable, ("t",), ""),
+    "DESCRIBE history": (DescribeTable, ("history",), ""),
+    "DESC DETAIL;": (DescribeTable, ("DETAIL",), ";"),
     "DESCRIBE TABLE EXTENDED a.t c": (DescribeTable, ("a", "t"), "c"),
     "SHOW TBLPROPERTIES t ('a')": (ShowProperties, ("t",), "("),
     "SHOW COLUMNS FROM t IN a.b": (ShowColumns, ("a", "b", "t"), ""),
@@ -178,6 +185,8 @@ OTHERS = (
 
 #: Statements that are not complete, and what the message says.
 WRONG = {
+    "CREATE TABLE t LIKE u (id INT)": "expected USING, LOCATION or TBLPROPERTIES, not '('",
+    "CREATE TABLE t LIKE u COMMENT 'x'": "not 'COMMENT', at line 1, column 23",
     "DELETE FROM t WHERE": "expected an expression, not 'the end', at line 1, column 20",
     "DELETE FROM t\nWHERE a)": "expected the end of the statement, not ')', at line 2, column 8",
     "DELETE FROM": "expected a name, not 'the end', at line 1, column 12",

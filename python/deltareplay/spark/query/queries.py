@@ -250,7 +250,10 @@ def references(text: str) -> list[Reference]:
 
 
 def _references(parser: Parser) -> list[Reference]:
-    if not any(parser.sees(*words) for words in _BEGINNINGS):
+    describes = parser.takes("DESCRIBE") or parser.takes("DESC")
+    if describes and not parser.takes("QUERY") and parser.sees("TABLE"):
+        return []
+    if not any(parser.sees(*words) for words in (QUERY if describes else _BEGINNINGS)):
         return []
     return tables_in(parser)
 

@@ -22,6 +22,11 @@ class DescribeDetail(Statement):
     WORDS = (("DESCRIBE", "DETAIL"), ("DESC", "DETAIL"))
     TAKES_PATH = True
 
+    @classmethod
+    def read(cls, parser: Parser) -> Statement | None:
+        """Parse the name; if there is none, Spark describes a table of the name of the keyword."""
+        return None if parser.token.text in ("", ";") else super().read(parser)
+
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         return DeltaTable(spark, entry.table(), None, entry.name).detail()
 
