@@ -39,6 +39,8 @@ STATEMENTS = [
     "OVERWRITE TABLE {t} PARTITION (p = NULL) SELECT 56, 1D",
     "OVERWRITE {t} PARTITION (p) SELECT 57, 'a', 1D",
     "INTO {t} VALUES (58, DEFAULT, 1), (DEFAULT, 'a', default)",
+    "INTO {t} SELECT 59, DEFAULT, 1",
+    "INTO {t} (v, id, p) SELECT id, default, 'DEFAULT' FROM range(2)",
     "INTO {t} (v, p) VALUES (60, DEFAULT), (1 + 1, 'DEFAULT')",
 ]
 
@@ -75,6 +77,7 @@ def test_rows_are_those_of_delta_spark(spark: Any, tmp_path: Path, base: Path) -
         ("INTO {t} VALUES (1, 'a')", "write.columns"),
         ("INTO {t} (id, id) VALUES (1, 2)", "write.columns"),
         ("INTO {t} (id, nope) VALUES (1, 2)", "write.columns"),
+        ("WITH SCHEMA EVOLUTION INTO {t} (id, nope) VALUES (1, 2)", "write.columns"),
         ("INTO {t} BY NAME SELECT 1 AS id, 2 AS nope", "write.columns"),
         ("INTO {t} VALUES ('many', 'a', 1)", "write.constraint"),
         ("INTO {t} REPLACE WHERE p = 'a' VALUES (1, 'b', 1)", "write.constraint"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,9 @@ from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.statements.statement import SharedStatement, Statement
 from deltareplay.spark.syntax.names import path_of, quoted
 from deltareplay.spark.syntax.parser import QUERY, Parser
-from deltareplay.spark.syntax.tokens import tokens
+from deltareplay.spark.syntax.tokens import Sql, tokens
 from deltareplay.spark.writing import log_expressions
-from deltareplay.spark.writing.by_position import converted_by_position, is_compatible
+from deltareplay.spark.writing.by_position import aligned_rows, wrong_count
 from deltareplay.spark.writing.table_rows import converted
 from deltareplay.spark.writing.target_table import TargetTable
 
@@ -128,11 +128,19 @@ class Insert(SharedStatement):
             self._replace(spark, snapshot, target)
             return nothing(spark)
         constants = _constants(self, target)
+        _check_listed(self.columns or (), target)
         columns = self.columns or [field.name for field in target.fields]
         names = [column for column in columns if self.columns or column not in constants]
         rows = queries.run(spark, self.before.query(_with_defaults(spark, self, names, target)))
         evolves = self.evolves or settings.merges_schemas(spark)
-        rows = _paired(rows, names, self, target, evolves=evolves)
+        rows = aligned_rows(
+            rows,
+            names,
+            target,
+            evolves=evolves,
+            by_name=self.by_name,
+            is_listed=self.columns is not None,
+        )
         # ``write`` refuses duplicate columns
         rows = rows.select("*", *_values(rows, constants, target))
         where, dynamic = self.where, False
@@ -163,13 +171,13 @@ class Insert(SharedStatement):
             source = source.alias(alias)
         if not self.by_name:
             if len(source.columns) != len(columns):
-                raise _wrong_count(source, columns)
+                raise wrong_count(source, columns)
             _check_positions(self.using, source, columns)
             if self.using:
                 source = source.toDF(*columns)
 
         def shaped(rows: DataFrame) -> DataFrame:
-            return _paired(rows, columns, self, target, evolves=evolves)
+            return aligned_rows(rows, columns, target, evolves=evolves, by_name=self.by_name)
 
         matching = Matching(self.using, self.on, self.alias, source, shaped)
         written(
@@ -254,13 +262,16 @@ def _other_alias(condition: str, aliases: Sequence[str]) -> str | None:
     return others[0] if len(others) == 1 else None
 
 
-def _wrong_count(rows: DataFrame, columns: Sequence[str]) -> InvalidArgumentError:
-    """Return the error for a query whose number of columns does not fit."""
-    return InvalidArgumentError(
-        f"the query has {len(rows.columns)} columns, and {len(columns)} are to be written "
-        f"({', '.join(columns)}): list columns after the table's name, or use BY NAME",
-        code="write.columns",
-    )
+def _check_listed(columns: Sequence[str], target: TargetTable) -> None:
+    """Check that the table has the listed columns; as in delta-spark, a list adds none."""
+    own = {field.key for field in target.fields}
+    unknown = [name for name in columns if name.lower() not in own]
+    if unknown:
+        raise InvalidArgumentError(
+            f"the table has no column {', '.join(unknown)}: leave it out of the list, or use BY "
+            "NAME with schema evolution, which adds it",
+            code="write.columns",
+        )
 
 
 def _check_positions(using: Sequence[str], rows: DataFrame, columns: Sequence[str]) -> None:
@@ -321,75 +332,31 @@ def _within(constants: dict[str, str], target: TargetTable) -> str | None:
 def _with_defaults(
     spark: SparkSession, statement: Insert, names: Sequence[str], target: TargetTable
 ) -> str:
-    """Substitute the defaults of columns for ``DEFAULT`` in the ``VALUES`` of the query."""
-    parser, edits = Parser(statement.query), []
-    if statement.by_name or not parser.takes("VALUES"):
+    """Substitute the defaults of columns for ``DEFAULT`` in ``VALUES``, or after ``SELECT``."""
+    if statement.by_name or "default" not in statement.query.lower():
         return statement.query
+    edits, query = [], Sql.of(statement.query)
     fields = {field.key: field for field in target.fields}
-    while True:
-        values = parser.in_parentheses() if parser.sees("(") else [parser.until((",",))]
+    for values in _rows(Parser(query)):
         for value, name in zip(values, names, strict=False):
             field = fields.get(name.lower())
             if field is not None and is_default(value):
                 default_of(spark, field)  # raises an error if there is none
                 default = f"({log_expressions.default(spark, field)})"
                 edits.append((value.start, value.start + len(value), default))
-        if not parser.takes(","):
-            return parser.text.edited(edits)
+    return query.edited(edits)
 
 
-def _paired(
-    rows: DataFrame,
-    target_names: Sequence[str],
-    statement: Insert,
-    target: TargetTable,
-    *,
-    evolves: bool,
-) -> DataFrame:
-    """Convert the rows to the table's names, and to its types unless they are widened.
-
-    As in delta-spark, rows with the table's names and types, at any depth, are matched by name;
-    others, and the fields in them, by position. With a list of columns, struct fields are always
-    matched by position.
-    """
-    from pyspark.sql import functions as sf
-
-    spark, source_fields = rows.sparkSession, fields_of(rows.schema)
-    by_position = not statement.by_name and statement.columns is None
-    num_extra = 0 if statement.by_name else len(source_fields) - len(target_names)
-    if num_extra < 0 or (num_extra > 0 and not (evolves and by_position)):
-        raise _wrong_count(rows, target_names)
-    source_names = [field.name for field in source_fields]
-    names = (
-        source_names if statement.by_name else [*target_names, *source_names[len(target_names) :]]
-    )
-    fields_by_key = {field.key: field for field in target.fields}
-    own = [
-        fields_by_key.get(name.lower())
-        for name in (source_names if statement.by_name else names[: len(target_names)])
-    ]
-    widens = target.widens if evolves else _never
-    renamed = [
-        dataclasses.replace(field, name=name)
-        for field, name in zip(source_fields, names, strict=True)
-    ]
-    compatible = (
-        not by_position or source_names[: len(target_names)] == list(target_names)
-    ) and is_compatible([field for field in own if field is not None], renamed[: len(own)], widens)
-    if compatible and statement.columns is None:
-        return rows.toDF(*names)
-    rows = rows.toDF(*(f"_{at}" for at in range(len(source_fields))))
-    values = []
-    for at, (field, name) in enumerate(zip(source_fields, names, strict=True)):
-        value, column = sf.col(f"_{at}"), own[at] if at < len(own) else None
-        if column is not None:
-            value = converted_by_position(
-                spark, value, field, column, widens, only_structs=compatible
-            )
-        values.append(value.alias(name))
-    return rows.select(*values)
-
-
-def _never(old: str, new: str) -> bool:  # noqa: ARG001
-    """Widen no type."""
-    return False
+def _rows(parser: Parser) -> Iterator[list[Sql]]:
+    """Yield the expressions of each row of ``VALUES``, or those of ``SELECT`` without ``*``."""
+    if parser.takes("SELECT"):
+        values = [parser.until((",",), ("FROM",))]
+        while parser.takes(","):
+            values.append(parser.until((",",), ("FROM",)))
+        if not any(value.endswith("*") for value in values):
+            yield values
+    elif parser.takes("VALUES"):
+        while True:
+            yield parser.in_parentheses() if parser.sees("(") else [parser.until((",",))]
+            if not parser.takes(","):
+                return

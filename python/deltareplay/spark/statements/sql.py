@@ -103,7 +103,8 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     query, as ``write`` does, cast to the table's types. Columns are matched by position, to the
     columns listed after the table's name, or ``BY NAME``. ``WITH SCHEMA EVOLUTION`` adds columns.
     ``PARTITION (day = '2026-01-31', country)`` sets values of partition columns, and ``OVERWRITE``
-    then replaces these partitions. ``DEFAULT`` in ``VALUES`` is the default of the column.
+    then replaces these partitions. ``DEFAULT`` in ``VALUES``, or alone after ``SELECT``, is the
+    default of the column.
     ``REPLACE WHERE condition`` replaces rows as ``write(where=)`` does, ``REPLACE USING (columns)``
     and ``REPLACE ON condition`` as its arguments ``replace_using`` and ``replace_on``.
 

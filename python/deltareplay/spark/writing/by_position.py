@@ -1,7 +1,8 @@
-"""Values of INSERT matched by position, also in struct fields, as in delta-spark."""
+"""Rows of INSERT matched by position, also in struct fields, as in delta-spark."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,15 +10,92 @@ from typing import TYPE_CHECKING, Any
 from deltareplay._protocol.schema import Array, Field, Map, Struct, Type, inner_fields, parts
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.schema.alignment import converted_parts
-from deltareplay.spark.schema.fields import nullable, spark_type
+from deltareplay.spark.schema.fields import fields_of, nullable, spark_type
 from deltareplay.spark.writing.table_rows import converted
-from deltareplay.spark.writing.target_table import is_collated
+from deltareplay.spark.writing.target_table import TargetTable, is_collated
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 #: Returns whether a column of a primitive type is widened to another.
 Widens = Callable[[str, str], bool]
+
+
+def aligned_rows(
+    rows: DataFrame,
+    target_names: Sequence[str],
+    target: TargetTable,
+    *,
+    evolves: bool,
+    by_name: bool = False,
+    is_listed: bool = False,
+) -> DataFrame:
+    """Convert rows to the table's names, and to its types unless they are widened.
+
+    As in delta-spark, rows with the table's names and types, at any depth, are matched by name;
+    others, and the fields in them, by position.
+
+    Args:
+        rows: The rows.
+        target_names: The columns of the table that the rows have, in order.
+        target: The table.
+        evolves: Whether the rows may have more columns, and wider types.
+        by_name: Whether the columns of the rows are matched by name; their types are converted.
+        is_listed: Whether a statement lists ``target_names``: struct fields are then always matched
+            by position.
+
+    Raises:
+        InvalidArgumentError: ``write.columns``: there are more or fewer columns; or as by
+            ``converted_by_position``.
+    """
+    from pyspark.sql import functions as sf
+
+    spark, source_fields = rows.sparkSession, fields_of(rows.schema)
+    by_position = not by_name and not is_listed
+    num_extra = 0 if by_name else len(source_fields) - len(target_names)
+    if num_extra < 0 or (num_extra > 0 and not (evolves and by_position)):
+        raise wrong_count(rows, target_names)
+    source_names = [field.name for field in source_fields]
+    names = source_names if by_name else [*target_names, *source_names[len(target_names) :]]
+    fields_by_key = {field.key: field for field in target.fields}
+    own = [
+        fields_by_key.get(name.lower())
+        for name in (source_names if by_name else names[: len(target_names)])
+    ]
+    widens = target.widens if evolves else _never
+    renamed = [
+        dataclasses.replace(field, name=name)
+        for field, name in zip(source_fields, names, strict=True)
+    ]
+    compatible = (
+        not by_position or source_names[: len(target_names)] == list(target_names)
+    ) and is_compatible([field for field in own if field is not None], renamed[: len(own)], widens)
+    if compatible and not is_listed:
+        return rows.toDF(*names)
+    rows = rows.toDF(*(f"_{at}" for at in range(len(source_fields))))
+    values = []
+    for at, (field, name) in enumerate(zip(source_fields, names, strict=True)):
+        value, column = sf.col(f"_{at}"), own[at] if at < len(own) else None
+        if column is not None:
+            value = converted_by_position(
+                spark, value, field, column, widens, only_structs=compatible
+            )
+        values.append(value.alias(name))
+    return rows.select(*values)
+
+
+def wrong_count(rows: DataFrame, columns: Sequence[str]) -> InvalidArgumentError:
+    """Return the error for rows whose number of columns does not fit."""
+    return InvalidArgumentError(
+        f"the query has {len(rows.columns)} columns, and {len(columns)} are to be written "
+        f"({', '.join(columns)}): list columns after the table's name, or use BY NAME",
+        code="write.columns",
+    )
+
+
+def _never(old: str, new: str) -> bool:  # noqa: ARG001
+    """Widen no type."""
+    return False
 
 
 def is_compatible(table: Sequence[Field], rows: Sequence[Field], widens: Widens) -> bool:
