@@ -336,6 +336,28 @@ def test_a_view_of_a_table_is_a_target(spark: Any, tmp_path: Path, target: str, 
     spark.catalog.dropTempView(name)
 
 
+@pytest.mark.skipif(SESSION == "delta-spark", reason="delta-spark takes no subquery there")
+def test_with_before_a_statement_on_a_view(
+    spark: Any, tmp_path: Path, target: str, name: str
+) -> None:
+    """The table behind the view changes, and the view shows it."""
+    dr_spark.sql(spark, f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT * FROM {target}")
+    news = "WITH n(k, v) AS (VALUES ('d', 40), ('e', 50))"
+    merge = f"{news} MERGE INTO {name} t USING n AS s(key, value) ON t.key = s.key"
+    merge += (
+        " WHEN MATCHED THEN UPDATE SET value = s.value + t.value WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert asked(spark, merge) == [(2, 1, 0, 1)]
+    update = f"{news} UPDATE {name} SET value = 0 WHERE key IN (SELECT k FROM n WHERE v > 40)"
+    assert asked(spark, update) == [(1,)]
+    delete = f"{news} DELETE FROM {name} WHERE value < (SELECT min(v) FROM n) AND value > 1"
+    assert asked(spark, delete) == [(2,)]
+    right = [("a", 1), ("d", 44), ("e", 0)]
+    assert left(spark, tmp_path) == right
+    assert asked(spark, f"SELECT * FROM {name}") == right
+    spark.catalog.dropTempView(name)
+
+
 @pytest.mark.skipif(SESSION == "delta-spark", reason="Spark runs the statements")
 def test_other_views_are_no_targets(spark: Any, tmp_path: Path, target: str, name: str) -> None:
     """delta-spark wants a full scan of the newest version."""
