@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
+from property.test_filters import CONDITIONS
 from property.test_replay import EXAMPLES, thorough
 from property.test_rows import COLUMNS, Row, Table, tables
 
@@ -27,24 +28,6 @@ OPTIMIZE: list[dict[str, Any]] = [
     {"purge": True},
     {"z_order_by": ["id", "text"]},
     {"target_file_size": 2000},
-]
-
-
-def x(row: Row) -> int | None:
-    return row["inner"] and row["inner"]["x"]
-
-
-#: Conditions, and whether they are true for a row.
-CONDITIONS: list[tuple[str, Callable[[Row], bool]]] = [
-    ("id > 0", lambda row: row["id"] is not None and row["id"] > 0),
-    ("id IS NULL", lambda row: row["id"] is None),
-    ("text >= 'a'", lambda row: row["Text"] is not None and row["Text"].encode() >= b"a"),
-    ("real < 0 OR id < 0", lambda row: (row["real"] or 0) < 0 or (row["id"] or 0) < 0),
-    ("inner.X IS NOT NULL", lambda row: x(row) is not None),
-    ("inner.x > 0", lambda row: (x(row) or 0) > 0),
-    ("day IS NULL", lambda row: row["day"] is None),
-    ("day < '2000-01-01'", lambda row: row["day"] is not None and row["day"].year < 2000),
-    ("true", lambda row: True),
 ]
 #: Assignments, and what they make of a row.
 CHANGES: list[tuple[dict[str, Any], Callable[[Row], Row]]] = [
@@ -66,21 +49,21 @@ def changed(data: st.DataObject, table: dr.Table, rows: list[Row]) -> tuple[str,
     if kind == "optimize":
         table.optimize(**data.draw(st.sampled_from(OPTIMIZE), label="optimize"))
         return kind, rows
-    condition, holds = data.draw(st.sampled_from(CONDITIONS), label="condition")
+    condition = data.draw(CONDITIONS, label="condition")
     if kind == "overwrite":
         new_row = {**dict.fromkeys(NAMES), "id": 7}
-        added = [new_row] if holds(new_row) else []
+        added = [new_row] if condition.holds(new_row) else []
         table.overwrite(
-            pa.Table.from_pylist(added, schema=pa.schema([("id", pa.int64())])), condition
+            pa.Table.from_pylist(added, schema=pa.schema([("id", pa.int64())])), condition.sql
         )
-        return kind, [row for row in rows if not holds(row)] + added
+        return kind, [row for row in rows if not condition.holds(row)] + added
     if kind == "delete":
-        table.delete(condition)
-        return kind, [row for row in rows if not holds(row)]
+        table.delete(condition.sql)
+        return kind, [row for row in rows if not condition.holds(row)]
     if kind == "update":
         assignments, new = data.draw(st.sampled_from(CHANGES), label="assignments")
-        table.update(condition, assignments)
-        return kind, [{**row, **new(row)} if holds(row) else row for row in rows]
+        table.update(condition.sql, assignments)
+        return kind, [{**row, **new(row)} if condition.holds(row) else row for row in rows]
     ids = {row["id"] for row in rows if row["id"] is not None}
     some = data.draw(st.sets(st.sampled_from([*sorted(ids), 10**6])), label="keys")
     source = pa.table({"id": pa.array(sorted(some), pa.int64()), "Text": ["s"] * len(some)})
