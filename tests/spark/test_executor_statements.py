@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.support.tiers import NIGHTLY
 from spark.test_write import directories, raises, same_rows
 from support import logs
 
@@ -37,11 +39,25 @@ def rows(spark: Any, start: int, end: int, k: str, v: str, b: int) -> Any:
     )
 
 
-def made(spark: Any, path: Path, properties: dict[str, str]) -> None:
-    writer = rows(spark, 0, 400, "id % 10", "concat('v', id)", 1).repartition(3).write
-    for name, value in properties.items():
-        writer = writer.option(name, value)
-    writer.format("delta").partitionBy("p").save(str(path))
+Made = Callable[[Path, dict[str, str]], None]
+
+
+@pytest.fixture(scope="module")
+def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A function that makes a table with properties: delta-spark writes each once."""
+    home = tmp_path_factory.mktemp("made")
+    written: dict[str, Path] = {}
+
+    def make(path: Path, properties: dict[str, str]) -> None:
+        key = json.dumps(properties)
+        if key not in written:
+            writer = rows(spark, 0, 400, "id % 10", "concat('v', id)", 1).repartition(3).write
+            writer = writer.format("delta").partitionBy("p").options(**properties)
+            writer.save(str(home / str(len(written))))
+            written[key] = home / str(len(written))
+        shutil.copytree(written[key], path)
+
+    return make
 
 
 def source(spark: Any) -> Any:
@@ -87,15 +103,19 @@ def theirs(spark: Any, path: Path) -> None:
     table.delete("id % 7 = 2 OR p = 1")
 
 
-@pytest.mark.parametrize("features", FEATURES)
+#: By day those that have everything between them.
+DAILY = ["feed", "all", "tracked, mapped"]
+
+
+@pytest.mark.parametrize("features", FEATURES if NIGHTLY else DAILY)
 def test_statements_do_what_those_of_delta_spark_do(
-    spark: Any, tmp_path: Path, features: str
+    spark: Any, tmp_path: Path, made: Made, features: str
 ) -> None:
     properties = FEATURES[features]
     states = []
     for which, run in (("ours", ours), ("theirs", theirs)):
         path = tmp_path / which
-        made(spark, path, properties)
+        made(path, properties)
         run(spark, path)
         states.append(state(spark, path, properties))
         assert dr.Table(path).verify(rows=True).findings == ()
@@ -128,9 +148,9 @@ def state(spark: Any, path: Path, properties: dict[str, str]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def table(spark: Any, tmp_path: Path) -> Path:
+def table(spark: Any, tmp_path: Path, made: Made) -> Path:
     path = tmp_path / "table"
-    made(spark, path, FEATURES["vectors"])
+    made(path, FEATURES["vectors"])
     return path
 
 
@@ -201,13 +221,13 @@ def test_what_is_read_twice_gives_the_same_rows(spark: Any, table: Path) -> None
     assert [_is_stable(one) for one in others] == [False] * len(others)
 
 
-def test_clauses_see_what_those_of_delta_spark_see(spark: Any, tmp_path: Path) -> None:
+def test_clauses_see_what_those_of_delta_spark_see(spark: Any, tmp_path: Path, made: Made) -> None:
     from delta.tables import DeltaTable
 
     found = []
     for which, of in (("ours", dr_spark.DeltaTable), ("theirs", DeltaTable)):
         path = tmp_path / which
-        made(spark, path, {})
+        made(path, {})
         merge = of.forPath(spark, str(path)).alias("t").merge(source(spark), "t.id = s.id")
         # names that both sides have
         merge = merge.whenNotMatchedInsert("id < 430", {"id": "id", "v": "v", "s": "s", "p": "p"})
@@ -345,9 +365,9 @@ BY_ROWS = {"a value that does not fit", "several rows for one"}
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_changes_nothing(spark: Any, tmp_path: Path, case: str) -> None:
+def test_bad_input_changes_nothing(spark: Any, tmp_path: Path, made: Made, case: str) -> None:
     path = tmp_path / "table"
-    made(spark, path, {})
+    made(path, {})
     before = sorted(path.rglob("*.parquet"))
     code, run = BAD[case]
     context = spark.sparkContext
@@ -372,11 +392,11 @@ def test_a_table_merges_with_itself(spark: Any, table: Path) -> None:
     assert sorted(found["v"].to_pylist()) == ["v397", "v398", "v399"]
 
 
-def test_a_function_that_raises_leaves_nothing(spark: Any, tmp_path: Path) -> None:
+def test_a_function_that_raises_leaves_nothing(spark: Any, tmp_path: Path, made: Made) -> None:
     from pyspark.sql import functions as sf
 
     path = tmp_path / "table"
-    made(spark, path, FEATURES["feed"])
+    made(path, FEATURES["feed"])
     before = sorted(path.rglob("*.*"))
 
     def broken(number):  # PySpark takes hints for those of Arrow's functions
@@ -411,17 +431,17 @@ def test_a_table_that_cannot_be_written(spark: Any, tmp_path: Path) -> None:
             call()
 
 
-def test_an_append_only_table_keeps_its_rows(spark: Any, tmp_path: Path) -> None:
+def test_an_append_only_table_keeps_its_rows(spark: Any, tmp_path: Path, made: Made) -> None:
     path = tmp_path / "table"
-    made(spark, path, {"delta.appendOnly": "true"})
+    made(path, {"delta.appendOnly": "true"})
     raises("transaction.append_only", lambda: dr_spark.delete(spark, path, "id = 1"))
     merge = dr_spark.merge(spark, path, source(spark), "target.id = s.id")
     assert merge.when_not_matched_insert_all().execute().metrics["numTargetRowsInserted"] == 40
 
 
-def test_rules_of_the_table_hold(spark: Any, tmp_path: Path) -> None:
+def test_rules_of_the_table_hold(spark: Any, tmp_path: Path, made: Made) -> None:
     path = tmp_path / "table"
-    made(spark, path, {})
+    made(path, {})
     dr.Table(path).add_constraint("small", "k < 1000")
     raises("write.constraint", lambda: dr_spark.update(spark, path, "id = 3", {"k": "5000"}))
     merge = dr_spark.merge(spark, path, source(spark), "target.id = s.id")
@@ -430,9 +450,9 @@ def test_rules_of_the_table_hold(spark: Any, tmp_path: Path) -> None:
     assert dr.Table(path).snapshot().version == 1
 
 
-def test_rules_ask_only_what_is_written(spark: Any, tmp_path: Path) -> None:
+def test_rules_ask_only_what_is_written(spark: Any, tmp_path: Path, made: Made) -> None:
     path = tmp_path / "table"
-    made(spark, path, {})
+    made(path, {})
     dr.Table(path).add_constraint("small", "k < 10")
     one_more = {"k": "k + 1"}  # too much for rows with 9
     assert dr_spark.update(spark, path, "k = 3", one_more).metrics["numUpdatedRows"] == 40
@@ -444,7 +464,7 @@ def test_rules_ask_only_what_is_written(spark: Any, tmp_path: Path) -> None:
 
 
 def test_rows_that_stay_are_written_with_those_that_change(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From one scan, without a value computed for them; functions in Python would compute it."""
     from pyspark.sql import functions as sf
@@ -453,7 +473,7 @@ def test_rows_that_stay_are_written_with_those_that_change(
     without = RowSets.without
     monkeypatch.setattr(RowSets, "without", lambda *given: scans.append(1) or without(*given))
     path = tmp_path / "table"
-    made(spark, path, {})
+    made(path, {})
     # rows that are there break this rule
     actions = map(json.loads, (path / "_delta_log" / f"{0:020}.json").read_text().splitlines())
     [metadata] = [one for one in actions if "metaData" in one]
