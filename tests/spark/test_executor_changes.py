@@ -35,7 +35,7 @@ def test_the_function_is_public() -> None:
     assert dr_spark.changes.__module__ == "deltareplay.spark.row_changes.changes"
 
 
-@pytest.mark.parametrize("name", half(list(written_changes.CHANGED), 0))
+@pytest.mark.parametrize("name", half(written_changes.DAILY, 0))
 def test_it_is_as_spark_tells_it(spark: Any, changed: Any, name: str) -> None:
     path = changed(name)
     first = written_changes.FIRST.get(name, 0)
