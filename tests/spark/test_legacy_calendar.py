@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from spark.conftest import SESSION
+from spark.support.tiers import pairs
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -61,7 +62,12 @@ def by_core(path: Path) -> list[tuple[int, str, int]]:
     return sorted(zip(found["id"], days, epoch, strict=True))
 
 
-@pytest.fixture(params=["UTC", "America/Los_Angeles"])
+ZONES = ["UTC", "America/Los_Angeles"]
+#: What timestamps are stored as.
+FORMS = ["TIMESTAMP_MICROS", "INT96"]
+
+
+@pytest.fixture(params=ZONES)
 def zone(spark: Any, request: pytest.FixtureRequest) -> Iterator[str]:
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", request.param)
@@ -69,12 +75,21 @@ def zone(spark: Any, request: pytest.FixtureRequest) -> Iterator[str]:
     spark.conf.set("spark.sql.session.timeZone", before)
 
 
-@pytest.fixture(params=["TIMESTAMP_MICROS", "INT96"])
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[Path]]:
+    """A directory, and the tables in it: each is written once."""
+    return tmp_path_factory.mktemp("legacy"), set()
+
+
+@pytest.fixture(params=FORMS)
 def legacy(
-    spark: Any, zone: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    spark: Any, zone: str, request: pytest.FixtureRequest, written: tuple[Path, set[Path]]
 ) -> Path:
     """A table of two files with the marks, and its checkpoint with struct statistics alone."""
-    path: Path = tmp_path_factory.mktemp("legacy") / "t"
+    home, tables = written
+    path = home / zone.replace("/", "-") / request.param
+    if path in tables:
+        return path
     settings = {
         "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
         "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
@@ -103,6 +118,7 @@ def legacy(
     marks = [pq.read_metadata(file).metadata or {} for file in path.glob("*.parquet")]
     assert len(marks) == 2
     assert all(b"org.apache.spark.legacyDateTime" in mark for mark in marks), "they are marked"
+    tables.add(path)
     return path
 
 
@@ -156,7 +172,11 @@ WAYS: dict[str, Callable[[Any, Path, str, Any], None]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+REWRITTEN = [(zone, form, "core") for zone in ZONES for form in FORMS]
+REWRITTEN += [(zone, form, "executors") for zone, form in pairs(ZONES, FORMS)]
+
+
+@pytest.mark.parametrize(("zone", "legacy", "way"), REWRITTEN, indirect=["zone", "legacy"])
 def test_what_is_rewritten_is_what_it_was(
     spark: Any, legacy: Path, tmp_path: Path, way: str
 ) -> None:

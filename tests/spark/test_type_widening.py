@@ -7,6 +7,7 @@ As delta-spark 4.4, by functions, SQL, the format and ``DeltaTable`` (its suites
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -155,14 +156,30 @@ CLAUSES = [
 FEED = ", 'delta.enableChangeDataFeed' = 'true'"
 
 
+@pytest.fixture(scope="module")
+def merged_into(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A function that gives the table of three rows with more properties: written once."""
+    home = tmp_path_factory.mktemp("merged")
+    tables: dict[str, Path] = {}
+
+    def of(more: str) -> Path:
+        if more not in tables:
+            path = table(spark, home / str(len(tables)), more=more)
+            made(spark, path, f"INSERT INTO {{t}} VALUES ({FIRST.replace('1S', '2S')})")
+            made(spark, path, "INSERT INTO {t} SELECT 3S, 3, 3F, 3, NULL, NULL")
+            tables[more] = made(spark, path, "OPTIMIZE {t}")
+        return tables[more]
+
+    return of
+
+
 @pytest.mark.parametrize(
     ("clauses", "more"), pairs(CLAUSES, ["", ", 'delta.enableDeletionVectors' = 'true'", FEED])
 )
-def test_merge(spark: Any, tmp_path: Path, clauses: str, more: str) -> None:
-    base = table(spark, tmp_path / "base", more=more)
-    made(spark, base, f"INSERT INTO {{t}} VALUES ({FIRST.replace('1S', '2S')})")
-    made(spark, base, "INSERT INTO {t} SELECT 3S, 3, 3F, 3, NULL, NULL")
-    made(spark, base, "OPTIMIZE {t}")
+def test_merge(
+    spark: Any, tmp_path: Path, merged_into: Callable[[str], Path], clauses: str, more: str
+) -> None:
+    base = merged_into(more)
     rows = spark.sql(f"{WIDE} UNION ALL {WIDE.replace('70000', '1')}")
     rows.createOrReplaceTempView("widening_source")
     text = (
