@@ -151,12 +151,13 @@ def test_each_goes_on_where_the_other_stopped(spark: Any, tmp_path: Path, name: 
 
     def same(what: str) -> list[str]:
         frame = spark.read.format("delta").load(str(path))
-        theirs = sorted(map(repr, frame.toArrow().to_pylist()))
+        holds = [f"{column} <=> {text}" for column, text in feature.generated.items()]
+        read = frame.selectExpr("*", f"{' AND '.join(holds) or 'true'} AS holds").toArrow()
+        assert all(read["holds"].to_pylist()), what
+        theirs = sorted(map(repr, read.drop_columns("holds").to_pylist()))
         snapshot = table.snapshot(strict=True)
         ours = sorted(map(repr, snapshot.scan(frame.columns).to_arrow().to_pylist()))
         assert ours == theirs, what
-        for column, expression in feature.generated.items():
-            assert frame.where(f"NOT {column} <=> {expression}").count() == 0, what
         return ours
 
     before = same("what delta-spark wrote")
