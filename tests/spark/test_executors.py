@@ -72,44 +72,51 @@ def test_statements_survive_what_happens_to_their_tasks(told: list[dict[str, Any
     assert found == dict.fromkeys(found, expected)
 
 
-@pytest.mark.parametrize(
-    ("package", "said"),
-    [
-        ("deltareplay", "install the same release on every executor"),
-        ("pyarrow", "Set PYSPARK_PYTHON"),
-    ],
-)
-def test_executors_without_the_package_run_what_spark_runs(
-    tmp_path: Path, package: str, said: str
-) -> None:
-    lacking = tmp_path / "lacking" / package
-    lacking.mkdir(parents=True)
-    raised = f"No module named '{package}'"
-    (lacking / "__init__.py").write_text(f"raise ModuleNotFoundError({raised!r})")
+#: Packages that executors lack, and what the error says to do.
+LACKING = {
+    "deltareplay": "install the same release on every executor",
+    "pyarrow": "Set PYSPARK_PYTHON",
+}
+
+
+def test_executors_without_the_package_run_what_spark_runs(tmp_path: Path) -> None:
+    """One driver, whose workers are new each time, lacks one package after the other."""
+    lacking = tmp_path / "lacking"
+    lacking.mkdir()
     code = f"""
-import json
+import json, pathlib, shutil
 from pyspark.sql import SparkSession
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-spark = builder.config("spark.executorEnv.PYTHONPATH", {str(lacking.parent)!r}).getOrCreate()
-path = {str(tmp_path / "t")!r}
-dr_spark.write(spark.range(6).selectExpr("id", "id * 2 AS n"), path)
-dr_spark.delete(spark, path, "id = 1")
-dr_spark.update(spark, path, "id = 2", {{"n": "n + 100"}})
-source = spark.range(5, 8).selectExpr("id", "id * 10 AS n")
-merge = dr_spark.merge(spark, path, source, "target.id = source.id")
-merge.when_matched_update_all().when_not_matched_insert_all().execute()
-rows = sorted(dr.Table(path).snapshot().scan().to_arrow().to_pylist(), key=lambda row: row["id"])
-print("TOLD" + json.dumps([[row["id"], row["n"]] for row in rows]))
-try:
-    dr_spark.verify(spark, path)
-except dr.UnsupportedFeatureError as error:
-    print("TOLD" + json.dumps([error.code, str(error)]))
+builder = builder.config("spark.python.worker.reuse", "false")
+spark = builder.config("spark.executorEnv.PYTHONPATH", {str(lacking)!r}).getOrCreate()
+for package in {list(LACKING)}:
+    module = pathlib.Path({str(lacking)!r}) / package
+    module.mkdir()
+    raised = f"No module named '{{package}}'"
+    (module / "__init__.py").write_text(f"raise ModuleNotFoundError({{raised!r}})")
+    path = {str(tmp_path)!r} + "/t-" + package
+    dr_spark.write(spark.range(6).selectExpr("id", "id * 2 AS n"), path)
+    dr_spark.delete(spark, path, "id = 1")
+    dr_spark.update(spark, path, "id = 2", {{"n": "n + 100"}})
+    source = spark.range(5, 8).selectExpr("id", "id * 10 AS n")
+    merge = dr_spark.merge(spark, path, source, "target.id = source.id")
+    merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    rows = sorted(map(tuple, dr_spark.read(spark, path).collect()))
+    try:
+        dr_spark.verify(spark, path)
+        error = None
+    except dr.UnsupportedFeatureError as raised:
+        error = [raised.code, str(raised)]
+    print("TOLD" + json.dumps([package, rows, error]))
+    shutil.rmtree(module)
 """
-    rows, [code, message] = run("-c", code)  # type: ignore[misc]
-    assert rows == [[0, 0], [2, 104], [3, 6], [4, 8], [5, 50], [6, 60], [7, 70]]
-    assert code == "spark.executors"
-    assert said in message
-    assert package in message
+    found = run("-c", code)
+    assert [package for package, *_ in found] == list(LACKING)
+    for package, rows, [code, message] in found:  # type: ignore[misc]
+        assert rows == [[0, 0], [2, 104], [3, 6], [4, 8], [5, 50], [6, 60], [7, 70]]
+        assert code == "spark.executors"
+        assert LACKING[package] in message  # type: ignore[index]
+        assert package in message
