@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.tiers import pairs
+from spark.support.tiers import NIGHTLY, half, pairs
 from spark.support.written import conf, properties
 
 import deltareplay as dr
@@ -149,7 +149,10 @@ def test_purging_as_delta_spark_does(spark: Any, tmp_path: Path) -> None:
         assert last(ours)["operationMetrics"][name] == last(theirs)["operationMetrics"][name]
 
 
-@pytest.mark.parametrize("columns", [["x", "y"], ["x"], ["s.a", "v", "y"]], ids="-".join)
+ORDERS = [["x", "y"], ["x"], ["s.a", "v", "y"]]
+
+
+@pytest.mark.parametrize("columns", half(ORDERS, 0), ids="-".join)
 def test_z_order_as_delta_spark_does(spark: Any, columns: list[str], tmp_path: Path) -> None:
     told = {"enableRowTracking": "true"}
     theirs, ours = both(spark, tmp_path, "", **told)
@@ -309,7 +312,8 @@ print("TOLD" + json.dumps([one.metrics for one in done]))
 """
 
 
-@pytest.mark.parametrize("kind", ["local-cluster", "connect"])
+# by day ``test_without_jar_on_connect`` optimizes on Connect
+@pytest.mark.parametrize("kind", ["local-cluster", "connect"][: 2 if NIGHTLY else 1])
 def test_on_a_cluster_and_on_connect(spark: Any, kind: str, tmp_path: Path) -> None:
     import pyspark
 
