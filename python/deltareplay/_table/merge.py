@@ -11,7 +11,7 @@ from deltareplay._expressions import double_quotes
 from deltareplay._expressions.expressions import Expression, assignments
 from deltareplay._names import quoted
 from deltareplay._snapshot.table_location import TableLocation
-from deltareplay._support.arguments import checked_methods, names
+from deltareplay._support.arguments import checked, checked_methods, names
 from deltareplay._transaction.written import Written, columns_for, options, written
 
 if TYPE_CHECKING:
@@ -47,37 +47,64 @@ class Clause(Generic[Condition, Value]):
     values: Mapping[str, Value] | None
 
 
-class MergeClauses(Generic[Condition, Value]):
-    """The clauses of a merge, recorded in their order."""
+@checked_methods
+class Merge(Generic[Condition, Value]):
+    """The clauses of a merge; created by ``Table.merge`` and ``deltareplay.spark.merge``.
 
-    __slots__ = ("clauses",)
+    Each method adds a clause and returns the merge. Among the clauses of one kind, the first whose
+    condition is true applies; only the last may lack a condition. Clauses for all columns leave out
+    columns that only the source has. Expressions are SQL; columns are ``source.name`` and
+    ``target.name``, or the bare name if only one side has it. Values that are not strings are
+    literals. On Spark, conditions and values are SQL text or columns, and a value may be
+    ``DEFAULT``, unless the clause sees a column of that name.
+
+    >>> import datetime
+    >>> source = [{"id": 7, "day": datetime.date(2026, 1, 4)}]
+    >>> merge = empty.merge(source, "id").when_matched_update_all().when_not_matched_insert_all()
+    >>> merge.execute().metrics["numTargetRowsInserted"]
+    1
+    """
+
+    __slots__ = ("_clause", "_run", "clauses")
 
     clauses: tuple[Clause[Condition, Value], ...]
+    _clause: Callable[..., Clause[Condition, Value]]
+    _run: Callable[[Sequence[Clause[Condition, Value]]], Written]
 
     def __init__(self) -> None:
-        self.clauses = ()
+        raise TypeError("create a merge with Table.merge() or deltareplay.spark.merge()")
 
-    def add(
+    @classmethod
+    def of(
+        cls,
+        run: Callable[[Sequence[Clause[Condition, Value]]], Written],
+        clause: Callable[..., Clause[Condition, Value]] = Clause,
+    ) -> Merge[Condition, Value]:
+        """Internal: create it.
+
+        Args:
+            run: Executes the merge.
+            clause: Creates a clause from its attributes, after checking them.
+        """
+        merge = cls.__new__(cls)
+        merge.clauses = ()
+        merge._run = run
+        merge._clause = clause
+        return merge
+
+    def __repr__(self) -> str:
+        count = len(self.clauses)
+        return f"<{type(self).__name__} of {count} clause{'' if count == 1 else 's'}>"
+
+    def _add(
         self,
         when: When,
         then: Then,
         condition: Condition | None,
         values: Mapping[str, Value] | None = None,
     ) -> Self:
-        """Internal: Record a clause, and return the merge."""
-        self.clauses = (*self.clauses, Clause(when, then, condition, values))
+        self.clauses = (*self.clauses, self._clause(when, then, condition, values))
         return self
-
-    def __repr__(self) -> str:
-        count = len(self.clauses)
-        return f"<{type(self).__name__} of {count} clause{'' if count == 1 else 's'}>"
-
-
-@checked_methods
-class MergeBuilder(MergeClauses[Condition, Value]):
-    """The methods that add clauses to a merge; subclasses execute it."""
-
-    __slots__ = ()
 
     def when_matched_update(
         self,
@@ -94,7 +121,7 @@ class MergeBuilder(MergeClauses[Condition, Value]):
         >>> merge.when_matched_update({"day": "date(source.day)"}, "target.id > 3") is merge
         True
         """
-        return self.add("matched", "update", condition, set)
+        return self._add("matched", "update", condition, set)
 
     def when_matched_update_all(self, condition: Condition | None = None) -> Self:
         """Set all columns to the source's columns of the same name.
@@ -105,7 +132,7 @@ class MergeBuilder(MergeClauses[Condition, Value]):
         >>> empty.merge([{"id": 7}], "id").when_matched_update_all("target.id > 3")
         <Merge of 1 clause>
         """
-        return self.add("matched", "update", condition)
+        return self._add("matched", "update", condition)
 
     def when_matched_delete(self, condition: Condition | None = None) -> Self:
         """Delete the rows of the table that match a row of the source.
@@ -116,7 +143,7 @@ class MergeBuilder(MergeClauses[Condition, Value]):
         >>> empty.merge([{"id": 7}], "id").when_matched_delete()
         <Merge of 1 clause>
         """
-        return self.add("matched", "delete", condition)
+        return self._add("matched", "delete", condition)
 
     def when_not_matched_insert(
         self, values: Mapping[str, Value], condition: Condition | None = None
@@ -130,7 +157,7 @@ class MergeBuilder(MergeClauses[Condition, Value]):
         >>> empty.merge([{"id": 7}], "id").when_not_matched_insert({"id": "source.id * 10"})
         <Merge of 1 clause>
         """
-        return self.add("not_matched", "insert", condition, values)
+        return self._add("not_matched", "insert", condition, values)
 
     def when_not_matched_insert_all(self, condition: Condition | None = None) -> Self:
         """Insert the rows of the source that match no row of the table.
@@ -141,7 +168,7 @@ class MergeBuilder(MergeClauses[Condition, Value]):
         >>> empty.merge([{"id": 7}], "id").when_not_matched_insert_all()
         <Merge of 1 clause>
         """
-        return self.add("not_matched", "insert", condition)
+        return self._add("not_matched", "insert", condition)
 
     def when_not_matched_by_source_update(
         self,
@@ -157,7 +184,7 @@ class MergeBuilder(MergeClauses[Condition, Value]):
         >>> empty.merge([{"id": 7}], "id").when_not_matched_by_source_update({"day": None})
         <Merge of 1 clause>
         """
-        return self.add("not_matched_by_source", "update", condition, set)
+        return self._add("not_matched_by_source", "update", condition, set)
 
     def when_not_matched_by_source_delete(self, condition: Condition | None = None) -> Self:
         """Delete the rows of the table that match no row of the source.
@@ -168,51 +195,7 @@ class MergeBuilder(MergeClauses[Condition, Value]):
         >>> empty.merge([{"id": 7}], "id").when_not_matched_by_source_delete("target.id < 3")
         <Merge of 1 clause>
         """
-        return self.add("not_matched_by_source", "delete", condition)
-
-
-@checked_methods
-class Merge(MergeBuilder[str, Expression]):
-    """The clauses of a merge; created by ``Table.merge``.
-
-    Each method adds a clause and returns the merge. Among the clauses of one kind, the first whose
-    condition is true applies; only the last may lack a condition. Clauses for all columns leave out
-    columns that only the source has. Expressions are SQL; columns are ``source.name`` and
-    ``target.name``, or the bare name if only one side has it. Values that are not strings are
-    literals.
-
-    >>> import datetime
-    >>> source = [{"id": 7, "day": datetime.date(2026, 1, 4)}]
-    >>> merge = empty.merge(source, "id").when_matched_update_all().when_not_matched_insert_all()
-    >>> merge.execute().metrics["numTargetRowsInserted"]
-    1
-    """
-
-    __slots__ = ("_run",)
-
-    _run: Callable[[Sequence[Clause[str, Expression]]], Written]
-
-    def __init__(self) -> None:
-        raise TypeError("create a merge with Table.merge()")
-
-    @classmethod
-    def _of(cls, run: Callable[[Sequence[Clause[str, Expression]]], Written]) -> Merge:
-        merge = object.__new__(cls)
-        MergeBuilder.__init__(merge)
-        merge._run = run
-        return merge
-
-    def add(
-        self,
-        when: When,
-        then: Then,
-        condition: str | None,
-        values: Mapping[str, Expression] | None = None,
-    ) -> Self:
-        """Internal: Record a clause, with values as SQL text."""
-        if values is not None:
-            values = dict(assignments(values))
-        return super().add(when, then, condition, values)
+        return self._add("not_matched_by_source", "delete", condition)
 
     def execute(self) -> Written:
         """Execute the merge in one commit.
@@ -227,6 +210,7 @@ class Merge(MergeBuilder[str, Expression]):
                 conditions of the clauses, unless the merge only inserts, or deletes every match
                 (the message has the rows); a clause or an expression does not fit; or a row breaks
                 a constraint.
+            UnsupportedFeatureError: The table has a feature that cannot be written.
             CommitConflictError: Another writer changed the files that were read.
 
         >>> empty.merge([{"id": 7}], "id").when_matched_delete().execute().version is None
@@ -258,7 +242,7 @@ class Merging(TableLocation):
         target_file_size: int | None = None,
         durable: bool = True,
         timeout: float = 60.0,
-    ) -> Merge:
+    ) -> Merge[str, Expression]:
         """Create a merge of rows into the table, which ``execute`` runs.
 
         The keys of the source are kept in memory, and its rows up to 256 MiB; beyond that, they go
@@ -310,7 +294,18 @@ class Merging(TableLocation):
             ]
             return written(self._native.merge(rows, called, recorded, write_options))
 
-        return Merge._of(run)
+        return Merge.of(run, _clause)
+
+
+@checked
+def _clause(
+    when: When,
+    then: Then,
+    condition: str | None,
+    values: Mapping[str, Expression] | None,
+) -> Clause[str, Expression]:
+    """Return a clause with its values as SQL text."""
+    return Clause(when, then, condition, None if values is None else dict(assignments(values)))
 
 
 def _condition(

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
-from deltareplay._table.merge import Clause
+from deltareplay._table.merge import Clause, Merge
 from deltareplay.spark.delta_table.merge_builder import DeltaMergeBuilder
-from deltareplay.spark.dml.merge.builder import Merge
 
 CLAUSES = (
     Clause("matched", "update", "c = 1", {"a": "1"}),
@@ -30,7 +29,7 @@ def table(tmp_path: Path) -> dr.Table:
 
 
 def by_methods(merge: Any) -> Any:
-    """As `deltareplay.Merge` and `deltareplay.spark.merge` name the clauses."""
+    """As `Table.merge` and `deltareplay.spark.merge` name the clauses."""
     return (
         merge.when_matched_update({"a": "1"}, "c = 1")
         .when_matched_update_all()
@@ -46,7 +45,7 @@ def test_all_builders_record_the_same_clauses(table: dr.Table) -> None:
     pytest.importorskip("pyspark")
     assert by_methods(table.merge([{"a": 1}], "a")).clauses == CLAUSES
     arguments: Any = None
-    assert by_methods(Merge._of(arguments)).clauses == CLAUSES
+    assert by_methods(Merge.of(arguments)).clauses == CLAUSES
     nothing: Any = None
     merge = (
         DeltaMergeBuilder(nothing, table, None, nothing, "a = b")
@@ -58,7 +57,7 @@ def test_all_builders_record_the_same_clauses(table: dr.Table) -> None:
         .whenNotMatchedBySourceUpdate(set={"a": "3"})
         .whenNotMatchedBySourceDelete("c = 4")
     )
-    assert merge._recorded.clauses == CLAUSES
+    assert merge._clauses == CLAUSES
 
 
 def test_a_builder_of_delta_spark_stays_as_it_is(table: dr.Table) -> None:
@@ -67,13 +66,13 @@ def test_a_builder_of_delta_spark_stays_as_it_is(table: dr.Table) -> None:
     first = DeltaMergeBuilder(nothing, table, None, nothing, "a = b")
     second = first.whenMatchedDelete()
     third = second.withSchemaEvolution().whenNotMatchedInsertAll()
-    assert [len(builder._recorded.clauses) for builder in (first, second, third)] == [0, 1, 2]
+    assert [len(builder._clauses) for builder in (first, second, third)] == [0, 1, 2]
 
 
 def test_assignments_are_no_none() -> None:
     """None would set all columns, as `when_matched_update_all` does."""
     arguments: Any = None
-    merge = Merge._of(arguments)
+    merge = Merge.of(arguments)
     nothing: Any = None
     for method in (
         merge.when_matched_update,

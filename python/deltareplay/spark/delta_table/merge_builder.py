@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from deltareplay._table.merge import MergeClauses, Then, When
+from deltareplay._table.merge import Clause, Then, When
 from deltareplay._table.table import Table
 from deltareplay.spark.delta_table import results
 from deltareplay.spark.dml.assignments import checked_assignments, of_table
@@ -49,7 +49,7 @@ class DeltaMergeBuilder:
         self._source = source
         self._on = on
         self._evolves = False
-        self._recorded: MergeClauses[Expression, Expression] = MergeClauses()
+        self._clauses: tuple[Clause[Expression, Expression], ...] = ()
 
     def whenMatchedUpdate(
         self,
@@ -166,7 +166,7 @@ class DeltaMergeBuilder:
             self._alias,
             evolves=self._evolves or settings.merges_schemas(self._spark),
         )
-        return results.merged(self._spark, execute(arguments, self._recorded.clauses).metrics)
+        return results.merged(self._spark, execute(arguments, self._clauses).metrics)
 
     def _values(self, values: Any, argument: str) -> dict[str, Expression]:
         return of_table(checked_assignments(values, argument), self._alias)
@@ -180,6 +180,6 @@ class DeltaMergeBuilder:
     ) -> DeltaMergeBuilder:
         """Return a builder with one more clause."""
         builder = copy(self)
-        recorded = copy(self._recorded)
-        builder._recorded = recorded.add(when, then, checked_condition(condition), values)
+        clause = Clause(when, then, checked_condition(condition), values)
+        builder._clauses = (*self._clauses, clause)
         return builder

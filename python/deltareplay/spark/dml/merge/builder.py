@@ -2,55 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Literal
 
 from deltareplay._support.arguments import checked
-from deltareplay._table.merge import MergeBuilder
-from deltareplay._transaction.written import Written
+from deltareplay._table.merge import Merge
 from deltareplay.spark.catalog.table_argument import TableLike
 from deltareplay.spark.dml.merge.execution import MergeArguments, execute
 from deltareplay.spark.dml.merge.repeatability import MergeSource
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-
-
-class Merge(MergeBuilder["str | Column", "str | Column"]):
-    """The clauses of a merge; created by ``merge``.
-
-    Each method adds a clause and returns the merge. Among the clauses of one kind, the first whose
-    condition is true applies; only the last may lack a condition. Conditions and values are SQL
-    text or columns; a value may also be ``DEFAULT``, unless the clause sees a column of that name.
-    """
-
-    __slots__ = ("_arguments",)
-
-    _arguments: MergeArguments
-
-    def __init__(self) -> None:
-        raise TypeError("create a merge with deltareplay.spark.merge()")
-
-    @classmethod
-    def _of(cls, arguments: MergeArguments) -> Merge:
-        merge = object.__new__(cls)
-        MergeBuilder.__init__(merge)
-        merge._arguments = arguments
-        return merge
-
-    def execute(self) -> Written:
-        """Execute the merge in one commit.
-
-        Returns:
-            The version, None if there was nothing to do; the metrics of ``Table.merge``.
-
-        Raises:
-            InvalidArgumentError: Several rows of the source match one of the table, unless the
-                merge only inserts, or deletes every match; a clause or an expression that does not
-                fit; a row that breaks a rule of the table.
-            UnsupportedFeatureError: As in ``delete``.
-            CommitConflictError: Another writer changed the files that were read.
-        """
-        return execute(self._arguments, self.clauses)
 
 
 @checked
@@ -66,7 +28,7 @@ def merge(
     txn: tuple[str, int] | None = None,
     user_metadata: str | None = None,
     root: str | None = None,
-) -> Merge:
+) -> Merge[str | Column, str | Column]:
     """Create a merge of rows into a table, which ``execute`` runs.
 
     Spark joins the source with the rows of the files that partition values and statistics cannot
@@ -99,6 +61,7 @@ def merge(
     """
     rows = MergeSource.of(source, source_alias)
     evolves = schema_mode == "merge"
-    return Merge._of(
-        MergeArguments(spark, table, rows, on, target_alias, evolves, txn, user_metadata, root)
+    arguments = MergeArguments(
+        spark, table, rows, on, target_alias, evolves, txn, user_metadata, root
     )
+    return Merge.of(functools.partial(execute, arguments))
