@@ -38,7 +38,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item not in left_out:
             files.setdefault(item.path, []).append(item)
     for tests in files.values():
-        kept = tests[:: math.ceil(len(tests) / SHORT)]
+        step = math.ceil(len(tests) / SHORT)
+        # on Connect others than in a classic session: both run the same files
+        kept = tests[step // 2 if SESSION == "connect" else 0 :: step]
         left_out.update(set(tests) - set(kept))
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
