@@ -194,12 +194,11 @@ def test_rows_are_changed_in_little_memory(tmp_path: Path) -> None:
     for number, (code, left) in enumerate(statements):
         table = tmp_path / f"t{number}"
         dictionary(table)
-        said, peak = run(table, code)
-        assert said == 2
+        read = "read(table.snapshot().scan(['s']).to_batches(), 's')"
+        [version, (rows, size, _)], peak = run(table, f"[{code}, {read}]")
+        assert (version, rows, size) == (2, left, left * WORD), code
         # an order is sampled, spilled and sorted by each core
         assert peak < (2 * MOST_MIB if "optimize" not in code else 3 * MOST_MIB), code
-        said, _ = run(table, "read(table.snapshot().scan(['s']).to_batches(), 's')")
-        assert said[:2] == [left, left * WORD], code
 
 
 def test_values_of_more_than_2_gib(tmp_path: Path) -> None:
