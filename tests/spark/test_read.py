@@ -1,4 +1,4 @@
-"""``deltareplay.spark.read``: the rows that delta-spark reads, by a plan without Python."""
+"""The rows that delta-spark reads, by ``deltareplay.spark.read`` without Python and by the core."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from spark.support import rows_cases, written_rows
 from spark.support.written import conf
-from spark.test_rows import lines, read_by_spark, versions
+from spark.test_rows import check_core, lines, read_by_spark, versions
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -91,13 +91,17 @@ def test_the_suite_has_rows() -> None:
 @pytest.mark.parametrize("name", written_rows.ROWS)
 def test_rows_and_types_are_those_of_delta_spark(spark: Any, tables: Any, name: str) -> None:
     path = tables(name)
+    some = 0
     for version in versions(path):
         with conf(spark, spark__sql__readSideCharPadding="false"):
             ours = dr_spark.read(spark, path, version=version)
             found = arrow(ours)
-        theirs = spark.read.format("delta").option("versionAsOf", version).load(str(path))
+            theirs = spark.read.format("delta").option("versionAsOf", version).load(str(path))
+            expected = theirs.toArrow()
         assert ours.schema.json() == without_defaults(theirs.schema)
-        assert lines(found) == lines(read_by_spark(spark, path, version))
+        assert lines(found) == lines(expected)
+        some += check_core(path, version, expected)
+    assert some
 
 
 def without_nullability(schema: Any) -> str:
@@ -305,8 +309,10 @@ def test_row_ids(spark: Any, tables: Any, name: str) -> None:
             spark, path, version, "_metadata.row_id", "_metadata.row_commit_version"
         )
         ours = dr_spark.read(spark, snapshot, with_row_id=True).toArrow()
-        assert ours.schema.names[-2:] == ["_row_id", "_row_commit_version"]
-        assert lines(ours) == lines(theirs)
+        for rows in (ours, snapshot.scan(with_row_id=True).to_arrow()):
+            assert rows.schema.names[-2:] == ["_row_id", "_row_commit_version"]
+            assert rows["_row_id"].null_count == 0
+            assert lines(rows) == lines(theirs), f"version {version} of {path}"
         some += ours.num_rows
     assert some
 

@@ -1,4 +1,7 @@
-"""Rows: what delta-spark reads of a table, and what is read here, at every version."""
+"""Rows: what delta-spark reads of a table, and what the core reads.
+
+``test_read.py`` asks for every version of every table, beside ``deltareplay.spark.read``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.support import written_rows
 from spark.support.written import TABLES, conf
 
 import deltareplay as dr
@@ -86,43 +88,19 @@ def versions(path: Path) -> list[int]:
     return sorted({1, latest // 2, max(latest - 2, 1), latest})
 
 
-@pytest.mark.parametrize("name", written_rows.ROWS)
-def test_rows_are_those_that_delta_spark_reads(spark: Any, tables: Any, name: str) -> None:
-    path = tables(name)
-    some = 0
-    for version in versions(path):
-        theirs = read_by_spark(spark, path, version)
-        scan = dr.Table(path).snapshot(version=version).scan()
-        ours = scan.to_arrow()
-
-        assert ours.schema.names == theirs.schema.names
-        assert [spelled(field.type) for field in ours.schema] == [
-            spelled(field.type) for field in theirs.schema
-        ]
-        assert lines(ours) == lines(theirs), f"version {version} of {path}"
-        assert scan.count() == theirs.num_rows
-        splits = [split.to_arrow() for split in scan.splits(2_000)]
-        assert [line for split in splits for line in texts(split)] == texts(ours)
-        some += ours.num_rows
-    assert some
-
-
-@pytest.mark.parametrize("name", ["row_tracking", "tracked", "tracked_later"])
-def test_row_ids_are_those_that_delta_spark_reads(spark: Any, tables: Any, name: str) -> None:
-    path = tables(name)
-    some = 0
-    for version in versions(path):
-        snapshot = dr.Table(path).snapshot(version=version)
-        if snapshot.properties.get("delta.enableRowTracking") != "true":
-            continue
-        metadata = ["_metadata.row_id", "_metadata.row_commit_version"]
-        theirs = read_by_spark(spark, path, version, *metadata)
-        ours = snapshot.scan(with_row_id=True).to_arrow()
-        assert ours.schema.names[-2:] == ["_row_id", "_row_commit_version"]
-        assert ours["_row_id"].null_count == 0
-        assert lines(ours) == lines(theirs), f"version {version} of {path}"
-        some += ours.num_rows
-    assert some
+def check_core(path: Path, version: int, theirs: pa.Table) -> int:
+    """Check that the core reads what delta-spark reads; return the number of rows."""
+    scan = dr.Table(path).snapshot(version=version).scan()
+    ours = scan.to_arrow()
+    assert ours.schema.names == theirs.schema.names
+    assert [spelled(field.type) for field in ours.schema] == [
+        spelled(field.type) for field in theirs.schema
+    ]
+    assert lines(ours) == lines(theirs), f"version {version} of {path}"
+    assert scan.count() == theirs.num_rows
+    splits = [split.to_arrow() for split in scan.splits(2_000)]
+    assert [line for split in splits for line in texts(split)] == texts(ours)
+    return ours.num_rows
 
 
 def test_positions_are_those_that_delta_spark_reads(spark: Any, tables: Any) -> None:
