@@ -57,21 +57,21 @@ impl Storage for ManagedLog {
     }
 
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
-        let filed: Vec<&str> = paths
-            .iter()
-            .copied()
-            .filter(|path| self.inline(path).is_none())
-            .collect();
+        // looked up once: what the catalog holds may change meanwhile
+        let contents: Vec<Option<Bytes>> = paths.iter().map(|path| self.inline(path)).collect();
+        let all = || paths.iter().zip(&contents);
+        let filed = all().filter(|(_, inline)| inline.is_none());
+        let filed: Vec<&str> = filed.map(|(path, _)| *path).collect();
         let mut read = self.files.read_many(&filed).into_iter();
-        let read_file = |path: &&str| match self.inline(path) {
-            Some(bytes) => Ok(bytes),
+        let read_file = |(path, inline): (&&str, &Option<Bytes>)| match inline {
+            Some(bytes) => Ok(bytes.clone()),
             None => match read.next() {
                 Some(Err(error)) if error.code() == "storage.not_found" => Self::read(self, path),
                 Some(done) => done,
                 None => Self::read(self, path),
             },
         };
-        paths.iter().map(read_file).collect()
+        all().map(read_file).collect()
     }
 
     fn head(&self, path: &str) -> Result<FileMeta> {
@@ -163,7 +163,7 @@ fn part(bytes: &Bytes, range: &Range<u64>, path: &str) -> Result<Bytes> {
     match bounds {
         Some((start, end)) if start <= end && end <= bytes.len() => Ok(bytes.slice(start..end)),
         _ => {
-            let message = "the commit is shorter than what was asked of it";
+            let message = "the commit is shorter than the requested range";
             Err(Error::storage("storage.truncated", message).at_path(path))
         }
     }

@@ -1,10 +1,11 @@
 //! What the files and the catalog are asked, and in which order.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::ManagedLog;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::log::LogListing;
 use crate::log::catalog::{
     Catalog, Content, LogTail, Permission, Ratification, RatifiedCommit, StagedCommit,
@@ -249,6 +250,60 @@ fn ranges_and_many_files_come_from_wherever_a_commit_is() {
         log.read_many(&[&staged])[0].as_ref().unwrap(),
         text(2).as_bytes()
     );
+}
+
+/// Does not answer the first time.
+#[derive(Debug)]
+struct Shaky {
+    ledger: Arc<Ledger>,
+    loads: AtomicUsize,
+}
+
+impl Vending for Shaky {
+    fn credentials(&self, access: Access) -> Result<Option<Credentials>> {
+        self.ledger.credentials(access)
+    }
+}
+
+impl Catalog for Shaky {
+    fn load(&self) -> Result<LogTail> {
+        match self.loads.fetch_add(1, Ordering::Relaxed) {
+            0 => Err(Error::storage("catalog.unavailable", "try again")),
+            _ => self.ledger.load(),
+        }
+    }
+
+    fn commit(&self, staged: &StagedCommit) -> Result<Ratification> {
+        self.ledger.commit(staged)
+    }
+
+    fn published(&self, version: u64) -> Result<()> {
+        self.ledger.published(version)
+    }
+}
+
+#[test]
+fn a_catalog_that_answers_late_mixes_no_files_up() {
+    let (_, files, ledger) = log("late", 1);
+    {
+        let mut tail = ledger.0.lock().unwrap();
+        tail.max_version = Some(2);
+        tail.commits.push(RatifiedCommit {
+            version: 2,
+            content: Content::Inline(text(2).into_bytes().into()),
+        });
+    }
+    let shaky = Shaky {
+        ledger,
+        loads: AtomicUsize::new(0),
+    };
+    let log = ManagedLog::new(files, Arc::new(shaky));
+    let inline = staged_path(2, "inline");
+    let paths = [inline.as_str(), &commit_path(0), &commit_path(1)];
+    let all = log.read_many(&paths);
+    for (version, bytes) in [2, 0, 1].into_iter().zip(all) {
+        assert_eq!(bytes.unwrap(), text(version).as_bytes());
+    }
 }
 
 #[test]
