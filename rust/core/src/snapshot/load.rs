@@ -155,7 +155,10 @@ fn open(
         .as_ref()
         .map(|checksum| check_definition(checksum, &newest))
     {
-        let message = format!("the commit was believed: {}", error.message());
+        let message = format!(
+            "the checksum was ignored, since the commit differs: {}",
+            error.message()
+        );
         let path = segment
             .checksum
             .as_ref()
@@ -240,7 +243,7 @@ fn prefetch_opened(source: &Source, segment: &LogSegment, early: Option<&Early>,
     if tail {
         let mut bytes = 0;
         let ahead = segment.tail.iter().take_while(|file| {
-            bytes += file.file.size;
+            bytes = u64::saturating_add(bytes, file.file.size);
             bytes <= TAIL_BYTES
         });
         let ahead = ahead.take(source.storage.max_requests().map_or(0, tail_requests));
@@ -309,7 +312,8 @@ pub(super) fn empty_commits(segment: &LogSegment) -> Vec<LogWarning> {
         .iter()
         .filter(|commit| commit.file.size == 0);
     let warning = |path: &str, version| {
-        let message = "the commit has no bytes and was taken as a version without actions: if a write was cut off, \
+        let message = "the commit has no bytes and was taken as a version without actions: if a write was \
+            cut off, \
                        what it did is lost; restore the file";
         LogWarning::new("commit.empty", path, Some(version), message)
     };

@@ -82,21 +82,23 @@ impl Memory {
             let Some(listed) = self.file(key, path) else {
                 continue;
             };
-            let whole = 0..listed.size;
-            let missing: Vec<Range<u64>> = if ranges.iter().any(|(_, range)| range.is_none()) {
+            let is_whole = ranges.iter().any(|(_, range)| range.is_none());
+            let missing = if is_whole {
+                let whole = 0..listed.size;
                 let known = self.find(key, path, listed, &whole);
                 let is_unknown = matches!(known, Known::Unknown) && listed.size > 0;
                 is_unknown.then_some(whole).into_iter().collect()
             } else {
                 let ranges = ranges.iter().filter_map(|(_, range)| range.clone());
                 let ranges: Vec<_> = ranges.filter(|range| range.end <= listed.size).collect();
-                short(self.ranges(key, path, listed, &ranges).missing).collect()
+                self.ranges(key, path, listed, &ranges).missing
             };
-            for range in missing {
-                if self.coming.saturating_add(range.end - range.start) > most {
+            let longest = if is_whole { u64::MAX } else { LONGEST };
+            for part in missing.into_iter().flat_map(|range| parts(range, longest)) {
+                if self.coming.saturating_add(part.end - part.start) > most {
                     return promised; // what comes would drive out what came
                 }
-                promised.push(self.promise_range(key, path, listed, range));
+                promised.push(self.promise_range(key, path, listed, part));
             }
         }
         promised
@@ -117,7 +119,7 @@ impl Memory {
         kept.pieces
             .push((range.clone(), Piece::Coming(Arc::clone(&coming))));
         self.used += ENTRY;
-        self.coming += range.end - range.start;
+        self.coming = self.coming.saturating_add(range.end - range.start);
         Promise {
             coming,
             table: Arc::clone(key),
@@ -128,15 +130,13 @@ impl Memory {
     }
 }
 
-/// Ranges, of which long ones are divided; a few bytes stay with those before them.
-fn short(ranges: Vec<Range<u64>>) -> impl Iterator<Item = Range<u64>> {
-    ranges.into_iter().flat_map(|range| {
-        let length = range.end - range.start;
-        let count = length.saturating_sub(FEW).div_ceil(LONGEST).max(1);
-        let step = length.div_ceil(count);
-        (0..count).map(move |number| {
-            let start = range.start + number * step;
-            start..range.end.min(start + step)
-        })
+/// A range, divided where it is longer; a few bytes stay with those before them.
+fn parts(range: Range<u64>, longest: u64) -> impl Iterator<Item = Range<u64>> {
+    let length = range.end - range.start;
+    let count = length.saturating_sub(FEW).div_ceil(longest).max(1);
+    let step = length.div_ceil(count);
+    (0..count).map_while(move |number| {
+        let start = range.start.checked_add(number.checked_mul(step)?)?;
+        Some(start..range.end.min(start.saturating_add(step)))
     })
 }

@@ -218,3 +218,17 @@ fn long_ranges_are_fetched_ahead_in_parts() {
     assert_eq!(at, size);
     assert!(memory.promise(&key, &[(path, Some(5..size))]).is_empty());
 }
+
+#[test]
+fn a_range_of_any_claimed_length_has_few_promises() {
+    for size in [1 << 44, 1 << 62, u64::MAX] {
+        let (mut memory, key) = (Memory::default(), key("t"));
+        let file = file("1.parquet", size, 7);
+        memory.listed(&key, ("_delta_log", ""), std::slice::from_ref(&file));
+        let most = budget() as u64 / AHEAD as u64;
+        let promised = memory.promise(&key, &[(file.path, Some(1..size))]);
+        let bytes = promised.iter().map(|promise| promise.range());
+        let bytes: u64 = bytes.map(|range| range.end - range.start).sum();
+        assert!(0 < bytes && bytes <= most, "{bytes} of {size}");
+    }
+}
