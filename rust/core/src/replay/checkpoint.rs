@@ -6,6 +6,7 @@
 //!
 //! Protocol: "Checkpoints", "V2 Spec", "Sidecar Files".
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -460,18 +461,16 @@ fn sidecar_paths(
     manifest: &str,
 ) -> Result<Vec<(String, Option<u64>)>> {
     let mut paths: Vec<(String, Option<u64>)> = Vec::with_capacity(sidecars.len());
+    let mut seen = HashSet::with_capacity(sidecars.len());
     for sidecar in sidecars {
         let path = source
             .resolver
             .resolve(SIDECAR_DIRECTORY, &sidecar.path)
             .map_err(|error| error.at_path(manifest))?;
-        if !paths.iter().any(|(known, _)| *known == path) {
-            paths.push((
-                path.into_owned(),
-                u64::try_from(sidecar.size_in_bytes)
-                    .ok()
-                    .filter(|size| *size > 0),
-            ));
+        let size = u64::try_from(sidecar.size_in_bytes).ok();
+        let path = path.into_owned();
+        if seen.insert(path.clone()) {
+            paths.push((path, size.filter(|size| *size > 0)));
         }
     }
     Ok(paths)

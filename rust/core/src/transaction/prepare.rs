@@ -2,7 +2,7 @@
 //!
 //! Protocol: "Add File and Remove File", "Domain Metadata", "Append-only Tables", "Deletion Vectors".
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use arrow_array::Array;
 
@@ -114,28 +114,23 @@ impl Transaction {
             let message = format!("one commit {what}: each file may be named once");
             Err(Error::invalid("transaction.duplicate", message).at_path(path))
         };
-        let keys = &self.source.keys;
-        let (mut added, mut removed) = (HashSet::new(), HashSet::new());
+        let key = |path: &str| self.source.keys.key(path, None);
+        let mut added = HashSet::new();
         for file in &self.adds {
-            if !added.insert(keys.key(&file.path, None)) {
+            if !added.insert(key(&file.path)) {
                 return twice(&file.path, "adds a file twice");
             }
         }
+        let mut removed = HashMap::new();
         for file in &self.removes {
-            if !removed.insert(keys.key(&file.path, None)) {
+            if removed.insert(key(&file.path), file).is_some() {
                 return twice(&file.path, "removes a file twice");
             }
         }
         for file in &self.adds {
-            let again = removed.contains(&keys.key(&file.path, None));
-            if again {
-                let same = |other: &&crate::write::RemoveFile| {
-                    keys.key(&other.path, None) == keys.key(&file.path, None)
-                        && other.deletion_vector == file.deletion_vector
-                };
-                if self.removes.iter().any(|other| same(&other)) {
-                    return twice(&file.path, "adds and removes the same file");
-                }
+            let same = removed.get(&key(&file.path));
+            if same.is_some_and(|removed| removed.deletion_vector == file.deletion_vector) {
+                return twice(&file.path, "adds and removes the same file");
             }
         }
         Ok(())
@@ -184,7 +179,7 @@ fn check_values(path: &str, values: &Texts, names: &BTreeSet<String>) -> Result<
             .join(", ")
     };
     let message = format!(
-        "a file has values of the partition columns [{}], the table has [{}]: give each of these, or null",
+        "a file has values of the partition columns [{}], but the table has [{}]: pass each of these, or null",
         list(values.keys().collect()),
         list(names.iter().collect())
     );
@@ -235,7 +230,7 @@ pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result
         };
         if !seen.insert(column.to_lowercase()) {
             return wrong(format!(
-                "the partition column {} is given twice",
+                "the partition column {} is named twice",
                 clipped(column)
             ));
         }
@@ -282,9 +277,8 @@ pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result
     check_combination(&metadata.configuration)?;
     let needed = Protocol::automatically_enabled_features(metadata, None)?;
     if let Some(missing) = needed.iter().find(|name| !protocol.is_supported(name)) {
-        let message = format!(
-            "the metadata calls for the feature {missing}, which the protocol does not have"
-        );
+        let message =
+            format!("the metadata requires the feature {missing}, which the protocol lacks");
         return Err(Error::invalid("transaction.feature_missing", message));
     }
     Ok(())
