@@ -197,16 +197,6 @@ impl FileActionBuilder {
         }
     }
 
-    /// Returns the number of rows so far.
-    pub fn len(&self) -> usize {
-        self.rows
-    }
-
-    /// Returns `true` if there are no rows yet.
-    pub fn is_empty(&self) -> bool {
-        self.rows == 0
-    }
-
     /// Returns the approximate number of bytes of the text columns, which limits the batch size.
     pub fn text_bytes(&self) -> usize {
         let of = |column: &FieldBuilder| match column {

@@ -147,11 +147,6 @@ impl FileFilter {
         Ok(passed)
     }
 
-    /// The predicate on rows.
-    pub fn predicate(&self) -> &BoundPredicate {
-        &self.predicate
-    }
-
     /// The bounds in these parsed columns, one row for each file.
     pub fn bounds<'a>(&'a self, parsed: &'a RecordBatch) -> FileBounds<'a> {
         FileBounds {

@@ -56,27 +56,6 @@ pub fn load(
     slots.map(|slot| slot.unwrap_or_else(missing)).collect()
 }
 
-/// Loads one vector.
-///
-/// # Errors
-///
-/// Corrupt, with the file and the offset: `dv.path`, `dv.version`, `dv.size`, `dv.checksum`,
-/// `dv.magic`, `dv.bitmap`, `dv.truncated`, `dv.cardinality`, `dv.base85`, `dv.missing`; a path that leaves the table;
-/// storage errors.
-pub fn load_single(
-    storage: &dyn Storage,
-    resolver: &PathResolver,
-    descriptor: &DeletionVectorDescriptor,
-) -> Loaded {
-    let mut loaded = None;
-    let mut give = |_: usize, vector: Loaded| loaded = Some(vector);
-    for read in plan(resolver, std::slice::from_ref(descriptor), &mut give) {
-        interrupt::check()?;
-        read_vectors(storage, &read, &mut give);
-    }
-    loaded.unwrap_or_else(|| Err(Error::interrupted()))
-}
-
 /// A vector in a file, and who asks for it.
 struct StoredVector {
     position: u64,
@@ -278,7 +257,7 @@ fn fetch(storage: &dyn Storage, path: &str, vectors: &[StoredVector]) -> Result<
             piece(vector).ok_or_else(|| {
                 Error::corrupt(
                     "storage.truncated",
-                    "the storage gave fewer bytes than it was asked for",
+                    "the storage returned fewer bytes than requested",
                 )
                 .at_path(path)
                 .at_offset(vector.position)
@@ -293,9 +272,9 @@ fn missing(error: Error) -> Error {
         return error;
     }
     let path = error.path().unwrap_or_default().to_owned();
-    let message = "the table has this file of deletion vectors, but the storage has not: it was \
-                   removed by hand or by a VACUUM with too short a retention; without it nobody \
-                   knows which rows are deleted, restore it or the table";
+    let message = "this file of deletion vectors is in use, but does not exist: it was deleted by hand or \
+        by a VACUUM with too short a retention; without it the deleted rows are unknown, so restore it or \
+        the table";
     Error::corrupt("dv.missing", message)
         .because(error)
         .at_path(path)

@@ -4,8 +4,6 @@
 //!
 //! Protocol: "Table Features"; the lists are those of the reference implementation.
 
-use serde_json::Value;
-
 use crate::spec::actions::Metadata;
 use crate::spec::features::TableFeature;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
@@ -173,15 +171,5 @@ impl TableFeature {
             "collations" => marked(&["__COLLATIONS"]),
             _ => false,
         }
-    }
-}
-
-/// The comment of a field.
-pub(crate) const COMMENT: &str = "comment";
-
-impl StructField {
-    /// The comment that a user gave.
-    pub fn comment(&self) -> Option<&str> {
-        self.metadata.get(COMMENT).and_then(Value::as_str)
     }
 }

@@ -53,8 +53,8 @@ impl Confinement {
             return Ok(());
         }
         let message = format!(
-            "a link leads out of the table and of allowed_roots, to {}; if that is meant, name the \
-             place in allowed_roots",
+            "a link leads out of the table and of allowed_roots, to {}; to allow it, add the target to \
+             allowed_roots",
             platform::display(real)
         );
         Err(Error::corrupt("path.escapes_root", message).at_path(path))

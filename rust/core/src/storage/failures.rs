@@ -8,11 +8,7 @@ use crate::error::{Error, Result};
 
 /// A directory, a pipe, and whatever else is no file.
 pub(super) fn not_a_file(path: &str) -> Error {
-    Error::storage(
-        "storage.not_a_file",
-        "there is something else where a file should be",
-    )
-    .at_path(path)
+    Error::storage("storage.not_a_file", "this path is not a file").at_path(path)
 }
 
 /// A range that the file does not have.
@@ -20,7 +16,7 @@ pub(super) fn beyond_the_end(path: &str, range: &Range<u64>, size: u64) -> Error
     Error::corrupt(
         "storage.truncated",
         format!(
-            "bytes {} to {} were asked for, but the file has {size}: \
+            "bytes {} to {} were requested, but the file has {size}: \
              it is truncated, or what points into it is wrong",
             range.start, range.end
         ),
@@ -58,7 +54,7 @@ pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
     let error = match cause.kind() {
         IoKind::NotADirectory if verb == "write" => Error::storage(
             "storage.name",
-            "there is a file where a directory of this one's should be: write elsewhere",
+            "a parent directory of this file is itself a file: write elsewhere",
         ),
         IoKind::NotFound | IoKind::NotADirectory => {
             return Error::storage("storage.not_found", "there is no such file").at_path(path);
@@ -74,7 +70,7 @@ pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
         ),
         IoKind::ReadOnlyFilesystem => Error::storage(
             "storage.read_only",
-            "this file system can only be read: mount it for writing, or write elsewhere",
+            "this file system is read-only: mount it for writing, or write elsewhere",
         ),
         kind if kind == IoKind::InvalidFilename
             || cause.raw_os_error() == Some(LINKS_IN_A_CIRCLE) =>

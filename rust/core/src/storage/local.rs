@@ -465,7 +465,7 @@ fn sync_directory_of(full: &str, path: &str) -> Result<()> {
     let directory = full.rsplit_once('/').map_or("", |(directory, _)| directory);
     sync_directory(directory).map_err(|cause| {
         let message =
-            "this file is written, but the disk does not confirm that it stays after a power cut";
+            "this file is written, but the disk does not confirm that it survives a power cut";
         Error::storage("storage.unsynced", message)
             .at_path(path)
             .because(cause)

@@ -272,18 +272,9 @@ pub trait Storage: Debug + Send + Sync {
     }
 }
 
-/// Opens the storage below a table root: a local path, or a URI as [`Location::parse`] knows it.
-/// No I/O yet. `options` are those of `object_store`, and mean nothing for a local table.
-///
-/// # Errors
-///
-/// Invalid argument: the URI, or an option that the store does not know.
-pub fn open(uri: &str, options: &[(String, String)]) -> Result<Arc<dyn Storage>> {
-    open_location(&Location::parse(uri)?, options, None)
-}
-
-/// As [`open`], for a place that is known already. With `allowed_roots` a local table is confined to
-/// its own root and to them: what lies elsewhere once links are followed is not opened.
+/// Opens the storage below a table root. No I/O yet. `options` are those of `object_store`, and mean nothing for a
+/// local table. With `allowed_roots` a local table is confined to its own root and to them: what lies elsewhere once
+/// links are followed is not opened.
 ///
 /// # Errors
 ///

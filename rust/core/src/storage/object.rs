@@ -190,7 +190,7 @@ impl ObjectStorage {
             }
             Err(match cause {
                 Some(cause) => failed(&settings, "read", &path, cause),
-                None => Error::storage("storage.io", "the store sent fewer bytes than asked for")
+                None => Error::storage("storage.io", "the store sent fewer bytes than requested")
                     .at_path(path),
             })
         })

@@ -3,6 +3,11 @@ use super::*;
 pub(crate) mod counting;
 pub(crate) mod fault;
 
+/// The storage at a path or a URI.
+pub(crate) fn open(uri: &str, options: &[(String, String)]) -> Result<Arc<dyn Storage>> {
+    open_location(&Location::parse(uri)?, options, None)
+}
+
 #[test]
 fn opens_what_the_uri_names() {
     let options = [("aws_region".to_owned(), "eu-west-1".to_owned())];

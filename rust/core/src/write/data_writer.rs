@@ -56,14 +56,6 @@ impl DataWriter {
         })
     }
 
-    /// Returns the columns to read in addition to the table's, for rows passed to [`DataWriter::copy`].
-    pub fn extras(&self) -> Extras {
-        Extras {
-            row_id: self.tracked,
-            ..Extras::default()
-        }
-    }
-
     /// Writes rows with the table's columns, and with their row ids and commit versions if they had any.
     ///
     /// # Errors

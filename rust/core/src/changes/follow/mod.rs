@@ -115,7 +115,8 @@ impl Follow {
     /// `version.timestamp`.
     pub fn new(source: &Source, strict: bool, options: FollowOptions) -> Result<Self> {
         if options.max_files == Some(0) || options.max_bytes == Some(0) {
-            let message = "a batch has at least one file and one byte: raise the limit";
+            let message =
+                "a micro-batch needs room for at least one file and one byte: raise the limit";
             return Err(Error::invalid("follow.limit", message));
         }
         let known = load(source, None, strict)?;
@@ -138,8 +139,8 @@ impl Follow {
             .as_ref()
             .is_some_and(|until| until.table_id != offset.table_id)
         {
-            let message = "the stream cannot end at this offset: it is of another table, or the \
-                           table was replaced";
+            let message = "the stream cannot end at this offset: it belongs to another table, or the table \
+                was replaced";
             return Err(Error::invalid("follow.offset", message));
         }
         Ok(Self {
@@ -367,8 +368,8 @@ impl Follow {
             return Ok(());
         };
         if metadata.id != self.offset.table_id {
-            let message = "at this version the table was replaced by another one, with an id of \
-                           its own: begin anew";
+            let message =
+                "the table was replaced at this version and has a new id: start a new stream";
             return Err(Error::invalid("follow.offset", message).at_version(version));
         }
         let known = self.known.metadata();
@@ -376,8 +377,8 @@ impl Follow {
             && metadata.partition_columns == known.partition_columns;
         if version > self.known.version() && !same {
             let message = format!(
-                "at this version the table's columns changed: the stream goes on with the new ones \
-                 when it is begun again, after the offset {}",
+                "the table's columns changed at this version: restart the stream after the offset {} to \
+                 continue with the new columns",
                 self.offset.to_json()
             );
             return Err(Error::invalid("follow.schema", message).at_version(version));
@@ -403,8 +404,8 @@ fn begin(source: &Source, known: &Snapshot, begin: &Begin) -> Result<Offset> {
             let first = first_version(source, known, *edge)?;
             if first > newest {
                 let message = format!(
-                    "the stream begins with version {first}, and the newest version is {newest}: \
-                     begin with that at most, or with \"latest\""
+                    "the stream starts at version {first}, but the newest version is {newest}: start at \
+                     that version or before, or with \"latest\""
                 );
                 let error = Error::new(ErrorKind::VersionNotFound, "changes.start", message);
                 return Err(error.at_version(first));
@@ -413,7 +414,7 @@ fn begin(source: &Source, known: &Snapshot, begin: &Begin) -> Result<Offset> {
         }
         Begin::After(offset) => {
             let why = if offset.table_id != *id {
-                Some("it is of another table, or the table was replaced")
+                Some("it belongs to another table, or the table was replaced")
             } else if offset.version > newest.saturating_add(1) {
                 Some("it lies after the newest version: the table was replaced or its log was cut")
             } else {
@@ -463,13 +464,6 @@ impl Admission {
         self.taken = true;
         self.files = self.files.saturating_sub(files);
         self.bytes = self.bytes.saturating_sub(bytes);
-    }
-}
-
-impl MicroBatch {
-    /// The rows, read from the files of this table.
-    pub fn read(&self, source: &Source) -> Result<ChangeRows> {
-        self.rows.rows(source)
     }
 }
 

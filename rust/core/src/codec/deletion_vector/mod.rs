@@ -117,16 +117,11 @@ impl DeletionVector {
         Err(Error::corrupt(
             "dv.cardinality",
             format!(
-                "the descriptor says that {promised} rows are deleted, and the deletion vector has \
-                 {}: one of them is damaged, or they do not belong together",
+                "the descriptor states {promised} deleted rows, but the deletion vector has {}: one of them \
+                 is damaged, or they do not belong together",
                 self.len
             ),
         ))
-    }
-
-    /// Returns the approximate memory use in bytes.
-    pub fn memory(&self) -> usize {
-        self.bytes.len() + self.containers.len() * size_of::<Container>()
     }
 
     fn rows_of(&self, container: &Container) -> ContainerRows<'_> {

@@ -12,7 +12,8 @@ use crate::log::catalog::{
 };
 use crate::log::path::{LOG_DIRECTORY, STAGED_DIRECTORY, commit_path, staged_path};
 use crate::storage::tests::counting::{CountingStorage, Operation};
-use crate::storage::{Access, Credentials, Storage, Vending, open};
+use crate::storage::tests::open;
+use crate::storage::{Access, Credentials, Storage, Vending};
 
 /// Ratifies everything that follows on.
 #[derive(Debug, Default)]

@@ -273,8 +273,8 @@ impl<'a> Matcher<'a> {
 
     fn refuse(&self, node: &FileNode, logical: &ArrowType) -> Error {
         let message = format!(
-            "the column {} is {logical} in the table, but {} in the file, which cannot become that: \
-             rewrite the file, or look for who wrote it without regard to the table's schema",
+            "the column {} is {logical} in the table, but {} in the file, which cannot be converted: \
+             rewrite the file with the table's schema",
             self.path.join("."),
             node.data_type,
         );

@@ -33,7 +33,7 @@ mod views;
 pub use file_unit::FileUnit;
 pub use open::{OpenFile, UnitRows};
 pub use plan::{Extras, ReadPlan, TableLayout};
-pub use reader::{FileReader, UnitBatches};
+pub use reader::UnitBatches;
 
 /// A data file of the log, with what is needed to read it.
 #[derive(Clone, Debug, Default)]

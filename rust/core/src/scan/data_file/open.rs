@@ -82,7 +82,7 @@ impl OpenFile {
     fn new(plan: &ReadPlan, storage: &Arc<dyn Storage>, file: &DataFile<'_>) -> Result<Self> {
         let opened = catch_unwind(AssertUnwindSafe(|| Self::open(plan, storage, file)));
         let opened = opened.unwrap_or_else(|_| {
-            let message = "the Parquet footer makes the decoder give up";
+            let message = "the decoder failed on the Parquet footer";
             Err(Error::corrupt("data.footer", message))
         });
         opened.map_err(|error| blame(error, &file.file.path))
@@ -211,19 +211,9 @@ impl OpenFile {
         self.leaves.len() < schema.num_columns()
     }
 
-    /// The plan that it was opened with.
-    pub fn plan(&self) -> &ReadPlan {
-        &self.plan
-    }
-
     /// Its rows, deleted ones among them, in all row groups.
     pub fn num_rows(&self) -> u64 {
         self.first_rows.last().copied().unwrap_or_default()
-    }
-
-    /// Row groups that are not read since their statistics contradict the filter.
-    pub fn pruned_row_groups(&self) -> usize {
-        self.matching_groups.len() - self.matching_groups.count_set_bits()
     }
 
     /// Returns the units to read, in the order of the file. Units may be read in any order, at any
@@ -284,11 +274,6 @@ impl OpenFile {
     fn rows_of(&self, row_group: usize) -> Option<Range<u64>> {
         let first = self.first_rows.get(row_group)?;
         Some(*first..*self.first_rows.get(row_group + 1)?)
-    }
-
-    /// Its bytes.
-    pub fn bytes(&self) -> &Arc<FileBytes> {
-        &self.bytes
     }
 
     fn size(&self) -> u64 {
@@ -435,7 +420,7 @@ fn overlap(
 }
 
 pub(super) fn gave_up() -> Error {
-    let message = "the pages of the data file make the decoder give up: the file is damaged, \
+    let message = "the decoder failed on the pages of the data file: the file is damaged, \
                    restore it or remove it from the table";
     Error::corrupt("data.pages", message)
 }
@@ -445,8 +430,8 @@ fn blame(error: Error, log_path: &str) -> Error {
     let renamed = match error.code() {
         "storage.not_found" => Error::corrupt(
             "data.missing",
-            "the table has this data file, but the storage has not: it was removed by hand or by a \
-             VACUUM with too short a retention; restore it, or remove it from the table in a transaction",
+            "the data file is live in the log, but does not exist: it was deleted by hand or by a VACUUM \
+             with too short a retention; restore it, or remove it from the table in a transaction",
         )
         .because(error),
         "storage.truncated" => Error::corrupt(

@@ -99,7 +99,7 @@ impl ReadPlan {
                         .field(name)
                         .ok_or_else(|| unknown(name, &layout.schema))?;
                     if selected.iter().any(|before| before.name == field.name) {
-                        let message = format!("the column {name:?} is asked for twice");
+                        let message = format!("the column {name:?} is requested twice");
                         return Err(Error::invalid("columns.twice", message));
                     }
                     selected.push(field);
@@ -151,8 +151,8 @@ impl ReadPlan {
                 .any(|field| field.name().eq_ignore_ascii_case(name))
             {
                 let message = format!(
-                    "the table has a column named {name}: leave it out, or do not ask for the \
-                     metadata column of this name"
+                    "the table has a column named {name}: omit it, or do not request the metadata column of \
+                     this name"
                 );
                 return Err(Error::invalid("columns.reserved", message));
             }

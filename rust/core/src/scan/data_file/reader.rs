@@ -12,17 +12,15 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType as ArrowType};
 use arrow_select::filter::filter_record_batch;
 
-use super::DataFile;
 use super::columns::{Constant, Positions, kept_or};
 use super::open::{OpenFile, UnitRows, gave_up};
-use super::plan::{OutputColumn, ReadPlan};
+use super::plan::OutputColumn;
 use super::shape::Origin;
 use super::unit_decoder::{UnitDecoder, count};
 use crate::codec::parquet_file::FetchedBytes;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::spec::legacy_calendar::ZoneMissing;
-use crate::storage::Storage;
 
 /// Batches of one unit.
 pub struct UnitBatches {
@@ -34,18 +32,6 @@ pub struct UnitBatches {
     left: u64,
     /// For the columns of the plan that have one value all along.
     constants: Vec<Option<Constant>>,
-}
-
-impl ReadPlan {
-    /// Reads a whole file, or its row groups where it names some.
-    ///
-    /// # Errors
-    ///
-    /// As [`ReadPlan::open_file`].
-    pub fn open(&self, storage: &Arc<dyn Storage>, file: &DataFile<'_>) -> Result<FileReader> {
-        let open = Arc::new(self.open_file(storage, file)?);
-        Ok(FileReader::new(open))
-    }
 }
 
 impl OpenFile {
@@ -335,49 +321,8 @@ fn value(cause: ArrowError, column: &str) -> Error {
         return Error::unsupported("data.calendar", message);
     }
     let message = format!(
-        "the column {column} holds a value that its type in the table does not: \
-         rewrite the file with values that fit"
+        "the column {column} has a value that its type in the table cannot hold: rewrite the file with \
+         values that fit"
     );
     Error::corrupt("data.value", message).because(cause)
-}
-
-/// Batches of a whole file, in its order; one unit is in memory at a time.
-pub struct FileReader {
-    file: Arc<OpenFile>,
-    units: std::vec::IntoIter<UnitRows>,
-    current: Option<UnitBatches>,
-}
-
-impl FileReader {
-    fn new(file: Arc<OpenFile>) -> Self {
-        Self {
-            units: file.units().into_iter(),
-            file,
-            current: None,
-        }
-    }
-}
-
-impl Iterator for FileReader {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(batch) = self.current.as_mut().and_then(Iterator::next) {
-                if batch.is_err() {
-                    self.units = Vec::new().into_iter();
-                }
-                return Some(batch);
-            }
-            let unit = self.units.next()?;
-            match self.file.read(&unit) {
-                Ok(reader) => self.current = Some(reader),
-                Err(error) => {
-                    self.current = None;
-                    self.units = Vec::new().into_iter();
-                    return Some(Err(error));
-                }
-            }
-        }
-    }
 }

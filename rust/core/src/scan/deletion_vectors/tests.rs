@@ -233,11 +233,3 @@ fn a_damaged_file_is_named() {
         }
     }
 }
-
-#[test]
-fn one_alone_is_loaded_too() {
-    let table = Table::new();
-    let descriptor = table.write(9, "", &[vec![1, 2]]).remove(0);
-    let vector = load_single(&*table.storage, &table.resolver, &descriptor).unwrap();
-    assert_eq!(vector.len(), 2);
-}

@@ -207,7 +207,7 @@ pub(super) fn refusal(cause: &Error) -> Option<(&'static str, &'static str)> {
         )),
         "ParentNotDirectoryException" => Some((
             "storage.name",
-            "there is a file where a directory of this one's should be: write elsewhere",
+            "a parent directory of this file is itself a file: write elsewhere",
         )),
         _ => None,
     }

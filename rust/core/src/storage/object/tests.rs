@@ -18,7 +18,7 @@ fn open(uri: &str, options: &[(&str, &str)]) -> Arc<dyn Storage> {
         .iter()
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
         .collect();
-    storage::open(uri, &options).unwrap()
+    storage::tests::open(uri, &options).unwrap()
 }
 
 fn names(files: &[FileMeta]) -> Vec<&str> {

@@ -465,11 +465,6 @@ impl<W: Work> OrderedRows<W> {
         }
     }
 
-    /// Returns the work that is read.
-    pub fn work(&self) -> &W {
-        &self.shared.work
-    }
-
     fn start(&mut self) -> Result<()> {
         let shared = Arc::clone(&self.shared);
         let threads = shared.look.threads.max(1);

@@ -3,7 +3,8 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::*;
-use crate::storage::{Location, open};
+use crate::storage::Location;
+use crate::storage::tests::open;
 
 /// A place and what lies there.
 type Store = (Location, Arc<dyn Storage>);

@@ -67,10 +67,11 @@ fn found(files: &Files, file: &DataFile<'_>, columns: &[&str], sql: &str) -> (Ve
         .with_batch_rows(300);
     let plan = plan.with_filter(filter).unwrap();
     assert_eq!(plan.schema().fields().len(), columns.len() + 1);
-    let pruned = plan
+    let pruned = 4 - plan
         .open_file(&files.storage(), file)
         .unwrap()
-        .pruned_row_groups();
+        .units()
+        .len();
     files.counting.take();
     let rows = files.read(&plan, file).unwrap();
     // one for the footer, and one more where the page index is broken; of each row group that is read

@@ -31,7 +31,7 @@ struct Files {
 impl Files {
     fn new() -> Self {
         let directory = TempDir::new().unwrap();
-        let storage = crate::storage::open(directory.path().to_str().unwrap(), &[]).unwrap();
+        let storage = crate::storage::tests::open(directory.path().to_str().unwrap(), &[]).unwrap();
         Self {
             directory,
             counting: CountingStorage::new(storage),
@@ -57,9 +57,11 @@ impl Files {
 
     /// All rows of a file as one batch.
     fn read(&self, plan: &ReadPlan, file: &DataFile<'_>) -> Result<RecordBatch> {
-        let batches = plan
-            .open(&self.storage(), file)?
-            .collect::<Result<Vec<_>>>()?;
+        let open = Arc::new(plan.open_file(&self.storage(), file)?);
+        let mut batches = Vec::new();
+        for unit in open.units() {
+            batches.extend(open.read(&unit)?.collect::<Result<Vec<_>>>()?);
+        }
         for batch in &batches {
             assert_eq!(batch.schema(), plan.schema());
         }

@@ -3,7 +3,7 @@ use crate::storage;
 
 #[test]
 fn keeps_a_record_of_every_call() {
-    let counting = CountingStorage::new(storage::open("memory://counting", &[]).unwrap());
+    let counting = CountingStorage::new(storage::tests::open("memory://counting", &[]).unwrap());
     let clone = counting.clone();
     assert!(clone.put_if_absent("log/1", b"12345").unwrap());
     assert_eq!(counting.list("log", "0").unwrap().len(), 1);

@@ -2,7 +2,7 @@ use super::*;
 use crate::storage;
 
 fn store(name: &str) -> FaultStorage {
-    let inner = storage::open(&format!("memory://fault-{name}"), &[]).unwrap();
+    let inner = storage::tests::open(&format!("memory://fault-{name}"), &[]).unwrap();
     for path in ["log/1.json", "log/2.json"] {
         assert!(inner.put_if_absent(path, b"0123456789").unwrap());
     }

@@ -54,12 +54,15 @@ fn read(input: &[u8]) -> Result<u64> {
         ..DataFile::default()
     };
     let (mut rows, mut values) = (0, 0);
-    for batch in plan.open(&storage, &file)? {
-        let batch = batch?;
-        rows += batch.num_rows() as u64;
-        for column in batch.columns() {
-            column.to_data().validate_full().unwrap();
-            values += (column.len() - column.null_count()) as u64;
+    let open = Arc::new(plan.open_file(&storage, &file)?);
+    for unit in open.units() {
+        for batch in open.read(&unit)? {
+            let batch = batch?;
+            rows += batch.num_rows() as u64;
+            for column in batch.columns() {
+                column.to_data().validate_full().unwrap();
+                values += (column.len() - column.null_count()) as u64;
+            }
         }
     }
     Ok(rows.min(255) << 8 | values.min(255))
