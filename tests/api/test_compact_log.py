@@ -104,7 +104,7 @@ def test_a_range_must_be_in_the_log(tmp_path: Path) -> None:
         with pytest.raises(dr.InvalidArgumentError, match="nothing to compact") as caught:
             table.compact_log(*arguments)
         assert caught.value.code == "compaction.range"
-    with pytest.raises(dr.VersionNotFoundError, match="that of version 2") as missing:
+    with pytest.raises(dr.VersionNotFoundError, match="version 2 is missing") as missing:
         table.compact_log(0, 9)
     assert missing.value.code == "version.range"
 

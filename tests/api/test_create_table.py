@@ -220,7 +220,7 @@ def test_the_last_and_the_partition_column_stay(tmp_path: Path) -> None:
             table.drop_column(column)
         assert caught.value.code == "alter.column"
     table.drop_column("id")
-    with pytest.raises(dr.InvalidArgumentError, match="spoken of"):
+    with pytest.raises(dr.InvalidArgumentError, match="is referenced by"):
         table.rename_column("note", "text")
 
 

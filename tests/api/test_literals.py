@@ -230,5 +230,5 @@ def test_one_moment_for_all_who_read_the_filter(tmp_path: Path) -> None:
 def test_a_literal_of_a_literal_is_refused() -> None:
     literal = dr.lit(5)
     literal.value = literal  # type: ignore[assignment]
-    with pytest.raises(TypeError, match="not for another literal"):
+    with pytest.raises(TypeError, match="not another literal"):
         dr.lit([literal])

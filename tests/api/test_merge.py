@@ -164,7 +164,7 @@ def test_several_rows_for_one(mode: str, tmp_path: Path) -> None:
     assert caught.value.code == "rows.ambiguous"
     assert sorted((tmp_path / "t").rglob("*")) == before
     # conditions of clauses choose none of them
-    with pytest.raises(dr.InvalidArgumentError, match="say it in `on`"):
+    with pytest.raises(dr.InvalidArgumentError, match="refine `on`"):
         table.merge(source, "id").when_matched_update({"v": "source.v"}, "source.v >= 2").execute()
     on = "target.id = source.id AND source.v >= 2"
     table.merge(source, on).when_matched_update({"v": "source.v"}).execute()

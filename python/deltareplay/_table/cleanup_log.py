@@ -27,7 +27,7 @@ class LogCleanup:
         notes: Why other files were kept.
 
     >>> table.cleanup_log().notes
-    ('no checkpoint stands at or before version 2',)
+    ('there is no checkpoint at or before version 2',)
     """
 
     dry_run: bool

@@ -78,7 +78,7 @@ impl PyCatalog {
             let answer = ask(object).map_err(|error| self.raised(py, method, error))?;
             read(&answer).map_err(|error| {
                 let message = format!(
-                    "{}.{method} returned something else than deltareplay.catalogs.Catalog says: {error}",
+                    "{}.{method} must return what deltareplay.catalogs.Catalog documents: {error}",
                     self.class
                 );
                 Error::invalid("catalog.answer", message)

@@ -31,7 +31,7 @@ impl CheckpointPlan {
     /// The existing checkpoint, if any.
     fn there(&self) -> Option<PyCheckpoint> {
         match &self.0 {
-            Planned::There(written) => Some(checkpoint_out(written.clone())),
+            Planned::Existing(written) => Some(checkpoint_out(written.clone())),
             Planned::ToDo(_) => None,
         }
     }
@@ -39,7 +39,7 @@ impl CheckpointPlan {
     /// The pieces that others write, the tail that they need, and the codec.
     fn work(&self) -> Option<(Vec<ReplayPiece>, ReplayTail, Option<String>)> {
         match &self.0 {
-            Planned::There(_) => None,
+            Planned::Existing(_) => None,
             Planned::ToDo(plan) => Some((
                 plan.pieces.iter().cloned().map(ReplayPiece).collect(),
                 ReplayTail(plan.tail.clone()),
@@ -57,7 +57,7 @@ impl CheckpointPlan {
     ) -> PyResult<PyCheckpoint> {
         let written = written.into_iter().map(sidecar_in).collect();
         let done = detached(py, || match &self.0 {
-            Planned::There(written) => Ok(written.clone()),
+            Planned::Existing(written) => Ok(written.clone()),
             Planned::ToDo(plan) => table.0.finish_checkpoint(plan, written),
         })?;
         Ok(checkpoint_out(done))

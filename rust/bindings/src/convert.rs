@@ -81,7 +81,7 @@ pub(crate) fn kind(py: Python<'_>, kind: &str, deleted: Option<&str>) -> PyResul
         None | Some("exclude") => false,
         Some("include") => true,
         Some(other) => {
-            let message = format!("deleted is {other:?}: it is \"include\" or \"exclude\"");
+            let message = format!("deleted is {other:?}: pass \"include\" or \"exclude\"");
             return Err(invalid(py, "changes.deleted", message));
         }
     };
@@ -90,8 +90,8 @@ pub(crate) fn kind(py: Python<'_>, kind: &str, deleted: Option<&str>) -> PyResul
         "append-only" => Kind::Net(Net::AppendOnly { deleted: mode }),
         "full-delta" | "min-delta" if deleted.is_some() => {
             let message = format!(
-                "deleted says whether rows that are gone show in \"upsert\" and \"append-only\"; \
-                 in {kind:?} they always do: leave it out"
+                "deleted applies to \"upsert\" and \"append-only\" alone, and {kind:?} always includes \
+                 deleted rows: omit it"
             );
             return Err(invalid(py, "changes.deleted", message));
         }
@@ -99,7 +99,7 @@ pub(crate) fn kind(py: Python<'_>, kind: &str, deleted: Option<&str>) -> PyResul
         "min-delta" => Kind::Net(Net::MinDelta),
         other => {
             let message = format!(
-                "there is no kind {other:?} of changes: choose full-delta, min-delta, upsert or \
+                "unknown kind of changes {other:?}: pass full-delta, min-delta, upsert or \
                  append-only"
             );
             return Err(invalid(py, "changes.kind", message));

@@ -90,7 +90,8 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
     }
     if value.is_instance_of::<PyInt>() {
         if value.call_method0("bit_length")?.extract::<u64>()? > MOST_BITS {
-            let message = "a whole number has more digits than the 38 of a type of a table";
+            let message =
+                "an integer in the filter has more than the 38 digits that a column can hold";
             return Err(invalid(value.py(), "filter.literal", message));
         }
         let text = value.str()?.to_string();
@@ -102,7 +103,8 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
     if let Ok(text) = value.cast::<PyString>() {
         if !is_lit(value)? {
             let text = text.to_str().map_err(|_| {
-                let message = "a text has surrogates of UTF-16, which no text of a table has";
+                let message =
+                    "a string in the filter contains lone surrogates, which no column can hold";
                 invalid(value.py(), "filter.literal", message)
             })?;
             return Ok(Literal::String(text.to_owned()));
@@ -110,7 +112,7 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
         let value = value.getattr("value")?;
         if is_lit(&value)? {
             return Err(PyTypeError::new_err(
-                "a literal stands for a plain value, not for another literal",
+                "lit takes a plain value, not another literal",
             ));
         }
         return literal(&value, depth);
@@ -152,7 +154,7 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
         return numpy_scalar(value);
     }
     Err(PyTypeError::new_err(format!(
-        "a value in a filter is None, bool, int, float, Decimal, str, bytes, date, datetime or a list \
+        "a filter value must be None, bool, int, float, Decimal, str, bytes, date, datetime or a list \
          of those, not {}",
         class.name()?
     )))
@@ -167,7 +169,7 @@ fn is_null_of_pandas(value: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 fn finer_than_microseconds(value: &Bound<'_, PyAny>) -> PyErr {
     let message = format!(
-        "{value} is no whole number of microseconds, which timestamps of a table have: round it first"
+        "{value} is not a whole number of microseconds, the precision of a table's timestamps: round it first"
     );
     invalid(value.py(), "filter.literal", &message)
 }
@@ -179,7 +181,7 @@ fn numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     if value.getattr("ndim")?.extract::<usize>()? > 0 || kind == "m" {
         let class = value.get_type();
         return Err(PyTypeError::new_err(format!(
-            "a value in a filter of numpy's is a number, text, bytes or a datetime64, not {}",
+            "a numpy value in a filter must be a number, text, bytes or a datetime64, not {}",
             class.name()?
         )));
     }
@@ -211,7 +213,7 @@ fn numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
 }
 
 fn no_date(value: &Bound<'_, PyAny>) -> PyErr {
-    let message = format!("{value} is a date that tables cannot have");
+    let message = format!("{value} is outside the range of dates that a table can hold");
     invalid(value.py(), "filter.literal", &message)
 }
 
@@ -247,7 +249,7 @@ fn timestamp(value: &Bound<'_, PyAny>, count: i128, unit: &str) -> PyResult<Lite
 pub(crate) fn literal_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let literal = literal(value, 0)?;
     if literal == Literal::List(Vec::new()) {
-        let message = "SQL has no list of nothing: leave the condition out";
+        let message = "SQL has no empty list: omit the condition";
         return Err(invalid(value.py(), "filter.literal", message));
     }
     Ok(literal.to_string())

@@ -184,7 +184,7 @@ impl OptimizePlan {
 
 fn parsed<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T> {
     serde_json::from_str(json).map_err(|cause| {
-        let message = "this is no task of this version of the library: plan it anew";
+        let message = "the task was made by another release of deltareplay: plan the work again";
         Error::invalid("optimize.task", message).because(cause)
     })
 }

@@ -57,7 +57,7 @@ impl Options {
                 Some("overwrite") => SchemaMode::Overwrite,
                 Some(other) => {
                     let message = format!(
-                        "schema_mode is {other:?}: it is \"merge\" or, where all rows are replaced, \"overwrite\""
+                        "schema_mode is {other:?}: pass \"merge\" or, if all rows are replaced, \"overwrite\""
                     );
                     return Err(Error::invalid("rows.schema_mode", message));
                 }
@@ -160,7 +160,7 @@ pub(crate) type PyClause = (
 );
 
 fn clause((when, then, condition, set): PyClause) -> Result<Clause> {
-    let unknown = || Error::invalid("rows.merge", "a clause of a merge is of no known kind");
+    let unknown = || Error::invalid("rows.merge", "unknown kind of merge clause");
     Ok(Clause {
         when: variant_named(&when).ok_or_else(unknown)?,
         condition,

@@ -133,9 +133,8 @@ impl Iterator for CommitsWithFacts {
 
 /// The reference's refusal.
 pub(super) fn feed_disabled(version: u64) -> Error {
-    let message = "the change data feed was off at this version, so that its writers recorded no \
-                   changes: ask for versions at which `delta.enableChangeDataFeed` was true, or let \
-                   the changes be derived from the files";
+    let message = "the change data feed was off at this version, so no changes were recorded: read versions \
+        at which `delta.enableChangeDataFeed` was true, or derive the changes from the files";
     Error::unsupported("changes.feed_disabled", message).at_version(version)
 }
 
@@ -228,8 +227,8 @@ impl NetPlan {
         let (way, reason) = common_way(commits, keys, has_key)?;
         if way == Way::Rows && kind != Net::MinDelta {
             let message = format!(
-                "{reason}: this kind of changes needs to know; have the table track rows \
-                 (`delta.enableRowTracking`), or name the columns of a `key`"
+                "{reason}, but this kind of changes needs to know: enable row tracking \
+                 (`delta.enableRowTracking`), or pass the columns of a `key`"
             );
             return Err(Error::invalid("changes.identity", message));
         }

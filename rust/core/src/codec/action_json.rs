@@ -134,7 +134,10 @@ struct Field<'a> {
 impl Field<'_> {
     fn get<T: DeserializeOwned>(&self) -> Result<T> {
         serde_json::from_str(self.json).map_err(|cause| {
-            let message = format!("{}.{} does not hold what it should", self.of, self.name);
+            let message = format!(
+                "{}.{} does not have the type of the protocol",
+                self.of, self.name
+            );
             Error::corrupt(CODE, message).because(cause)
         })
     }
@@ -152,7 +155,7 @@ fn each_field(of: &str, json: &str, mut visit: impl FnMut(Field<'_>) -> Result<(
     let fail = |error| {
         Error::corrupt(
             CODE,
-            format!("{of} is not the JSON object that it should be: {error}"),
+            format!("{of} is not a JSON object of the protocol: {error}"),
         )
     };
     for_each_entry(json, fail, |name, json| visit(Field { of, name, json }))

@@ -56,7 +56,7 @@ impl CanonicalJson {
     /// is too deep, or a canonical form of more than 64 MiB.
     pub(crate) fn parse(json: &str, code: &'static str) -> Result<Self> {
         let mut reader = JsonReader::new(json, MAX_DEPTH);
-        let what = "the file is not the JSON object that it should be";
+        let what = "the file is not a JSON object of the protocol";
         let at = |error: JsonError| error.corrupt(code, what);
         if reader.next().map_err(at)? != Event::BeginObject {
             return Err(at(reader.error("no object")));

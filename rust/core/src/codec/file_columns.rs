@@ -106,8 +106,9 @@ impl FileColumns {
 
     /// Returns `true` if these columns include everything in `other`.
     pub fn covers(&self, other: &Self) -> bool {
-        let here = |required: &FileColumn| self.0.iter().any(|column| column.covers(required));
-        other.0.iter().all(here)
+        let is_covered =
+            |required: &FileColumn| self.0.iter().any(|column| column.covers(required));
+        other.0.iter().all(is_covered)
     }
 
     /// Returns the union: the fields in the protocol's order, then the derived columns.

@@ -256,7 +256,7 @@ fn refuse_repeated<'a>(
         buffers.map(|buffer| buffer.len()).sum::<usize>()
     };
     if total / MOST_REPEATED > rows && total / MOST_TIMES > buffered() {
-        let message = format!("{total} bytes of text, nearly all of them the same ones again");
+        let message = format!("{total} bytes of text, nearly all of them repetitions");
         return Err(ArrowError::InvalidArgumentError(message));
     }
     Ok(())

@@ -104,14 +104,14 @@ impl LastCheckpoint {
         let hint: Hint = serde_json::from_str(json).map_err(|cause| {
             Error::corrupt(
                 CODE,
-                "the file does not hold the fields of a checkpoint hint",
+                "the file does not have the fields of a checkpoint hint",
             )
             .because(cause)
         })?;
         if let Some(checksum) = &hint.checksum
             && !canonical.matches(checksum)
         {
-            let message = "the checksum of the file is not that of its content";
+            let message = "the checksum in the file does not match its content";
             return Err(Error::corrupt("last_checkpoint.checksum", message));
         }
         Ok(hint.into())

@@ -145,7 +145,7 @@ impl AllFiles {
         let adds = decoded
             .map_err(|error| inside("allFiles", error))?
             .adds
-            .ok_or_else(|| wrong("allFiles", "does not hold what it should"))?;
+            .ok_or_else(|| wrong("allFiles", "does not have the type of the protocol"))?;
         Ok(adds.rows)
     }
 }
@@ -175,9 +175,8 @@ impl VersionChecksum {
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let json = text_of(bytes, CODE)?;
         let mut checksum = Self::default();
-        let fail = |error: JsonError| {
-            error.corrupt(CODE, "the file is not the JSON object that it should be")
-        };
+        let fail =
+            |error: JsonError| error.corrupt(CODE, "the file is not a JSON object of the protocol");
         for_each_entry(json, fail, |name, json| checksum.read(name, json))?;
         Ok(checksum)
     }
@@ -236,12 +235,12 @@ fn wrong(name: &str, what: &str) -> Error {
 }
 
 fn inside(name: &str, error: Error) -> Error {
-    wrong(name, "does not hold what it should").because(error)
+    wrong(name, "does not have the type of the protocol").because(error)
 }
 
 fn get<T: DeserializeOwned>(name: &str, json: &str) -> Result<T> {
     serde_json::from_str(json)
-        .map_err(|cause| wrong(name, "does not hold what it should").because(cause))
+        .map_err(|cause| wrong(name, "does not have the type of the protocol").because(cause))
 }
 
 fn single_count(name: &str, json: &str) -> Result<u64> {

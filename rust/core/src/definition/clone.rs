@@ -19,7 +19,7 @@ const OF_ITS_LOG: [&str; 3] = [
     "delta.requireCheckpointProtectionBeforeVersion",
 ];
 
-/// Returns the metadata of the target, whose current metadata, if it exists, is `there`, with additional
+/// Returns the metadata of the target, whose current metadata, if it exists, is `existing`, with additional
 /// properties.
 ///
 /// # Errors
@@ -27,7 +27,7 @@ const OF_ITS_LOG: [&str; 3] = [
 /// Invalid argument: a property; `alter.column_mapping`.
 pub fn cloned_metadata(
     source: &Metadata,
-    there: Option<&Metadata>,
+    existing: Option<&Metadata>,
     properties: &BTreeMap<String, String>,
 ) -> Result<Metadata> {
     let mut new = source.clone();
@@ -35,13 +35,13 @@ pub fn cloned_metadata(
     new.configuration
         .retain(|key, _| !OF_ITS_LOG.contains(&key.as_str()) && !names.contains(&key.as_str()));
     for key in names {
-        if let Some(name) = there.and_then(|there| there.property(key)) {
+        if let Some(name) = existing.and_then(|existing| existing.property(key)) {
             new.configuration.insert(key.to_owned(), name.to_owned());
         }
     }
     let mut new = set_properties(&new, properties)?;
     new.id = new_id();
-    new.name = there.and_then(|there| there.name.clone());
-    new.description = there.and_then(|there| there.description.clone());
+    new.name = existing.and_then(|existing| existing.name.clone());
+    new.description = existing.and_then(|existing| existing.description.clone());
     Ok(new)
 }

@@ -36,7 +36,7 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
     }
     if columns.len() > MOST_COLUMNS {
         return refused(format!(
-            "a table is clustered by at most {MOST_COLUMNS} columns, and not by {}",
+            "a table is clustered by at most {MOST_COLUMNS} columns, not by {}",
             columns.len()
         ));
     }
@@ -91,7 +91,9 @@ pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Ve
         }
         let boolean = *data_type == DataType::Primitive(PrimitiveType::Boolean);
         if !data_type.has_order() && !boolean {
-            return refused(format!("rows have no order by {name}: its type has none"));
+            return refused(format!(
+                "rows cannot be ordered by {name}: its type has no order"
+            ));
         }
         if !has_statistics(metadata, &counted, &path) {
             return refused(format!(

@@ -39,7 +39,7 @@ pub fn change_column(old: &Metadata, path: &[String], change: &ColumnChange) -> 
         let name = column_path_text(path);
         let message = "it is an identity column, which can only be moved and commented";
         return Err(refused(format!(
-            "the column {} stays as it is: {message}",
+            "the column {} cannot be changed: {message}",
             clipped(&name)
         )));
     }
@@ -54,7 +54,7 @@ pub fn change_column(old: &Metadata, path: &[String], change: &ColumnChange) -> 
             if let Some(expression) = expression {
                 check_default(field, expression).map_err(|cause| {
                     let message = format!(
-                        "{} is no default of the column {}: it must be an expression without columns, \
+                        "{} is not a valid default of the column {}: it must be an expression without columns, \
                          with a value of the type of the column",
                         clipped(expression),
                         clipped(&field.name)

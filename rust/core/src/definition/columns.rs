@@ -79,7 +79,7 @@ pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
         if !field.nullable {
             let name = clipped(&field.name);
             return Err(refused(format!(
-                "the column {name} must be nullable: the rows that are there have no value for it"
+                "the column {name} must be nullable: existing rows have no value for it"
             )));
         }
         let as_it_was = &mut |fields: &StructType| Ok(fields.fields().to_vec());
@@ -243,7 +243,8 @@ pub fn position(fields: &StructType, name: &str) -> Result<usize> {
 /// Returns the error for a path step that does not exist.
 pub fn no_way_into(step: &str) -> Error {
     refused(format!(
-        "there is nothing named {} in this column: structs have fields, arrays `element`, maps `key` and `value`",
+        "there is nothing named {} in this column: structs have fields, arrays `element`, maps `key` and \
+         `value`",
         clipped(step)
     ))
 }
@@ -359,7 +360,7 @@ pub fn refuse_if_spoken_of(old: &Metadata, schema: &StructType, path: &[String])
             let column = column_path_text(path);
             let column = clipped(&column);
             Err(refused(format!(
-                "the column {column} is spoken of by {}",
+                "the column {column} is referenced by {}",
                 clipped(text)
             )))
         }

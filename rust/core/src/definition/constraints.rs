@@ -31,7 +31,7 @@ pub fn add_constraint(
     let key = format!("{PREFIX}{name}");
     if let Some(known) = old.property(&key) {
         let message = format!(
-            "there is a constraint {} already: {}",
+            "the constraint {} already exists: {}",
             clipped(&name),
             clipped(known)
         );
@@ -62,7 +62,10 @@ pub(super) fn check_constraints(
         let condition = Predicate::parse_sql(expression).map(Predicate::not_true);
         match condition.and_then(|broken| broken.bind(schema).map(drop)) {
             Err(error) if !error.code().ends_with(".unsupported") => {
-                let message = format!("the property {} is no constraint: {error}", clipped(key));
+                let message = format!(
+                    "the property {} is not a valid constraint: {error}",
+                    clipped(key)
+                );
                 return Err(Error::invalid("alter.constraint", message));
             }
             _ => {}
@@ -81,8 +84,8 @@ pub(super) fn refuse_constraints(properties: &BTreeMap<String, String>) -> Resul
         return Ok(());
     };
     let message = format!(
-        "{} is a CHECK constraint, and the rows of the table may break it: add it by add_constraint \
-         or ALTER TABLE ... ADD CONSTRAINT, which look at them",
+        "{} is a CHECK constraint that existing rows may violate: add it with add_constraint or ALTER TABLE \
+         ... ADD CONSTRAINT, which check them",
         clipped(key)
     );
     Err(Error::invalid("alter.constraint", message))

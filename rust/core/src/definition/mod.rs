@@ -174,7 +174,7 @@ fn check_mode(old: &Metadata, new: &Metadata) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "{MODE} cannot go from {before} to {after} on a table that exists: only from none to name"
+        "{MODE} of an existing table cannot change from {before} to {after}, only from none to name"
     );
     Err(Error::invalid("alter.column_mapping", message))
 }

@@ -24,7 +24,7 @@ pub const CHANGES: &str = "delta.typeChanges";
 pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Metadata> {
     if !old.is_on(TYPE_WIDENING) {
         let message =
-            format!("types of this table are not widened: set {TYPE_WIDENING} to true first");
+            format!("this table does not allow type widening: set {TYPE_WIDENING} to true first");
         return Err(Error::invalid("alter.type_widening", message));
     }
     let schema = StructType::parse(&old.schema_string)?;
@@ -116,7 +116,6 @@ pub fn name_of(data_type: &DataType) -> String {
 }
 
 fn refused(from: &str, to: &str) -> Error {
-    let message =
-        format!("{from} is not widened to {to}: files that are there could not be read so");
+    let message = format!("{from} cannot be widened to {to}: existing files could not be read");
     Error::invalid("alter.type_widening", message)
 }

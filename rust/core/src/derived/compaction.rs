@@ -64,7 +64,8 @@ pub fn compact_log(
     let start = start.unwrap_or_else(after);
     if start >= end {
         let message = format!(
-            "versions {start} to {end} are less than two commits: there is nothing to compact; pass a longer range"
+            "versions {start} to {end} are fewer than two commits, so there is nothing to compact: pass a \
+             longer range"
         );
         return Err(Error::invalid("compaction.range", message));
     }
@@ -83,7 +84,7 @@ pub fn compact_log(
         let present = |version: &u64| !commits.iter().any(|commit| commit.start == *version);
         let missing = (start..=end).find(present).unwrap_or(end);
         let message = format!(
-            "the log does not hold all commits from {start} to {end}: that of version {missing} is not there"
+            "the log does not have all commits from {start} to {end}: version {missing} is missing"
         );
         let error = Error::new(ErrorKind::VersionNotFound, "version.range", message);
         return Err(error.at_path(commit_path(missing)).at_version(missing));

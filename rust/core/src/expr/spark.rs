@@ -67,7 +67,7 @@ pub fn for_spark(
     };
     let formula = Formula::parse(text).map_err(|cause| {
         let message = format!(
-            "{what} is no expression that can be checked: {}",
+            "{what} is not an expression that can be checked: {}",
             clipped(text)
         );
         Error::unsupported("spark.expression", message).because(cause)
@@ -256,7 +256,7 @@ impl Printer {
         let own = first.value.to_lowercase();
         if !self.columns.contains(&own) && !self.variables.contains(&own) {
             return Err(Refused(format!(
-                "names {}, which is no column of the table",
+                "names {}, which is not a column of the table",
                 clipped(&first.value)
             )));
         }
@@ -332,9 +332,9 @@ impl Printer {
                         it.text("-");
                         it.literal(value)?;
                     }
-                    _ => return refused("has an interval of a value that is no literal"),
+                    _ => return refused("has an interval of a value that is not a literal"),
                 },
-                _ => return refused("has an interval of a value that is no literal"),
+                _ => return refused("has an interval of a value that is not a literal"),
             }
             if let Some(first) = &interval.leading_field {
                 it.text(" ");

@@ -94,7 +94,7 @@ impl ActionBatches {
             };
             let end = end.map_or_else(|| "the newest".to_owned(), |end| end.to_string());
             let message =
-                format!("the log does not hold all commits from {start} to {end}: {present}");
+                format!("the log does not have all commits from {start} to {end}: {present}");
             return Err(Error::new(
                 ErrorKind::VersionNotFound,
                 "version.range",
@@ -103,7 +103,8 @@ impl ActionBatches {
         }
         for (commit, version) in commits.iter().zip(start..) {
             if commit.version != version {
-                let message = "this commit is missing, while later ones are there; restore the file from a backup or another replica";
+                let message = "this commit is missing, but later commits exist; restore the file from a \
+                    backup or another replica";
                 return Err(Error::corrupt("log.gap", message)
                     .at_path(path::commit_path(version))
                     .at_version(version));

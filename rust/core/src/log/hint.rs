@@ -44,7 +44,8 @@ impl Hint {
             }
             Err(error) if error.code() == "storage.not_found" => return Ok(Self::Missing),
             Err(error) if error.code() == "storage.not_a_file" => {
-                let message = "there is something else where the hint should be; the log was listed from its beginning";
+                let message =
+                    "the path of the hint is not a file; the log was listed from its beginning";
                 return Ok(Self::Corrupt(LogWarning::new(
                     "hint.corrupt",
                     path,
@@ -134,7 +135,8 @@ impl Hint {
             ),
             (Some(hint), Some(version)) if hint > version => {
                 let message = format!(
-                    "the hint names version {hint}, whose checkpoint cannot be used; version {version} was taken"
+                    "the hint names version {hint}, whose checkpoint cannot be used; version {version} was \
+                     taken"
                 );
                 ("hint.wrong", message)
             }

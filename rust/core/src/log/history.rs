@@ -65,7 +65,8 @@ pub fn required_in_commit_timestamp(
     timestamp.map_err(located)?.ok_or_else(|| {
         located(Error::corrupt(
             "commit.in_commit_timestamp",
-            "in-commit timestamps are enabled, but the commit's commitInfo has none: ask the writer of the commit",
+            "in-commit timestamps are enabled, but the commit's commitInfo has none: ask the writer of the \
+             commit",
         ))
     })
 }
@@ -111,7 +112,8 @@ impl Moment {
             Self::After(version, time) => ("after the newest version,", version, time),
         };
         let message = format!(
-            "timestamp {} lies {what} version {version}, committed at {}: ask for an instant in between, or by version",
+            "timestamp {} lies {what} version {version}, committed at {}: pass a timestamp in between, or a \
+             version",
             render(timestamp),
             render(time)
         );

@@ -118,7 +118,8 @@ impl LogSegment {
             .cloned()
             .collect();
         if last_commit.is_none() {
-            let message = "the checkpoint's own commit is gone: its time and its provenance are unknown; keep the \
+            let message = "the checkpoint's own commit is gone: its time and its provenance are unknown; \
+                keep the \
                            commit of the oldest checkpoint when cleaning the log";
             warnings.push(LogWarning::new(
                 "log.checkpoint_only",
@@ -178,13 +179,13 @@ fn check_contiguous(
             (
                 "log.truncated",
                 format!(
-                    "{problem} and no complete checkpoint stands before it: the head of the log is cut off"
+                    "{problem} and no complete checkpoint precedes it: the start of the log is missing"
                 ),
             )
         } else {
             (
                 "log.gap",
-                "this commit is missing, while later ones are there".to_owned(),
+                "this commit is missing, but later commits exist".to_owned(),
             )
         };
         let message = format!("{message}; restore the file from a backup or another replica");
@@ -286,7 +287,7 @@ fn missing_version(listing: &LogListing, target: Option<u64>) -> Error {
     let range = match (listing.earliest_recreatable(), listing.latest()) {
         (Some(earliest), Some(latest)) => format!("versions {earliest} to {latest} can be read"),
         (None, Some(latest)) => format!("the newest version is {latest}"),
-        _ => "the log has no version at all".to_owned(),
+        _ => "the log has no versions".to_owned(),
     };
     Error::new(
         ErrorKind::VersionNotFound,

@@ -200,7 +200,7 @@ impl Storage for Overlay {
                 .filter(|(start, end)| start <= end && *end <= bytes.len())
                 .map(|(start, end)| bytes.slice(start..end))
                 .ok_or_else(|| {
-                    let message = "a range beyond the end of a file was asked for";
+                    let message = "the requested range is beyond the end of the file";
                     Error::corrupt("storage.truncated", message).at_path(path)
                 })
         };

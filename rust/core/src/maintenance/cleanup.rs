@@ -149,7 +149,8 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
     let first = checkpoint.version;
     if !may_truncate(source, &listing, snapshot, first)? {
         report.notes.push(
-            "the table protects its checkpoints, and this build cannot write the protocol of every version before"
+            "the table protects its checkpoints, and this build cannot write the protocol of every version \
+             before"
                 .to_owned(),
         );
         return Ok(report);
@@ -251,16 +252,17 @@ fn kept_checkpoint(
             Ok(true) => return Ok(Some(checkpoint.clone())),
             Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
             Ok(false) => report.notes.push(format!(
-                "the checkpoint of version {version} cannot replace what is before it: a commit from there on is missing"
+                "the checkpoint of version {version} cannot replace the log before it: a commit from there \
+                 on is missing"
             )),
             Err(error) => report.notes.push(format!(
-                "the checkpoint of version {version} cannot replace what is before it: {error}"
+                "the checkpoint of version {version} cannot replace the log before it: {error}"
             )),
         }
     }
-    report
-        .notes
-        .push(format!("no checkpoint stands at or before version {last}"));
+    report.notes.push(format!(
+        "there is no checkpoint at or before version {last}"
+    ));
     Ok(None)
 }
 

@@ -61,15 +61,15 @@ pub struct Version<'a> {
 pub fn plan(
     of: Version<'_>,
     target: &Source,
-    there: Option<&Snapshot>,
+    existing: Option<&Snapshot>,
     shallow: bool,
 ) -> Result<ClonePlan> {
     check_locations(of.source, target, shallow)?;
     let started = now();
     let mut live = HashSet::new();
     let mut known: HashMap<FileActionKey, AddFile> = HashMap::new();
-    if let Some(there) = there {
-        for rows in there.file_batches(target, FileColumns::all(), None)? {
+    if let Some(existing) = existing {
+        for rows in existing.file_batches(target, FileColumns::all(), None)? {
             let rows = rows?;
             named_by(target, &rows, &mut live)?;
             for (row, key) in target.keys.of_batch(&rows)?.into_iter().enumerate() {
@@ -98,7 +98,7 @@ pub fn plan(
             }
         }
     }
-    let now = there.map_or_else(now, now_after);
+    let now = existing.map_or_else(now, now_after);
     let mut removed = 0_i64;
     for file in known.into_values() {
         removed = removed.saturating_add(file.size);
@@ -154,7 +154,7 @@ pub fn copy_files(source: &Source, target: &Source, copies: Vec<FileCopy>) -> Re
 pub fn transaction(
     of: Version<'_>,
     target: &Source,
-    there: Option<&Snapshot>,
+    existing: Option<&Snapshot>,
     plan: ClonePlan,
     properties: &BTreeMap<String, String>,
     options: TransactionOptions,
@@ -170,14 +170,14 @@ pub fn transaction(
         metrics: plan.metrics,
         ..CommitDescription::default()
     };
-    let before = there.map(Snapshot::metadata);
+    let before = existing.map(Snapshot::metadata);
     let metadata = cloned_metadata(of.snapshot.metadata(), before, properties)?;
     let domains = of.snapshot.domain_metadata(of.source)?;
     let clustering = domains
         .into_iter()
         .find(|domain| domain.domain == CLUSTERING);
-    let mut transaction = match there {
-        Some(there) => Transaction::begin(target, there, description, options)?,
+    let mut transaction = match existing {
+        Some(existing) => Transaction::begin(target, existing, description, options)?,
         None => Transaction::unborn(target, description, options),
     };
     transaction.clone_definition(
@@ -195,8 +195,8 @@ fn check_locations(source: &Source, target: &Source, shallow: bool) -> Result<()
     let (from, to) = (source.resolver.root(), target.resolver.root());
     if !from.same_store(to) {
         if shallow {
-            let message = "a shallow clone lies on the store of its source, whose files it points to: clone \
-                           it with shallow=False";
+            let message = "a shallow clone must be on the store of its source, whose files it references: \
+                pass shallow=False";
             return Err(Error::unsupported("clone.store", message).at_path(to.root()));
         }
         return Ok(());
@@ -207,19 +207,19 @@ fn check_locations(source: &Source, target: &Source, shallow: bool) -> Result<()
     };
     if within(from.path(), to.path()) || within(to.path(), from.path()) {
         let message =
-            "the clone lies inside of its source, or the other way round: choose another place";
+            "one of the clone and its source is inside the other: choose another location";
         return Err(Error::invalid("clone.target", message).at_path(to.root()));
     }
     Ok(())
 }
 
 /// Returns `true` if both actions are equal except for row ids and times.
-fn is_same(there: &AddFile, file: &AddFile) -> bool {
+fn is_same(existing: &AddFile, file: &AddFile) -> bool {
     (
-        there.size,
-        &there.partition_values,
-        &there.stats,
-        &there.tags,
+        existing.size,
+        &existing.partition_values,
+        &existing.stats,
+        &existing.tags,
     ) == (file.size, &file.partition_values, &file.stats, &file.tags)
 }
 
@@ -230,7 +230,7 @@ struct Copies<'a> {
     shallow: bool,
     visible: Visible,
     /// Files in the target's directory.
-    there: HashMap<String, FileMeta>,
+    existing: HashMap<String, FileMeta>,
     /// Files reused as copies of files of the source.
     reused: BTreeMap<String, StagedFile>,
     needed: BTreeMap<String, FileCopy>,
@@ -238,19 +238,19 @@ struct Copies<'a> {
 
 impl<'a> Copies<'a> {
     fn new(of: Version<'a>, target: &'a Source, shallow: bool) -> Result<Self> {
-        let mut there = HashMap::new();
+        let mut existing = HashMap::new();
         if !shallow {
             let files = target
                 .storage
                 .list_below("", &|path| path != LOG_DIRECTORY)?;
-            there.extend(files.into_iter().map(|file| (file.path.clone(), file)));
+            existing.extend(files.into_iter().map(|file| (file.path.clone(), file)));
         }
         Ok(Self {
             source: of.source,
             target,
             shallow,
             visible: Visible::of(of.snapshot)?,
-            there,
+            existing,
             reused: BTreeMap::new(),
             needed: BTreeMap::new(),
         })
@@ -338,14 +338,14 @@ impl<'a> Copies<'a> {
         if let Some(needed) = self.needed.get(to) {
             return needed.from == from;
         }
-        if let Some(there) = self.there.get(to) {
-            if size.is_some_and(|size| size != there.size) {
+        if let Some(existing) = self.existing.get(to) {
+            if size.is_some_and(|size| size != existing.size) {
                 return false;
             }
             let file = StagedFile {
                 path: to.to_owned(),
-                size: Some(there.size),
-                written: there.modification_time,
+                size: Some(existing.size),
+                written: existing.modification_time,
             };
             self.reused.insert(file.path.clone(), file);
             return true;

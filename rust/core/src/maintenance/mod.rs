@@ -33,7 +33,7 @@ pub fn now(storage: &dyn Storage) -> Result<i64> {
     let _cleanup_takes_what_is_left = storage.delete(&[&path]);
     let here = crate::storage::now();
     match seen {
-        Ok(file) if here.saturating_sub(file.modification_time) > ALIKE => {
+        Ok(file) if here.saturating_sub(file.modification_time) > CLOCK_TOLERANCE => {
             Ok(file.modification_time)
         }
         Ok(_) => Ok(here),
@@ -62,14 +62,14 @@ pub fn to_json<T: serde::Serialize>(report: &T) -> String {
 pub(crate) const MINUTE: i64 = 60 * 1000;
 
 /// Clocks at most this many milliseconds apart count as equal: file timestamps may be coarse.
-const ALIKE: i64 = MINUTE;
+const CLOCK_TOLERANCE: i64 = MINUTE;
 
 /// Files deleted per call.
-const AT_ONCE: usize = 500;
+const DELETE_BATCH: usize = 500;
 
 /// Deletes files in this order and stops at the first that cannot be deleted.
 pub(crate) fn delete_all(storage: &dyn Storage, paths: &[&str]) -> Result<()> {
-    for chunk in paths.chunks(AT_ONCE) {
+    for chunk in paths.chunks(DELETE_BATCH) {
         interrupt::check()?;
         storage.delete(chunk).into_iter().collect::<Result<()>>()?;
     }

@@ -27,10 +27,10 @@ use crate::write::random::now_after;
 use crate::write::{AddFile, RemoveFile};
 
 /// Maximum number of missing files named in an error.
-const NAMED: usize = 3;
+const MOST_NAMED: usize = 3;
 
 /// Files checked per unit of work.
-const LOOKED_AT: usize = 64;
+const CHECK_BATCH: usize = 64;
 
 /// Properties of the newest version that a restore keeps.
 const KEPT: [&str; 5] = [
@@ -165,7 +165,7 @@ fn missing(source: &Source, files: &[AddFile]) -> Result<Vec<String>> {
         paths_of_files.push((file.path.clone(), paths));
     }
     let units: Vec<Vec<(String, Vec<String>)>> = paths_of_files
-        .chunks(LOOKED_AT)
+        .chunks(CHECK_BATCH)
         .map(<[_]>::to_vec)
         .collect();
     let storage = std::sync::Arc::clone(&source.storage);
@@ -193,7 +193,7 @@ fn missing(source: &Source, files: &[AddFile]) -> Result<Vec<String>> {
 fn refused(version: u64, missing: &[String]) -> Error {
     let named = missing
         .iter()
-        .take(NAMED)
+        .take(MOST_NAMED)
         .map(String::as_str)
         .collect::<Vec<_>>();
     let message = format!(
@@ -201,7 +201,11 @@ fn refused(version: u64, missing: &[String]) -> Error {
          ignore_missing_files=True to do without them",
         missing.len(),
         named.join(", "),
-        if missing.len() > NAMED { ", ..." } else { "" }
+        if missing.len() > MOST_NAMED {
+            ", ..."
+        } else {
+            ""
+        }
     );
     let error = Error::new(ErrorKind::VersionNotFound, "restore.missing_files", message);
     error.at_version(version)

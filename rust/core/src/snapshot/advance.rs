@@ -166,7 +166,8 @@ fn extended(segment: &LogSegment, listing: &LogListing, version: u64) -> Result<
     {
         let expected = next.version.saturating_add(1);
         if commit.version != expected {
-            let message = "this commit is missing, while later ones are there; restore the file from a backup or another replica";
+            let message = "this commit is missing, but later commits exist; restore the file from a backup \
+                or another replica";
             return Err(Error::corrupt("log.gap", message)
                 .at_path(path::commit_path(expected))
                 .at_version(expected));

@@ -37,7 +37,7 @@ impl FileColumns {
             if names.iter().take(number).any(|before| before == name) {
                 return Err(Error::invalid(
                     "columns.twice",
-                    format!("the column {name:?} is asked for twice"),
+                    format!("the column {name:?} is requested twice"),
                 ));
             }
             columns.push(Self::column(name, table)?);

@@ -68,7 +68,8 @@ pub(super) fn missing_sidecar(error: Error) -> Error {
     if error.code() != "storage.not_found" {
         return error;
     }
-    let message = "the checkpoint names this sidecar, and it is not there: restore it, or delete the checkpoint if \
+    let message = "the checkpoint references this sidecar, but it does not exist: restore it, or delete the \
+        checkpoint if \
                    the commits before it are still in the log";
     Error::corrupt("checkpoint.sidecar_missing", message).at_path(path.to_owned())
 }

@@ -47,8 +47,8 @@ impl Snapshot {
             path,
             version: Some(self.version()),
             message:
-                "this file has no statistics that tell its number of rows, so the log does not \
-                      tell the table's: count them by a scan"
+                "the statistics of this file lack its number of rows, so the log does not give the table's: \
+                 count rows by a scan"
                     .to_owned(),
         };
         self.note(warning);

@@ -146,7 +146,7 @@ impl Snapshot {
             for (row, key) in keys.iter().enumerate() {
                 let path = paths.value(row);
                 if !seen.insert(*key) {
-                    let message = "the log adds this file twice, and removes it not once between";
+                    let message = "the log adds this file twice without removing it in between";
                     return Err(Error::corrupt("log.duplicate_file", message).at_path(path));
                 }
                 let resolved = source.resolver.resolve("", path).map(drop);

@@ -91,8 +91,8 @@ impl DeletionVectorDescriptor {
             return Err(Error::corrupt(
                 "dv.path",
                 format!(
-                    "a deletion vector of storage type {storage_type} has a path of {} characters; \
-                     it takes {shortest} at least",
+                    "a deletion vector of storage type {storage_type} has a path of {} characters; at least \
+                     {shortest} are required",
                     path_or_inline.len()
                 ),
             ));

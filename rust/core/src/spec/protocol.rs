@@ -269,7 +269,7 @@ impl Protocol {
         for name in self.reader_features.iter().flatten() {
             if !writers.contains(&name.to_ascii_lowercase()) {
                 return Some(format!(
-                    "{} is a reader feature and no writer feature",
+                    "{} is a reader feature but not a writer feature",
                     clipped(name)
                 ));
             }
@@ -282,7 +282,9 @@ impl Protocol {
             let implied = feature.kind == FeatureKind::LegacyReaderWriter
                 && feature.min_reader_version <= reader;
             if !implied && !readers.contains(&name.to_ascii_lowercase()) {
-                return Some(format!("{name} binds readers and is a writer feature only"));
+                return Some(format!(
+                    "{name} binds readers, but is only a writer feature"
+                ));
             }
         }
         None

@@ -161,7 +161,7 @@ fn field_path<'a>(
             Some(DataType::Struct(fields)) => fields,
             Some(_) => {
                 return refused(format!(
-                    "{} cannot be set: only structs have parts that can",
+                    "{} cannot be set: only structs have fields that can",
                     clipped(name)
                 ));
             }

@@ -309,7 +309,7 @@ pub(crate) fn line(lines: &mut String, kind: &str, body: &impl Serialize) -> Res
 /// Invalid argument: `transaction.action`.
 pub fn parse_actions<T: for<'de> Deserialize<'de>>(kind: &str, json: &str) -> Result<Vec<T>> {
     serde_json::from_str(json).map_err(|cause| {
-        let message = format!("the {kind} action has not the fields of the protocol");
+        let message = format!("the {kind} action does not have the fields of the protocol");
         Error::invalid("transaction.action", message).because(cause)
     })
 }

@@ -93,10 +93,10 @@ fn first_bad_text(
     name: &str,
     present: &dyn Fn(usize) -> bool,
 ) -> std::result::Result<Option<(String, Option<usize>)>, ArrowError> {
-    let there = |row: usize| present(row) && array.is_valid(row);
+    let is_valid = |row: usize| present(row) && array.is_valid(row);
     let below = |child: &dyn Array, part: &str, ranges: &[(usize, usize)]| {
         let mut owners = vec![None; child.len()];
-        for (row, (start, end)) in ranges.iter().enumerate().filter(|(row, _)| there(*row)) {
+        for (row, (start, end)) in ranges.iter().enumerate().filter(|(row, _)| is_valid(*row)) {
             owners
                 .get_mut(*start..*end)
                 .unwrap_or_default()
@@ -112,7 +112,8 @@ fn first_bad_text(
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
             let bytes = as_bytes(&array.to_data())?;
             let bytes = bytes.as_binary::<i64>();
-            let bad = |row: &usize| there(*row) && std::str::from_utf8(bytes.value(*row)).is_err();
+            let bad =
+                |row: &usize| is_valid(*row) && std::str::from_utf8(bytes.value(*row)).is_err();
             Ok((0..array.len())
                 .find(bad)
                 .map(|row| (name.to_owned(), Some(row))))
@@ -120,7 +121,7 @@ fn first_bad_text(
         DataType::Struct(fields) => {
             for (field, child) in fields.iter().zip(array.as_struct().columns()) {
                 let name = format!("{name}.{}", field.name());
-                if let Some(bad_text) = first_bad_text(child, &name, &there)? {
+                if let Some(bad_text) = first_bad_text(child, &name, &is_valid)? {
                     return Ok(Some(bad_text));
                 }
             }
@@ -158,7 +159,8 @@ fn first_bad_text(
             };
             let keys = cast(dictionary.keys(), &DataType::Int64)?;
             let keys = keys.as_primitive::<Int64Type>();
-            let names = |row: &usize| there(*row) && usize::try_from(keys.value(*row)) == Ok(value);
+            let names =
+                |row: &usize| is_valid(*row) && usize::try_from(keys.value(*row)) == Ok(value);
             Ok(Some((name, (0..array.len()).find(names))))
         }
         _ if array.to_data().child_data().is_empty() => Ok(None),

@@ -110,7 +110,7 @@ pub(crate) fn check(source: &ArrowType, target: &DataType, name: &str) -> Result
 }
 
 /// Refuses two columns of one name: it would be unclear which of them is stored.
-pub(super) fn refuse_twins(fields: &Fields) -> Result<()> {
+pub(super) fn refuse_duplicates(fields: &Fields) -> Result<()> {
     match named_twice(fields.iter().map(|field| field.name().as_str())) {
         Some(name) => Err(Error::invalid("rows.column", twice(name))),
         None => Ok(()),
@@ -118,7 +118,7 @@ pub(super) fn refuse_twins(fields: &Fields) -> Result<()> {
 }
 
 fn check_parts(source: &Fields, target: &StructType, name: &str) -> Result<()> {
-    refuse_twins(source)?;
+    refuse_duplicates(source)?;
     for field in source {
         let below = format!("{name}.{}", field.name());
         match target.field(field.name()) {

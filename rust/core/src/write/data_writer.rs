@@ -11,7 +11,7 @@ use super::columns::misfit;
 use super::layout::{Layout, Purpose};
 use super::writer::{RowWriter, WriteOptions, WrittenFiles};
 use crate::error::{Error, Result};
-use crate::scan::data_file::{Extras, TableLayout};
+use crate::scan::data_file::TableLayout;
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};

@@ -109,7 +109,7 @@ pub(super) fn check_generated(
     match same.iter().position(|same| same != Some(true)) {
         Some(row) => {
             let what = format!(
-                "the generated column {} must be {}, and is another value",
+                "the generated column {} must be {}, but has another value",
                 clipped(&field.name),
                 clipped(formula.text())
             );

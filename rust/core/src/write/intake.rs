@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{Schema, SchemaRef};
 
-use super::coerce::{check, coerce, missing, refuse_twins, unknown};
+use super::coerce::{check, coerce, missing, refuse_duplicates, unknown};
 use super::columns::{misfit, nullable};
 use super::constraints::Rules;
 use super::derive::{
@@ -87,7 +87,7 @@ impl Intake {
         let schema = StructType::parse(&metadata.schema_string)?;
         let rules = Rules::new(metadata, protocol, &schema)?;
         let all = nullable(&schema);
-        refuse_twins(source.fields())?;
+        refuse_duplicates(source.fields())?;
         if let Some(extra) = source
             .fields()
             .iter()

@@ -77,18 +77,18 @@ impl WrittenFiles {
 
     /// Writes one file of any kind, which is deleted or kept with the others.
     pub(crate) fn put(&mut self, path: String, bytes: &[u8], durable: bool) -> Result<()> {
-        self.expect(&path, bytes);
+        self.record(&path, bytes);
         if put(&*self.source.storage, &path, bytes, durable)? {
             return Ok(());
         }
-        Err(self.disown(path))
+        Err(self.foreign_file(path))
     }
 
     /// Writes several files in parallel.
     fn put_all(&mut self, files: Vec<(String, Vec<u8>)>, durable: bool) -> Result<()> {
         files
             .iter()
-            .for_each(|(path, bytes)| self.expect(path, bytes));
+            .for_each(|(path, bytes)| self.record(path, bytes));
         let storage = Arc::clone(&self.source.storage);
         // wait for all of them, so that all can be deleted
         let outcomes = pool::on_all(files, move |(path, bytes)| {
@@ -100,7 +100,7 @@ impl WrittenFiles {
                 if created {
                     Ok(())
                 } else {
-                    Err(self.disown(path))
+                    Err(self.foreign_file(path))
                 }
             });
             outcome = outcome.and(created);
@@ -109,7 +109,7 @@ impl WrittenFiles {
     }
 
     /// Records a file before it is written: the write may succeed even if it returns an error.
-    fn expect(&mut self, path: &str, bytes: &[u8]) {
+    fn record(&mut self, path: &str, bytes: &[u8]) {
         self.files.push(StagedFile {
             path: path.to_owned(),
             size: Some(bytes.len() as u64),
@@ -118,7 +118,7 @@ impl WrittenFiles {
     }
 
     /// Removes a file that belongs to another writer from the list, and returns the error.
-    fn disown(&mut self, path: String) -> Error {
+    fn foreign_file(&mut self, path: String) -> Error {
         self.files.retain(|file| file.path != path);
         let message = "there is a file of this name already, although the name is random";
         Error::storage("rows.file_exists", message).at_path(path)
@@ -178,8 +178,8 @@ fn put(storage: &dyn Storage, path: &str, bytes: &[u8], durable: bool) -> Result
     };
     // an existing file with equal content was written by a request whose response was lost
     let same = || {
-        let there = storage.read_at_most(path, bytes.len() as u64);
-        there.is_ok_and(|there| there == bytes)
+        let stored = storage.read_at_most(path, bytes.len() as u64);
+        stored.is_ok_and(|stored| stored == bytes)
     };
     Ok(created || same())
 }

@@ -19,7 +19,6 @@ use super::range::metadata_history::{MetadataHistory, PartitionNames};
 use super::range::{Edge, first_version};
 use super::rows::row_schema::{ChangesDefinition, Reading};
 use super::rows::split::Split;
-use super::rows::stream::ChangeRows;
 use super::{Kind, Net};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;

@@ -275,12 +275,12 @@ fn compare_ids(
 /// More than one row is the same.
 pub(super) fn twice(way: Way) -> Error {
     if way == Way::Key {
-        let message = "rows that changed have the same key: which is which is not known, name more \
-                       columns";
+        let message =
+            "several changed rows have the same key: add columns until the key identifies each row";
         return Error::invalid("changes.key", message);
     }
-    let message = "rows that changed have the same row id: the log or a file is wrong, ask their \
-                   writer, or name the columns of a `key`";
+    let message = "several changed rows have the same row id, so the log or a file is wrong: ask their \
+        writer, or pass the columns of a `key`";
     Error::corrupt("changes.row_id", message)
 }
 

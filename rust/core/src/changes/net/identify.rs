@@ -268,8 +268,8 @@ pub(super) fn values<T: ArrowPrimitiveType>(column: &ArrayRef) -> Result<&Scalar
 pub(super) fn tracked(column: Option<&ArrayRef>) -> Result<&Int64Array> {
     let numbers = long(column)?;
     if numbers.null_count() > 0 {
-        let message = "the table tracks rows, and a row has no id: ask the writer of the file, or \
-                       name the columns of a `key`";
+        let message = "the table tracks rows, but a row has no id: ask the writer of the file, or pass the \
+            columns of a `key`";
         return Err(Error::corrupt("changes.row_id", message));
     }
     Ok(numbers)

@@ -164,22 +164,23 @@ fn check(commits: &[(VersionedFile, i64)], first: u64, last: u64) -> Result<()> 
     let later = commits.iter().find(|(commit, _)| commit.version > expected);
     let Some((later, _)) = later else {
         let message = format!(
-            "the log has no commit of version {expected}: its changes are not known, ask for the \
-             versions before it"
+            "the log has no commit of version {expected}, so its changes are unknown: read the versions \
+             before it"
         );
         let error = Error::new(ErrorKind::VersionNotFound, "version.range", message);
         return Err(error.at_version(expected));
     };
     if expected == first {
         let message = format!(
-            "the commits before version {} were cleaned up: their changes are not known, begin \
-             with that version",
+            "the commits before version {} were cleaned up, so their changes are unknown: start at that \
+             version",
             later.version
         );
         let error = Error::new(ErrorKind::VersionNotFound, "version.range", message);
         return Err(error.at_version(expected));
     }
-    let message = "this commit is missing, while later ones are there; restore the file from a backup or another replica";
+    let message = "this commit is missing, but later commits exist; restore the file from a backup or \
+        another replica";
     Err(Error::corrupt("log.gap", message)
         .at_path(path::commit_path(expected))
         .at_version(expected))

@@ -260,8 +260,8 @@ pub(in crate::changes) fn sides_of(
     for remove in removes {
         let again = added.remove(&key(remove));
         if again.is_none() && facts.partitioned && !remove.has_partition_values {
-            let message = "the commit that removed this file does not have its partition values: \
-                           its rows are not known, ask for ranges without this version";
+            let message = "the commit that removed this file lacks its partition values, so the removed \
+                rows are unknown: read ranges without this version";
             return Err(Error::corrupt("changes.partition_values", message)
                 .at_path(remove.file.path.clone())
                 .at_version(stamp.version));

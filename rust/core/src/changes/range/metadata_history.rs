@@ -180,9 +180,8 @@ fn check(schema: &StructType, reading: &Reading, mode: ColumnMappingMode) -> Res
         return Ok(());
     };
     let message = format!(
-        "at this version the column {column} has a type whose values are none of its type at the \
-         end of the range: ask for the versions up to the one before, and for those after it, one \
-         by one"
+        "at this version the values of the column {column} do not fit its type at the end of the range: \
+         read the versions before this one, and those after it, as ranges of their own"
     );
     Err(Error::invalid("changes.schema", message))
 }

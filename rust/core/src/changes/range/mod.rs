@@ -54,8 +54,8 @@ pub(super) fn resolve(
     let by_time = matches!((start, end), (Edge::Timestamp(start), Some(Edge::Timestamp(end))) if start <= end);
     if last < first && !(by_time && last.saturating_add(1) == first) {
         let message = format!(
-            "the range ends with version {last}, before version {first}, with which it begins: \
-             both ends are included, and the first comes first"
+            "the range ends at version {last}, before its start at version {first}: pass the smaller \
+             version as the start"
         );
         // a start after the newest version is the better news
         if first <= latest || matches!(end, Some(Edge::Version(end)) if end < first) {
@@ -64,8 +64,8 @@ pub(super) fn resolve(
     }
     if first > latest && !allow_out_of_range {
         let message = format!(
-            "the range begins with version {first}, and the newest version is {latest}: begin \
-             with that at most, or allow ranges that lie outside"
+            "the range starts at version {first}, but the newest version is {latest}: start at that version \
+             or before, or allow ranges that lie outside"
         );
         return Err(
             Error::new(ErrorKind::VersionNotFound, "changes.start", message).at_version(first),

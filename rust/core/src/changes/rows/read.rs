@@ -226,7 +226,7 @@ fn types_in_file(column: Option<&ArrayRef>) -> Result<ArrayRef> {
 
 fn untold(why: &str) -> Error {
     let message = format!(
-        "the change data file does not say of every row what happened to it: {why}; ask its writer"
+        "the change data file does not state the change type of every row: {why}; ask its writer"
     );
     Error::corrupt("cdc.change_type", message)
 }
@@ -239,7 +239,7 @@ pub(in crate::changes) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<
     types
         .map(|text| {
             let text = text.unwrap_or_default();
-            variant_named(text).ok_or_else(|| untold(&format!("{text:?} is none of the four")))
+            variant_named(text).ok_or_else(|| untold(&format!("{text:?} is not a change type")))
         })
         .collect()
 }

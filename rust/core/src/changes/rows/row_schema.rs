@@ -150,8 +150,8 @@ impl Reading {
         for name in CHANGE_COLUMNS.into_iter().filter(|_| !definition.bare) {
             if read.iter().any(|own| own.eq_ignore_ascii_case(name)) {
                 let message = format!(
-                    "the table has a column named {name}, which says what happened in a change \
-                     feed: leave it out by `columns`"
+                    "the table has a column named {name}, a reserved name in changes of rows: omit it by \
+                     `columns`"
                 );
                 return Err(Error::invalid("columns.reserved", message));
             }

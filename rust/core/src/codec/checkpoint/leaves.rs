@@ -27,7 +27,7 @@ impl CheckpointFile {
     /// Returns the leaves from which the requested columns are read or derived.
     pub(super) fn column_leaves(&self, action: FileAction, columns: &FileColumns) -> Vec<usize> {
         let fields = columns.fields();
-        let stats = self.where_stats_are(action, columns);
+        let stats = self.stats_form(action, columns);
         let shape = columns.stats_fields();
         let of_vector = |name: &String| DELETION_VECTOR_FIELDS.find(name).is_some();
         self.leaves(|parts| match parts {
@@ -35,7 +35,7 @@ impl CheckpointFile {
                 "stats" => stats == Stats::Text,
                 STATS => {
                     stats == Stats::Struct
-                        && (columns.has(FileField::Stats) || asks_for(&shape, rest))
+                        && (columns.has(FileField::Stats) || has_leaf(&shape, rest))
                 }
                 "deletionVector" if !rest.first().is_some_and(of_vector) => false,
                 name => fields.iter().any(|field| field.name() == name),
@@ -47,7 +47,7 @@ impl CheckpointFile {
     /// Chooses the form of statistics to read. JSON is rendered from the struct only if the file has no JSON.
     /// Columns derived from statistics use the struct if it contains everything needed, for as many rows as
     /// there are JSON texts.
-    fn where_stats_are(&self, action: FileAction, columns: &FileColumns) -> Stats {
+    fn stats_form(&self, action: FileAction, columns: &FileColumns) -> Stats {
         let shape = columns.stats_fields();
         let wants_text = columns.has(FileField::Stats);
         if !wants_text && shape.is_empty() {
@@ -101,7 +101,7 @@ impl CheckpointFile {
 }
 
 /// Returns `true` if the shape has a leaf at this path. Recurses along the shape, whose depth is bounded.
-fn asks_for(shape: &Fields, path: &[String]) -> bool {
+fn has_leaf(shape: &Fields, path: &[String]) -> bool {
     let Some((name, rest)) = path.split_first() else {
         return false;
     };
@@ -109,7 +109,7 @@ fn asks_for(shape: &Fields, path: &[String]) -> bool {
         return false;
     };
     match field.data_type() {
-        DataType::Struct(fields) => asks_for(fields, rest),
+        DataType::Struct(fields) => has_leaf(fields, rest),
         _ => rest.is_empty(),
     }
 }

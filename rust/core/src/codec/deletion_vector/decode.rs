@@ -60,8 +60,8 @@ impl DeletionVector {
                 return Err(Error::corrupt(
                     "dv.magic",
                     format!(
-                        "a deletion vector begins with the number {PORTABLE_MAGIC} \
-                         (or {NATIVE_MAGIC}), and this with {other}: it is no deletion vector, \
+                        "a deletion vector starts with the number {PORTABLE_MAGIC} (or {NATIVE_MAGIC}), but \
+                         this starts with {other}: it is not a deletion vector, \
                          or the offset is wrong"
                     ),
                 )
@@ -103,7 +103,7 @@ impl DeletionVector {
             return Err(Error::corrupt(
                 "dv.size",
                 format!(
-                    "the descriptor says {size_in_bytes} bytes, and the inline deletion vector has {}",
+                    "the descriptor states {size_in_bytes} bytes, but the inline deletion vector has {}",
                     bytes.len()
                 ),
             ));
@@ -138,7 +138,7 @@ fn native(cursor: &mut Cursor<'_>, containers: &mut Vec<Container>) -> Result<()
         let begin = cursor.at;
         bitmap(cursor, key, containers)?;
         if usize::try_from(size) != Ok(cursor.at - begin) {
-            return Err(cursor.wrong("a bitmap has another length than it says"));
+            return Err(cursor.wrong("a bitmap has another length than it states"));
         }
     }
     Ok(())
@@ -215,7 +215,7 @@ fn values(cursor: &mut Cursor<'_>, cardinality: u32) -> Result<Container> {
             .sum();
         if ones != cardinality {
             return Err(cursor.wrong(&format!(
-                "a bit map says that it has {cardinality} bits set and has {ones}"
+                "a bitmap states {cardinality} bits set and has {ones}"
             )));
         }
         container.kind = ContainerKind::Words;
@@ -295,7 +295,7 @@ impl<'a> Cursor<'a> {
     fn check_count(&self, count: u64, each: usize) -> Result<()> {
         let left = (self.bytes.len() - self.at) / each;
         if count > offset(left) {
-            return Err(self.wrong(&format!("it says that it has {count} bitmaps")));
+            return Err(self.wrong(&format!("it claims to have {count} bitmaps")));
         }
         Ok(())
     }

@@ -69,7 +69,7 @@ impl DeletionVector {
             return Err(Error::corrupt(
                 "dv.size",
                 format!(
-                    "the descriptor says {size_in_bytes} bytes, and the file says {size} there: \
+                    "the descriptor states {size_in_bytes} bytes, but the file states {size} there: \
                      the offset is wrong, or it is another file"
                 ),
             )
@@ -77,7 +77,7 @@ impl DeletionVector {
         }
         if u32::try_from(bitmap.len()) != Ok(size) {
             return Err(truncated(&format!(
-                "it has {size} bytes by its size, and {} are there",
+                "its size field states {size} bytes, but there are {}",
                 bitmap.len()
             ))
             .at_offset(0));
@@ -109,7 +109,7 @@ pub(crate) fn check_version(file: &[u8]) -> Result<()> {
         Some(other) => Err(Error::corrupt(
             "dv.version",
             format!(
-                "a file of deletion vectors begins with the version {VERSION}, and this with \
+                "a file of deletion vectors starts with the version {VERSION}, but this starts with \
                  {other}: it is another kind of file, or needs a newer reader"
             ),
         )

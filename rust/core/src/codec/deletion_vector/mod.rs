@@ -124,6 +124,11 @@ impl DeletionVector {
         ))
     }
 
+    /// Returns the approximate memory use in bytes.
+    pub fn memory(&self) -> usize {
+        self.bytes.len() + self.containers.len() * size_of::<Container>()
+    }
+
     fn rows_of(&self, container: &Container) -> ContainerRows<'_> {
         container.rows(&self.bytes)
     }

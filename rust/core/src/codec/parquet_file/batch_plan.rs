@@ -22,15 +22,15 @@ use super::shares::{Share, Shares, measured, selected};
 pub(crate) const MOST_BATCH_BYTES: u64 = 32 << 20;
 
 /// Dictionary values up to this length are always materialized.
-const LONG_WORD: u64 = 1 << 10;
+const LONG_VALUE: u64 = 1 << 10;
 /// Longer dictionary values are materialized, too, if they take at most this in a batch.
 const FEW_BYTES: u64 = 8 << 20;
 /// Maximum bytes of all strings of a batch if each were the longest of its dictionary.
-const MOST_WORDS: u64 = 128 << 20;
+const MOST_TEXT_BYTES: u64 = 128 << 20;
 
 /// Rows of nested columns may differ widely in length; their levels are read if the decoded column chunk
 /// exceeds this size, and `MOST_TIMES` times its compressed size.
-const MOST_HIDDEN: u64 = 256 << 20;
+const MOST_UNMEASURED: u64 = 256 << 20;
 const MOST_TIMES: u64 = 64;
 
 /// Bytes of a string view.
@@ -76,13 +76,13 @@ pub(super) fn plan(
         let mut encoded = width.unwrap_or_default();
         if width.is_none() {
             let values = rows.saturating_mul(per_row);
-            let (longest, dictionary) = longest_word(column, pages, fetched, values);
+            let (longest, dictionary) = longest_value(column, pages, fetched, values);
             dictionaries.extend(dictionary.map(|dictionary| (pages.leaf, dictionary)));
             let in_batch = longest.saturating_mul(per_row);
             let text = types
                 .get(pages.leaf)
                 .is_some_and(|of| matches!(of, DataType::Utf8 | DataType::Binary));
-            if text && longest > LONG_WORD && in_batch.saturating_mul(rows) > FEW_BYTES {
+            if text && longest > LONG_VALUE && in_batch.saturating_mul(rows) > FEW_BYTES {
                 views.push(pages.leaf);
                 encoded = VIEW;
             } else if repeats {
@@ -108,7 +108,7 @@ pub(super) fn plan(
         let decoded = shares.iter().map(|share| share.bytes);
         let decoded = decoded.fold(0, u64::saturating_add);
         let stored = u64::try_from(column.compressed_size()).unwrap_or_default();
-        let hidden = decoded > MOST_HIDDEN && decoded / MOST_TIMES > stored;
+        let hidden = decoded > MOST_UNMEASURED && decoded / MOST_TIMES > stored;
         if pages.data.iter().any(is_delta) || repeats && hidden {
             shares = measured(column, fetched, encoded).unwrap_or(shares);
         }
@@ -117,7 +117,7 @@ pub(super) fn plan(
     let fits = |rows: u64| {
         let heaviest = uneven.iter().map(|shares| shares.heaviest(rows));
         let heaviest = heaviest.fold(fixed.saturating_mul(rows), u64::saturating_add);
-        heaviest <= MOST_BATCH_BYTES && words.saturating_mul(rows) <= MOST_WORDS
+        heaviest <= MOST_BATCH_BYTES && words.saturating_mul(rows) <= MOST_TEXT_BYTES
     };
     while rows > 1 && !fits(rows) {
         rows /= 2;
@@ -150,7 +150,7 @@ pub(crate) fn width(column: &ColumnChunkMetaData) -> Option<u64> {
 
 /// Returns the length of the longest dictionary value, or an upper bound if that makes no difference to a
 /// batch of this many values; and the dictionary if it had to be read.
-fn longest_word(
+fn longest_value(
     column: &ColumnChunkMetaData,
     pages: &LeafPages,
     fetched: &FetchedBytes,
@@ -163,7 +163,7 @@ fn longest_word(
     let possible = dictionary
         .bytes
         .saturating_sub(dictionary.values.saturating_mul(4));
-    if possible <= LONG_WORD || possible.saturating_mul(values) <= FEW_BYTES {
+    if possible <= LONG_VALUE || possible.saturating_mul(values) <= FEW_BYTES {
         return (possible, None);
     }
     let reader = SerializedPageReader::new(Arc::new(fetched.clone()), column, 0, None);

@@ -146,15 +146,15 @@ impl FooterDecoder {
             DecodeResult::NeedsData(ranges) => ranges,
             DecodeResult::Finished => Vec::new(),
         };
-        let lie = |message: &str| Err(Error::corrupt(self.rules.code, message));
+        let refuse = |message: &str| Err(Error::corrupt(self.rules.code, message));
         if missing.is_empty() {
-            return lie("the Parquet footer is not complete");
+            return refuse("the Parquet footer is not complete");
         }
         let outside = |range: &Range<u64>| {
             range.end > self.length || range.end.saturating_sub(range.start) > MAX_FOOTER
         };
         if missing.iter().any(outside) {
-            return lie("the Parquet footer points outside of the file");
+            return refuse("the Parquet footer points outside of the file");
         }
         self.missing = missing;
         Ok(None)
@@ -172,7 +172,7 @@ pub(crate) fn guarded<T>(code: &'static str, decode: impl FnOnce() -> Result<T>)
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
         Err(Error::corrupt(
             code,
-            "the Parquet file does not decode: the decoder gave up on it",
+            "the Parquet file does not decode: the decoder failed on its bytes",
         ))
     })
 }
@@ -222,7 +222,7 @@ fn check_cost(
 
 /// Checks the claims of the footer against the length of the file.
 fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result<()> {
-    let lie = |what: &str| {
+    let refuse = |what: &str| {
         let message = format!(
             "the Parquet footer contradicts the file, which is {length} bytes long: {what}"
         );
@@ -233,7 +233,7 @@ fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result
     for group in metadata.row_groups() {
         match u64::try_from(group.num_rows()) {
             Ok(rows) if rows <= most => total = total.saturating_add(rows),
-            _ => return lie(&format!("a row group claims {} rows", group.num_rows())),
+            _ => return refuse(&format!("a row group claims {} rows", group.num_rows())),
         }
         if group.num_rows() == 0 {
             // Some writers leave an empty group behind, with offsets that mean nothing.
@@ -242,13 +242,13 @@ fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result
                 .iter()
                 .any(|column| column.num_values() != 0)
             {
-                return lie("a row group claims no rows, and its columns have values");
+                return refuse("a row group claims no rows, and its columns have values");
             }
             continue;
         }
         for column in group.columns() {
             if !u64::try_from(column.num_values()).is_ok_and(|values| values <= most) {
-                return lie(&format!(
+                return refuse(&format!(
                     "the column chunk of {} claims {} values",
                     column.column_path(),
                     column.num_values()
@@ -263,7 +263,7 @@ fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result
             );
             let inside = matches!(range, (Ok(start), Ok(size)) if start.checked_add(size).is_some_and(|end| end <= length));
             if !inside || column.data_page_offset() < start {
-                return lie(&format!(
+                return refuse(&format!(
                     "the column chunk of {} lies outside of it",
                     column.column_path()
                 ));
@@ -271,7 +271,7 @@ fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result
         }
     }
     if total > most {
-        return lie(&format!("it claims {total} rows"));
+        return refuse(&format!("it claims {total} rows"));
     }
     Ok(())
 }

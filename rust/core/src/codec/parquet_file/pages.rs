@@ -101,13 +101,13 @@ fn check_range(
             let message = format!("a page of {} does not decode: {what}", column.column_path());
             Error::corrupt(rules.code, message).at_offset(at)
         };
-        let header = page_header(rest).ok_or_else(|| broken("its header is none"))?;
+        let header = page_header(rest).ok_or_else(|| broken("its header is invalid"))?;
         let size = usize::try_from(header.compressed).ok();
         let body = size.and_then(|size| rest.get(header.length..)?.split_at_checked(size));
         let Some((body, after)) = body else {
             return Err(broken("it runs over the end of its column chunk"));
         };
-        let most = unfolded(column.compression(), body.len() as u64).min(rules.most_bytes);
+        let most = max_decompressed(column.compression(), body.len() as u64).min(rules.most_bytes);
         match u64::try_from(header.uncompressed) {
             Ok(claimed) if claimed <= most => {}
             _ => {
@@ -151,7 +151,7 @@ fn check_range(
         if let Some(expected) = header.crc
             && i64::from(crc32fast::hash(body).cast_signed()) != expected
         {
-            return Err(broken("its bytes do not have its checksum"));
+            return Err(broken("its bytes do not match its checksum"));
         }
         rest = after;
     }
@@ -159,7 +159,7 @@ fn check_range(
 }
 
 /// Returns the maximum number of bytes that this many bytes can decompress to, by the format of the codec.
-fn unfolded(codec: Compression, bytes: u64) -> u64 {
+fn max_decompressed(codec: Compression, bytes: u64) -> u64 {
     let times = match codec {
         // the claimed size is not used for allocation
         Compression::UNCOMPRESSED => return u64::MAX,

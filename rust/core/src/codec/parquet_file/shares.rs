@@ -19,7 +19,7 @@ pub(super) struct Share {
 }
 
 /// A measured share ends at this number of bytes.
-const FINE: u64 = 1 << 20;
+const SHARE_BYTES: u64 = 1 << 20;
 
 /// Measures the shares of a column chunk from the levels and string lengths in its pages; other values take
 /// `width` bytes each. `None` if a page does not decode, which its reader will report.
@@ -127,7 +127,7 @@ struct Shared {
 
 impl Shared {
     fn add(&mut self, rows: u64, bytes: u64) {
-        if self.open.rows > 0 && self.open.bytes.saturating_add(bytes) > FINE {
+        if self.open.rows > 0 && self.open.bytes.saturating_add(bytes) > SHARE_BYTES {
             self.done.push(std::mem::take(&mut self.open));
         }
         self.open.rows = self.open.rows.saturating_add(rows);

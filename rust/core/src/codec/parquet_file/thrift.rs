@@ -65,11 +65,11 @@ pub(super) fn walked_footer(bytes: &[u8]) -> Option<WalkedFooter> {
         }
         Some(())
     })?;
-    is_flat(&groups).then_some(WalkedFooter { encrypted_columns })
+    is_shallow(&groups).then_some(WalkedFooter { encrypted_columns })
 }
 
 /// Returns `true` if no group is nested too deeply.
-fn is_flat(groups: &[(u64, u64)]) -> bool {
+fn is_shallow(groups: &[(u64, u64)]) -> bool {
     let mut open: Vec<u64> = Vec::new();
     let mut next = None;
     for (after, children) in groups {

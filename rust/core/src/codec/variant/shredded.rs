@@ -68,7 +68,7 @@ impl<'a> Shredded<'a> {
         match &typed.kind {
             TypedKind::Object(fields) => object(fields, plain, row, names, out)?,
             _ if plain.is_some() => {
-                let message = "a variant is typed, and has an untyped value too";
+                let message = "a variant has both a typed and an untyped value";
                 return Err(Error::corrupt("variant.conflict", message));
             }
             TypedKind::Leaf(write) => write(row, out),
@@ -118,7 +118,7 @@ fn object(
                 .name(id)
                 .ok_or_else(|| broken("an object of a variant has a field without a name"))?;
             if typed.iter().any(|(typed, ..)| *typed == name) {
-                let message = "a field of a variant is typed, and left in the untyped object too";
+                let message = "a field of a variant is both shredded and in the untyped object";
                 return Err(Error::corrupt("variant.conflict", message));
             }
             fields.push((name, id, bytes.to_vec()));

@@ -47,7 +47,7 @@ pub struct CheckpointPlan {
 #[derive(Debug)]
 pub enum Planned {
     /// The version has a V2 checkpoint already.
-    There(WrittenCheckpoint),
+    Existing(WrittenCheckpoint),
     /// The work to do.
     ToDo(Box<CheckpointPlan>),
 }
@@ -71,9 +71,9 @@ pub struct WrittenSidecar {
 /// far as it is read.
 pub fn plan(source: &Source, snapshot: &Snapshot, target_size: u64) -> Result<Planned> {
     check_v2(snapshot)?;
-    if let Some(there) = existing(&*source.storage, snapshot.version(), true)? {
+    if let Some(checkpoint) = existing(&*source.storage, snapshot.version(), true)? {
         let control = ControlActions::of(source, snapshot)?;
-        return described(source, snapshot, &control, &there).map(Planned::There);
+        return described(source, snapshot, &control, &checkpoint).map(Planned::Existing);
     }
     let retention = snapshot.properties().deleted_file_retention;
     let options = PieceOptions {

@@ -118,12 +118,12 @@ pub fn write_checkpoint(
     let absent = source.storage.memory().is_some() && !had;
     let control = ControlActions::of(source, snapshot)?;
     prefetch(source, &segment);
-    let there = match absent {
+    let checkpoint = match absent {
         true => None,
         false => existing(&*source.storage, version, v2)?,
     };
-    if let Some(there) = there {
-        return described(source, snapshot, &control, &there);
+    if let Some(checkpoint) = checkpoint {
+        return described(source, snapshot, &control, &checkpoint);
     }
     if v2 {
         return v2::write(
@@ -159,7 +159,7 @@ fn check_v2(snapshot: &Snapshot) -> Result<()> {
         return Ok(());
     }
     let message =
-        "a V2 checkpoint takes the feature v2Checkpoint: set delta.checkpointPolicy to v2 first";
+        "a V2 checkpoint requires the feature v2Checkpoint: set delta.checkpointPolicy to v2 first";
     Err(Error::invalid("checkpoint.layout", message).at_version(snapshot.version()))
 }
 
@@ -190,10 +190,10 @@ fn described(
     source: &Source,
     snapshot: &Snapshot,
     control: &ControlActions,
-    there: &CheckpointInstance,
+    checkpoint: &CheckpointInstance,
 ) -> Result<WrittenCheckpoint> {
-    let sidecars = Checkpoint::read_control(source, there)?.sidecars;
-    let sizes = there.files.iter().map(|file| file.size);
+    let sidecars = Checkpoint::read_control(source, checkpoint)?.sidecars;
+    let sizes = checkpoint.files.iter().map(|file| file.size);
     let beside = sidecars
         .iter()
         .map(|sidecar| u64::try_from(sidecar.size_in_bytes).unwrap_or_default());
@@ -204,11 +204,11 @@ fn described(
         .map(|batch| batch.num_rows())
         .sum();
     let num_files = snapshot.num_files(source)?;
-    let named = matches!(there.name, CheckpointName::Uuid { .. });
+    let named = matches!(checkpoint.name, CheckpointName::Uuid { .. });
     let own = if named { 1 + sidecars.len() as u64 } else { 0 };
     Ok(WrittenCheckpoint {
-        version: there.version,
-        path: there.path().to_owned(),
+        version: checkpoint.version,
+        path: checkpoint.path().to_owned(),
         num_actions: control.count() + own + num_files + tombstones as u64,
         num_files,
         size_in_bytes: sizes.chain(beside).sum(),
@@ -226,7 +226,7 @@ fn check_known(snapshot: &Snapshot, num_files: u64, known: u64) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "the log gives {num_files} live files where {known} are known: the checkpoint was not written"
+        "the log has {num_files} live files where {known} are known: the checkpoint was not written"
     );
     Err(Error::corrupt("checkpoint.count", message).at_version(snapshot.version()))
 }

@@ -41,8 +41,8 @@ impl<'a> Columns<'a> {
         for name in &path.0 {
             let Some(inside) = fields else {
                 let message = format!(
-                    "the filter looks for {path}, but {} is not a struct: filters do not look into \
-                     arrays, maps and variants",
+                    "the filter names {path}, but {} is not a struct: filters do not reach into arrays, \
+                     maps and variants",
                     Path(spelled)
                 );
                 return Err(Error::invalid("filter.column", message));

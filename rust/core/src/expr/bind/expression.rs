@@ -265,7 +265,7 @@ impl<'a> ExpressionBinder<'a> {
             return Typed::call(function, vec![text]);
         }
         let pattern = text_of(pattern)
-            .ok_or_else(|| unsupported("RLIKE with a pattern that is no text in quotes"))?;
+            .ok_or_else(|| unsupported("RLIKE with a pattern that is not a string in quotes"))?;
         let regex = java_regex(&pattern).map_err(|why| {
             let pattern = clipped(&pattern);
             unsupported(&format!("the regular expression {pattern}: {why}"))
@@ -402,12 +402,12 @@ fn matcher(
 ) -> Result<Matcher> {
     let pattern = text_of(pattern)
         .map(folded)
-        .ok_or_else(|| unsupported("LIKE with a pattern that is no text in quotes"))?;
+        .ok_or_else(|| unsupported("LIKE with a pattern that is not a string in quotes"))?;
     let escape = match escape {
         None => DEFAULT_ESCAPE,
         Some(escape) => text_of(escape)
             .and_then(|text| text.parse().ok())
-            .ok_or_else(|| mistyped("ESCAPE takes one letter in quotes"))?,
+            .ok_or_else(|| mistyped("ESCAPE takes one character in quotes"))?,
     };
     Matcher::new(&pattern, escape).map_err(mistyped)
 }

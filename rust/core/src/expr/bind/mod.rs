@@ -154,7 +154,7 @@ impl Binder<'_> {
                 match &column.family {
                     Family::Void => return Ok(Node::answer(None)),
                     Family::Other(_) => {
-                        return Err(kind_error(&column, "LIKE takes a column of texts"));
+                        return Err(kind_error(&column, "LIKE takes a column of strings"));
                     }
                     _ => {}
                 }

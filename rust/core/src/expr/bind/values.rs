@@ -80,7 +80,8 @@ fn position(column: &BoundColumn, literal: &Literal) -> Result<LiteralPosition> 
     let family = &column.family;
     if let Family::Other(name) = family {
         let message = format!(
-            "the column {} is of type {name}, which does not compare: use IS NULL, or a part of it",
+            "the column {} has the type {name}, whose values cannot be compared: use IS NULL, or one of its \
+             fields",
             column.path.join(".")
         );
         return Err(Error::invalid("filter.type", message));
@@ -433,7 +434,7 @@ fn between_columns(left: &Arc<BoundColumn>, op: Op, right: &Arc<BoundColumn>) ->
         }
         let Some(form) = common(&left.family, &right.family) else {
             let message = format!(
-                "the columns {} ({}) and {} ({}) do not compare",
+                "the columns {} ({}) and {} ({}) cannot be compared",
                 left.path.join("."),
                 left.family,
                 right.path.join("."),

@@ -60,11 +60,11 @@ impl Matcher {
                     Some(next) if next == '%' || next == '_' || next == escape => next,
                     Some(_) => {
                         return Err(
-                            "the escape letter of a pattern stands before %, _ or itself \
-                                    only: double it to mean the letter",
+                            "the escape character of a pattern must precede %, _ or itself: double it to \
+                             match the character",
                         );
                     }
-                    None => return Err("the pattern ends with its escape letter: double it"),
+                    None => return Err("the pattern ends with its escape character: double it"),
                 }
             } else if letter == '%' {
                 segments.push(std::mem::take(&mut segment));

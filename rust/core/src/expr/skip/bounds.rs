@@ -10,6 +10,11 @@ pub trait ColumnBounds {
     /// The number of units.
     fn len(&self) -> usize;
 
+    /// Returns `true` if there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Returns the bounds of one column; `None` if there are none. Called once for each column of a
     /// predicate.
     fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>>;

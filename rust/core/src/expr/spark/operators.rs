@@ -122,7 +122,7 @@ impl Printer {
                     it.text(" ESCAPE ");
                     it.literal(letter)
                 }
-                Some(_) => refused("has an ESCAPE that is no literal"),
+                Some(_) => refused("has an ESCAPE that is not a literal"),
             }
         })
     }

@@ -26,7 +26,7 @@ impl Predicate {
         if dnf.is_empty() || dnf.iter().any(Vec::is_empty) {
             return Err(Error::invalid(
                 "filter.empty",
-                "a filter of no tuples says nothing: leave the filter out to get all",
+                "the filter has no tuples: omit the filter to select all",
             ));
         }
         let conjunction = |tuples: Vec<_>| {

@@ -241,7 +241,7 @@ impl Literal {
 }
 
 pub(in crate::expr) fn list_compared() -> Error {
-    Error::invalid("filter.literal", "a list compares with nothing")
+    Error::invalid("filter.literal", "a list cannot be compared")
 }
 
 /// Floating-point numbers are equal where their bits are, so that equal predicates do the same.

@@ -155,7 +155,7 @@ impl ManagedLog {
             && before != now
         {
             let message = format!(
-                "the catalog answers for another table now, {now} instead of {before}: open the table anew"
+                "the catalog now returns another table, {now} instead of {before}: open the table again"
             );
             return Err(Error::corrupt("catalog.table_id", message));
         }
@@ -195,10 +195,10 @@ impl ManagedLog {
         }
         match (before, known.max_version) {
             (Some(last), None) => Err(wrong(format!(
-                "the catalog gives commits up to {last} and no newest version"
+                "the catalog returned commits up to {last}, but no newest version"
             ))),
             (Some(last), Some(max)) if last != max => Err(wrong(format!(
-                "the catalog says that the newest version is {max}, and its commits end with {last}"
+                "the catalog says that the newest version is {max}, but its commits end with {last}"
             ))),
             _ => Ok(known),
         }
@@ -271,8 +271,8 @@ impl ManagedLog {
         }
         if let Some(missing) = gap(&files, &known, max, from) {
             let message = format!(
-                "the catalog says that version {max} is the newest, and this commit is neither published nor \
-                 among its own: ask whoever runs the catalog"
+                "the catalog says that version {max} is the newest, but this commit is neither published \
+                 nor among its own: ask whoever runs the catalog"
             );
             let error = Error::corrupt("catalog.gap", message);
             return Err(error
@@ -338,7 +338,7 @@ impl ManagedLog {
             }
         }
         let message =
-            "the catalog asks for older commits to be published, and they are: try again later";
+            "the catalog requires older commits to be published, and they are: try again later";
         Err(Error::unsupported("catalog.backlog", message).at_version(version))
     }
 
@@ -363,8 +363,8 @@ impl ManagedLog {
         };
         match work(&other) {
             Err(error) if error.code() == "storage.not_found" => {
-                let message = "the catalog has ratified this commit, and neither its file nor a published copy is \
-                               there: restore it from a backup";
+                let message = "the catalog has ratified this commit, but neither its file nor a published \
+                    copy exists: restore it from a backup";
                 Err(Error::corrupt("catalog.commit_missing", message).at_path(log_path))
             }
             done => done,
@@ -446,7 +446,8 @@ fn staged(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
         .get("inCommitTimestamp")
         .and_then(serde_json::Value::as_i64);
     let (Some(id), Some(timestamp)) = (id, timestamp) else {
-        let message = "a commit to a table that a catalog manages needs txnId and inCommitTimestamp in its commitInfo";
+        let message = "a commit to a table that a catalog manages needs txnId and inCommitTimestamp in its \
+            commitInfo";
         return Err(Error::invalid("catalog.commit_info", message).at_version(version));
     };
     let relative_path = path::staged_path(version, id);

@@ -48,7 +48,7 @@ impl Conversion {
             .list_below("", &|path| self.is_visible(path))?;
         files.retain(|file| self.is_visible(&file.path));
         if files.is_empty() {
-            let message = "there is no file to convert: check the path";
+            let message = "there are no files to convert: check the path";
             return Err(Error::invalid("convert.no_files", message).at_path(source.storage.root()));
         }
         Ok(files)

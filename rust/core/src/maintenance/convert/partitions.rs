@@ -44,7 +44,7 @@ pub fn partition_values(path: &str, schema: &StructType) -> Result<Texts> {
             .all(|(actual, expected)| same_name(actual, expected));
     if !same {
         return refused(format!(
-            "the directories of this file have {}, and the partition schema has {}",
+            "the directories of this file have {}, but the partition schema has {}",
             list(&names),
             list(&expected)
         ));
@@ -57,7 +57,7 @@ pub fn partition_values(path: &str, schema: &StructType) -> Result<Texts> {
                 Some(value) => Some(value),
                 None => {
                     return refused(format!(
-                        "the value {:?} of the partition column {} is none of the type {}",
+                        "the value {:?} of the partition column {} is not of the type {}",
                         clipped(text),
                         clipped(&field.name),
                         field.data_type.arrow_type()

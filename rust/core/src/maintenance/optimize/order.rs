@@ -298,12 +298,7 @@ fn ranks(
 
 /// Returns the column at a path; null where a struct on the path is null.
 pub(super) fn column(rows: &RecordBatch, path: &[String]) -> Result<ArrayRef> {
-    let lost = || {
-        Error::corrupt(
-            "log.columns",
-            "rows lack a column that they are put in order by",
-        )
-    };
+    let lost = || Error::corrupt("log.columns", "rows lack a column to order them by");
     let (first, rest) = path.split_first().ok_or_else(lost)?;
     let mut values = Arc::clone(rows.column_by_name(first).ok_or_else(lost)?);
     for name in rest {
@@ -317,7 +312,7 @@ pub(super) fn column(rows: &RecordBatch, path: &[String]) -> Result<ArrayRef> {
 }
 
 fn unordered(cause: ArrowError) -> Error {
-    Error::invalid("optimize.z_order", "the rows cannot be put in order").because(cause)
+    Error::invalid("optimize.z_order", "the rows cannot be ordered").because(cause)
 }
 
 fn to_ipc<S: Serializer>(values: &[ArrayRef], serializer: S) -> Result<S::Ok, S::Error> {

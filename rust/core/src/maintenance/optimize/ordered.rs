@@ -19,7 +19,7 @@ use bytes::Bytes;
 
 use super::order::{Sampled, column, even_cuts};
 use super::pack::Facts;
-use super::spill::{Divided, Row, Spilled, each_interleaved, rows_of, spill, unspilled};
+use super::spill::{Divided, Row, Spilled, each_interleaved, rows_of, spill, spill_error};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::arrow::strict_cast;
@@ -222,12 +222,12 @@ fn in_order(order: &Sampled, batches: &[RecordBatch]) -> Result<Vec<Row>> {
     if columns.is_empty() {
         return Ok(rows);
     }
-    let values = concat(&columns).map_err(unspilled)?;
+    let values = concat(&columns).map_err(spill_error)?;
     let nulls_first = SortOptions {
         descending: false,
         nulls_first: true,
     };
-    let sorted = sort_to_indices(&values, Some(nulls_first), None).map_err(unspilled)?;
+    let sorted = sort_to_indices(&values, Some(nulls_first), None).map_err(spill_error)?;
     let sorted = sorted.values().iter();
     Ok(sorted
         .filter_map(|row| rows.get(*row as usize).copied())
@@ -241,10 +241,10 @@ fn as_view(column: &ArrayRef) -> Result<ArrayRef> {
         DataType::Binary => DataType::BinaryView,
         _ => return Ok(Arc::clone(column)),
     };
-    strict_cast(column, &view).map_err(unspilled)
+    strict_cast(column, &view).map_err(spill_error)
 }
 
 fn damaged(cause: ArrowError) -> Error {
-    let message = "a temporary file is not as it was written: run it again";
+    let message = "a temporary file has changed since it was written: run the optimize again";
     Error::corrupt("optimize.spilled", message).because(cause)
 }

@@ -172,8 +172,8 @@ fn check(request: &Request, clustered: bool) -> Result<()> {
         return refused("optimize.clustered", message);
     }
     if clustered && !request.z_order_by.is_empty() {
-        let message = "the table is clustered: its rows are put in order by its clustering columns; leave \
-                       z_order_by out";
+        let message =
+            "the table is clustered, so its clustering columns order the rows: omit z_order_by";
         return refused("optimize.clustered", message);
     }
     if request.purge && !request.z_order_by.is_empty() {

@@ -106,7 +106,7 @@ fn rows(
                 // at most the unit's share of the byte limit
                 let all = bytes.saturating_mul(rows) / (batch.num_rows() as u64).max(1);
                 let every = every.max(all / most.max(1));
-                columns_of_batches.push(thinned(&batch, &paths, every, &mut next)?);
+                columns_of_batches.push(every_nth(&batch, &paths, every, &mut next)?);
             }
         }
         Ok(columns_of_batches)
@@ -133,7 +133,7 @@ fn rows(
 }
 
 /// Takes every n-th row of a batch; `next` is the index of the first, and is advanced for the next batch.
-fn thinned(
+fn every_nth(
     rows: &RecordBatch,
     paths: &[Vec<String>],
     every: u64,

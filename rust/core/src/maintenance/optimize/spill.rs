@@ -195,7 +195,7 @@ pub(super) fn each_interleaved(
         interrupt::check()?;
         indices.clear();
         indices.extend(rows.by_ref().take(step.clamp(1, STEP)));
-        take(interleave_record_batch(&batches, &indices).map_err(unspilled)?)?;
+        take(interleave_record_batch(&batches, &indices).map_err(spill_error)?)?;
     }
     Ok(())
 }
@@ -205,22 +205,22 @@ fn with_places(rows: &RecordBatch, places: Vec<u64>) -> Result<RecordBatch> {
     fields.push(Arc::new(Field::new(PLACE, DataType::UInt64, false)));
     let mut columns = rows.columns().to_vec();
     columns.push(Arc::new(UInt64Array::from(places)));
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(unspilled)
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(spill_error)
 }
 
 fn written(bytes: Vec<u8>, batches: &[RecordBatch], rows: &[Row]) -> Result<Vec<u8>> {
     let Some(first) = batches.first() else {
         return Ok(bytes);
     };
-    let mut writer = StreamWriter::try_new(bytes, &first.schema()).map_err(unspilled)?;
+    let mut writer = StreamWriter::try_new(bytes, &first.schema()).map_err(spill_error)?;
     each_interleaved(batches, rows.iter().copied(), &mut |rows| {
-        writer.write(&rows).map_err(unspilled)
+        writer.write(&rows).map_err(spill_error)
     })?;
-    writer.into_inner().map_err(unspilled)
+    writer.into_inner().map_err(spill_error)
 }
 
 /// Returns the error for data that cannot be written to a temporary file, or read from one.
-pub(super) fn unspilled(cause: ArrowError) -> Error {
-    let message = "rows cannot be brought into a temporary file, or out of one";
+pub(super) fn spill_error(cause: ArrowError) -> Error {
+    let message = "rows cannot be written to a temporary file, or read from one";
     Error::corrupt("optimize.spilled", message).because(cause)
 }

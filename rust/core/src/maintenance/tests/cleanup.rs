@@ -65,7 +65,7 @@ fn nothing_goes_without_a_checkpoint_that_can_be_read() {
         done.notes.join("; ")
     };
 
-    assert_eq!(notes(), "no checkpoint stands at or before version 3");
+    assert_eq!(notes(), "there is no checkpoint at or before version 3");
     log.put(
         "_delta_log/00000000000000000002.checkpoint.parquet",
         "no Parquet",

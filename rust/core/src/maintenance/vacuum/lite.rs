@@ -56,8 +56,8 @@ pub(super) fn candidates(
     let reached = done.is_some_and(|done| done.saturating_add(1) >= earliest);
     if earliest != 0 && !reached {
         let message = format!(
-            "the log begins at version {earliest}, and what was removed before is not in it any more: \
-             vacuum in full (lite=False)"
+            "the log starts at version {earliest} and no longer has earlier removals: run a full vacuum \
+             (lite=False)"
         );
         return Err(Error::invalid("vacuum.lite", message));
     }
@@ -120,14 +120,14 @@ pub(super) fn stored(
     });
     let storage = Arc::clone(&source.storage);
     let files = pool::on_all(named.into_iter().collect(), move |path: &String| {
-        look_at(&*storage, path)
+        stored_file(&*storage, path)
     })?;
     let is_old = |file: &FileMeta| file.modification_time < cutoff;
     Ok(files.into_iter().flatten().filter(is_old).collect())
 }
 
 /// Returns `None` for a file that does not exist or that no listing returns.
-fn look_at(storage: &dyn Storage, path: &str) -> Result<Option<FileMeta>> {
+fn stored_file(storage: &dyn Storage, path: &str) -> Result<Option<FileMeta>> {
     match storage.head(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) => match error.code() {

@@ -85,8 +85,8 @@ pub fn period(
     }
     if retention < least && !options.force {
         let message = format!(
-            "a retention of {} hours is shorter than delta.deletedFileRetentionDuration, {} hours: files that \
-             readers and writers are still at could go; pass a longer one, or force=True if nobody is",
+            "a retention of {} hours is shorter than delta.deletedFileRetentionDuration, {} hours: files \
+             that are still in use could be deleted; pass a longer one, or force=True if none are",
             hours(retention),
             hours(least)
         );

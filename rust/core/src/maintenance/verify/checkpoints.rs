@@ -95,7 +95,7 @@ pub(super) fn read(
     }
     if let Some(first) = twice.first() {
         let message = format!(
-            "{} rows of the checkpoint are about files that it has in other rows, {first} first",
+            "{} rows of the checkpoint repeat files of other rows, {first} first",
             twice.len()
         );
         findings.add(
@@ -123,7 +123,7 @@ fn sidecar_missing(error: Error) -> Error {
         Some(path)
             if error.code() == "storage.not_found" && path.starts_with(SIDECAR_DIRECTORY) =>
         {
-            let message = "the checkpoint names this sidecar, and it is not there";
+            let message = "the checkpoint references this sidecar, but it does not exist";
             let missing = Error::corrupt("checkpoint.sidecar_missing", message).at_path(path);
             match error.version() {
                 Some(version) => missing.at_version(version),
@@ -177,7 +177,7 @@ pub(super) fn compare(
     let (missing, beyond) = (missing.count(), beyond.count());
     if missing + beyond > 0 {
         wrong(format!(
-            "of the files that the commits give the checkpoint lacks {missing}, and it has {beyond} others"
+            "the checkpoint lacks {missing} files of the commits, and has {beyond} others"
         ));
     }
     let sizes = state.live.iter().filter(|(path, live)| {
@@ -199,7 +199,7 @@ pub(super) fn compare(
     let dead = dead.count();
     if dead > 0 {
         wrong(format!(
-            "{dead} files that are live by the commits are removed in it"
+            "{dead} files that are live by the commits are removed in the checkpoint"
         ));
     }
     if let (Some(in_checkpoint), Some(in_state)) = (&there.log.protocol, &state.log.protocol)
@@ -263,7 +263,7 @@ pub(super) fn compacted(
         if missing + beyond > 0 {
             let location = (Some(file.file.path.as_str()), Some(file.end));
             let message = format!(
-                "of the {what} that its commits give the compacted file lacks {missing}, and it has {beyond} others"
+                "the compacted file lacks {missing} {what} of its commits, and has {beyond} others"
             );
             findings.add(Severity::Error, "compacted.mismatch", location, message);
         }

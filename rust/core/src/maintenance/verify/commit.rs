@@ -100,7 +100,8 @@ fn definition(
         findings.add(Severity::Error, error.code(), location, error.message());
     }
     if protocol.has_idle_lists() {
-        let message = "the protocol action has an empty list of features beside a version that knows no such lists";
+        let message = "the protocol action has an empty list of features beside a version that knows no \
+            such lists";
         findings.add(Severity::Warning, "protocol.empty_lists", location, message);
     }
     for obstacle in protocol.why_not_readable() {
@@ -146,9 +147,8 @@ fn definition(
     for feature in findings.unless_interrupted(called)?.unwrap_or_default() {
         let names = ["", "-preview", "-dev"].map(|ending| format!("{feature}{ending}"));
         if !names.iter().any(|name| protocol.is_supported(name)) {
-            let message = format!(
-                "the metadata calls for the feature {feature}, which the protocol does not have"
-            );
+            let message =
+                format!("the metadata requires the feature {feature}, which the protocol lacks");
             findings.add(
                 Severity::Error,
                 "transaction.feature_missing",
@@ -182,7 +182,7 @@ fn files(
         let keys = || file.partition_values.keys();
         if !keys().eq(names.iter()) {
             let message = format!(
-                "{} has values of the partition columns {:?}, the table has {names:?}",
+                "{} has values of the partition columns {:?}, but the table has {names:?}",
                 file.path,
                 keys().collect::<Vec<_>>()
             );
@@ -199,7 +199,7 @@ fn files(
         }
         if !protocol.is_supported("deletionVectors") {
             let message = format!(
-                "{} has a deletion vector, the table has not the feature",
+                "{} has a deletion vector, but the table lacks the feature",
                 file.path
             );
             findings.add(Severity::Error, "commit.vector", location, message);
@@ -227,7 +227,7 @@ fn times(
     let timestamp_of_commit = commit.in_commit_timestamp();
     let fault = match (due, timestamp_of_commit, *before) {
         (true, None, _) => {
-            Some("in-commit timestamps are enabled, and the commit has none".to_owned())
+            Some("in-commit timestamps are enabled, but the commit has none".to_owned())
         }
         (true, Some(now), Some(before)) if now <= before => Some(format!(
             "the in-commit timestamp {now} is not later than {before}, that of the version before"
@@ -239,7 +239,7 @@ fn times(
                 .first()
                 .is_some_and(|(at, _)| *at != 0) =>
         {
-            Some("commitInfo is not the first line, as in-commit timestamps ask for".to_owned())
+            Some("commitInfo is not the first line, as in-commit timestamps require".to_owned())
         }
         _ => None,
     };
@@ -287,7 +287,7 @@ fn replay(
             Some(format!("{} is added and removed", file.path))
         } else if state.live.get(&path).is_some_and(|live| live.key != key) {
             Some(format!(
-                "{} is added with another deletion vector, and not removed with the one that it has",
+                "{} is added with another deletion vector, but not removed with its current one",
                 file.path
             ))
         } else {

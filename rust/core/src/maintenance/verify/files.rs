@@ -44,7 +44,7 @@ pub(super) fn check(
     findings: &mut Findings,
 ) -> Result<u64> {
     let data_files = stored.is_some();
-    let there = stored.map_or_else(|| Ok(Stored::new()), Beside::wait)?;
+    let stored = stored.map_or_else(|| Ok(Stored::new()), Beside::wait)?;
     let names = [
         "path",
         "size",
@@ -67,7 +67,7 @@ pub(super) fn check(
             findings.error(error.at_version(version))?;
         }
         if data_files {
-            let outcome = present(source, version, &rows, &there, findings);
+            let outcome = present(source, version, &rows, &stored, findings);
             findings.unless_interrupted(outcome)?;
             let outcome = vectors(source, version, &rows, findings);
             findings.unless_interrupted(outcome)?;
@@ -80,7 +80,7 @@ pub(super) fn check(
         findings.unless_interrupted(outcome)?;
     }
     if data_files {
-        orphans(snapshot, &there, &known, named, findings)?;
+        orphans(snapshot, &stored, &known, named, findings)?;
     }
     Ok(count)
 }
@@ -103,7 +103,7 @@ fn present(
     source: &Source,
     version: u64,
     rows: &RecordBatch,
-    there: &HashMap<String, (u64, i64)>,
+    stored: &HashMap<String, (u64, i64)>,
     findings: &mut Findings,
 ) -> Result<()> {
     let (paths, sizes): (&StringArray, &Int64Array) = (rows.typed("path")?, rows.typed("size")?);
@@ -111,7 +111,7 @@ fn present(
         let Some(path) = path else { continue };
         let location = (Some(path), Some(version));
         let Some(size) = size else {
-            let message = "the log does not say how long this data file is";
+            let message = "the log does not state the size of this data file";
             findings.add(Severity::Error, "file.size", location, message);
             continue;
         };
@@ -123,7 +123,7 @@ fn present(
             }
         };
         link(source, &resolved, findings);
-        let listed = there.get(resolved.as_ref()).map(|(size, _)| *size);
+        let listed = stored.get(resolved.as_ref()).map(|(size, _)| *size);
         // a listing does not return files outside of the table, or behind a link
         let actual_size = match listed {
             Some(size) => Some(size),
@@ -138,14 +138,14 @@ fn present(
                 Severity::Error,
                 "file.missing",
                 location,
-                "the log says that this data file is live, and it is not there",
+                "this data file is live in the log, but does not exist",
             ),
             Some(actual_size) if i64::try_from(actual_size) != Ok(size) => findings.add(
                 Severity::Error,
                 "file.size",
                 location,
                 format!(
-                    "the log says that this data file has {size} bytes, and it has {actual_size}"
+                    "the log says that this data file has {size} bytes, but it has {actual_size}"
                 ),
             ),
             Some(_) => {}
@@ -217,14 +217,14 @@ fn vectors(
 /// Reports files that no action references.
 fn orphans(
     snapshot: &Snapshot,
-    there: &HashMap<String, (u64, i64)>,
+    stored: &HashMap<String, (u64, i64)>,
     known: &HashSet<String>,
     named: &HashSet<String>,
     findings: &mut Findings,
 ) -> Result<()> {
     let visible = Visible::of(snapshot)?;
     let old = now().saturating_sub(YOUNG);
-    let mut orphans: Vec<&String> = there
+    let mut orphans: Vec<&String> = stored
         .iter()
         .filter(|(path, (_, modified))| {
             let mut parts = path.match_indices('/').filter_map(|(at, _)| path.get(..at));

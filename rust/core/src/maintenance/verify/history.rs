@@ -63,7 +63,7 @@ impl<'a> History<'a> {
         } else if self.listing.earliest_recreatable().is_none() {
             let first = versions.first().copied().unwrap_or_default();
             let message = format!(
-                "the log begins at version {first}, and no complete checkpoint stands before it"
+                "the log starts at version {first}, and no complete checkpoint precedes it"
             );
             let path = commit_path(0);
             findings.add(
@@ -113,7 +113,7 @@ impl<'a> History<'a> {
             for missing in (earlier.version + 1)..later.version {
                 let path = commit_path(missing);
                 let location = (Some(path.as_str()), Some(missing));
-                let message = "this commit is missing, while later ones are there";
+                let message = "this commit is missing, but later commits exist";
                 findings.add(Severity::Error, "log.gap", location, message);
                 if missing - earlier.version > 100 {
                     break; // a stray commit of a much later version

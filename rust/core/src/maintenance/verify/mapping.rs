@@ -45,9 +45,9 @@ fn check_column<'a>(
         Some(_) => {}
     }
     match field.column_id() {
-        None => faults.push(format!("the column {name:?} has no number")),
+        None => faults.push(format!("the column {name:?} has no id")),
         Some(number) if !numbers.insert(number) => faults.push(format!(
-            "the column {name:?} has the number {number} of another one"
+            "the column {name:?} has the id {number} of another one"
         )),
         Some(_) => {}
     }

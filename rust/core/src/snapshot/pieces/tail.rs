@@ -112,7 +112,8 @@ impl ReplayTail {
         let spec = PieceSpec::from_json(json)?;
         if spec.library != LIBRARY {
             let message = format!(
-                "this was made by deltareplay {}, and here is {LIBRARY}: install the same release on the driver and \
+                "this was made by deltareplay {}, but {LIBRARY} is installed here: install the same release \
+                 on the driver and \
                  on the executors",
                 spec.library
             );
@@ -120,7 +121,7 @@ impl ReplayTail {
         }
         let (keys, rest) = hidden.as_chunks();
         if !rest.is_empty() {
-            let message = format!("keys have 16 bytes each, and there are {}", hidden.len());
+            let message = format!("keys have 16 bytes each, but there are {}", hidden.len());
             return Err(Error::invalid("replay.json", message));
         }
         let keys = keys.iter().map(|key| FileActionKey::from_bytes(*key));

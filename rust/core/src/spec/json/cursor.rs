@@ -87,7 +87,7 @@ impl<'a> Cursor<'a> {
     pub fn end(&mut self) -> Result<()> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => self.error("something stands after the end of the JSON object"),
+            Some(_) => self.error("there is more text after the end of the JSON object"),
         }
     }
 

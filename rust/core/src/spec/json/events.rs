@@ -77,9 +77,9 @@ impl<'a> JsonReader<'a> {
         let depth = self.open.len();
         loop {
             match self.advance(false)? {
-                Event::End => return Err(self.error("the text ends where a value should stand")),
+                Event::End => return Err(self.error("the text ends where a value should be")),
                 _ if self.open.len() < depth => {
-                    return Err(self.error("a bracket closes where a value should stand"));
+                    return Err(self.error("a bracket closes where a value should be"));
                 }
                 Event::Key(_) => {}
                 _ if self.open.len() == depth => break,
@@ -159,8 +159,8 @@ impl<'a> JsonReader<'a> {
                 }
                 Event::Number(number)
             }
-            Some(_) => return Err(self.error("no value where one should stand")),
-            None => return Err(self.error("the text ends where a value should stand")),
+            Some(_) => return Err(self.error("there is no value where one should be")),
+            None => return Err(self.error("the text ends where a value should be")),
         };
         self.after_value();
         Ok(event)

@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
             }
             Event::EndArray => match self.open.last_mut() {
                 Some(OpenItem::Type(part)) => part.fields = Some(fields),
-                _ => return Err(self.wrong("a list of fields stands outside a struct")),
+                _ => return Err(self.wrong("a list of fields is outside a struct")),
             },
             _ => return Err(self.wrong("a field is not an object")),
         }
@@ -244,7 +244,7 @@ impl<'a> Parser<'a> {
             (Some(Slot::Key), Some(OpenItem::Type(part))) => part.key = Some(data_type),
             (Some(Slot::Value), Some(OpenItem::Type(part))) => part.value = Some(data_type),
             (Some(Slot::Stored), Some(OpenItem::Type(part))) => part.stored = Some(data_type),
-            _ => return Err(self.wrong("a type stands where none belongs")),
+            _ => return Err(self.wrong("a type is where none belongs")),
         }
         Ok(())
     }
@@ -292,7 +292,7 @@ impl<'a> Parser<'a> {
         };
         match self.open.last_mut() {
             Some(OpenItem::Fields(fields)) => fields.push(field),
-            _ => return Err(self.wrong("a field stands outside a struct")),
+            _ => return Err(self.wrong("a field is outside a struct")),
         }
         Ok(())
     }

@@ -144,9 +144,7 @@ impl Merge {
         partly: bool,
     ) -> Result<()> {
         if definition.clauses.is_empty() {
-            return Err(wrong(
-                "a merge needs a clause that says what becomes of the rows",
-            ));
+            return Err(wrong("a merge needs at least one clause"));
         }
         for (number, clause) in definition.clauses.iter().enumerate() {
             let later = definition.clauses.get(number + 1..).unwrap_or_default();
@@ -188,9 +186,7 @@ impl Merge {
                     )?))
                 }
                 _ => {
-                    return Err(wrong(
-                        "a clause cannot do this with the rows that it speaks of",
-                    ));
+                    return Err(wrong("a clause of this kind cannot take this action"));
                 }
             };
             let bound = BoundClause { condition, then };
@@ -290,8 +286,8 @@ impl Merge {
             Err(error) => return error,
         };
         let message = format!(
-            "several rows of the source match the row {} of the table, such as {} and {}: which of them counts \
-             is not known, whatever conditions clauses have; make the source's keys unique, or say it in `on`; \
+            "several rows of the source match the row {} of the table, such as {} and {}: at most one may \
+             match, whatever the conditions of the clauses; make the source's keys unique, or refine `on`; \
              nothing was written",
             row_display(read, row),
             row_display(&theirs, 0),

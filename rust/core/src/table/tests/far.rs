@@ -1,4 +1,4 @@
-//! How many requests wait for one another on a store that is far away, and what is asked for twice.
+//! How many requests wait for one another on a store that is far away, and what is requested twice.
 //!
 //! Figures are the steps that depend on each other: see "Tables far away" in docs/concepts/performance.md.
 
@@ -55,7 +55,7 @@ fn assert_rounds(name: &str, most: usize, most_requests: usize) {
     assert_eq!(
         reads.len(),
         all,
-        "something is asked for twice: {requests:#?}"
+        "something is requested twice: {requests:#?}"
     );
 }
 

@@ -172,7 +172,7 @@ impl Shuffle {
 }
 
 fn cannot_continue(why: &str) -> Error {
-    let message = format!("a shuffle of changes does not go on: {why}");
+    let message = format!("the shuffle of changes failed: {why}");
     Error::invalid("changes.shuffle", message)
 }
 

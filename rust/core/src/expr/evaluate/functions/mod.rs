@@ -115,7 +115,7 @@ impl Function {
             (Self::Two(function), [first, second]) => function(first, second),
             (Self::Many(function), arguments) => function(arguments),
             (Self::Closure(function), [value]) => function(value),
-            _ => Err(mistyped("a function takes another number of arguments")),
+            _ => Err(mistyped("a function has the wrong number of arguments")),
         }
     }
 }
@@ -147,7 +147,8 @@ pub(crate) const TOO_LARGE: &str = "formula.too_large";
 
 /// An array of texts has 2 GiB of them at most.
 fn too_large() -> Error {
-    let message = "the values of an expression have more than 2 GiB of text for the rows of one batch: make them shorter";
+    let message = "the values of an expression have more than 2 GiB of text for the rows of one batch: make \
+        them shorter";
     Error::invalid(TOO_LARGE, message)
 }
 

@@ -200,7 +200,7 @@ impl<'a> Conditions<'a> {
             && let Some(word) = self.tokens.find_word(range.clone(), &CLOCK)
         {
             return refused(&format!(
-                "the function {word}, which asks for the time (give it by deltareplay.filter_at),"
+                "the function {word}, which depends on the current time (pass it by deltareplay.filter_at),"
             ));
         }
         self.formulas += 1;

@@ -168,7 +168,7 @@ impl Simple {
             Some(_) => None,
         };
         let Some(escape) = escape else {
-            let what = "ESCAPE takes one letter in quotes";
+            let what = "ESCAPE takes one character in quotes";
             return Err(Wrong::Syntax(self.start, what.to_owned()));
         };
         if let Err(what) = Matcher::new(&pattern, escape) {
@@ -350,7 +350,7 @@ impl Simple {
             },
         };
         let Some(literal) = literal else {
-            let what = "this number is too large or too exact for its type".to_owned();
+            let what = "this number is out of range or too precise for its type".to_owned();
             return Err(Wrong::Literal(value.span.start, what));
         };
         match data_type {
