@@ -225,6 +225,24 @@ def test_identities_given_by_hand(tmp_path: Path) -> None:
     assert {row["s"]: row["id"] for row in by_id(table).values()} == {"a": 100, "b": 5}
 
 
+@pytest.mark.parametrize("explicit", [True, False])
+def test_identities_are_not_updated(tmp_path: Path, explicit: bool) -> None:
+    """As delta-spark (``DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED``)."""
+    table = counting(tmp_path / "t", explicit)
+    table.append([{"s": "a"}])
+    source = pa.table({"id": [7], "s": ["a"]})
+    on = "target.s = source.s"
+    for statement in (
+        lambda: table.update(None, {"id": "id + 1"}),
+        lambda: table.merge(source, on).when_matched_update({"id": "source.id"}).execute(),
+        lambda: table.merge(source, on).when_matched_update_all().execute(),
+    ):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            statement()
+        assert caught.value.code == "rows.identity"
+    assert by_id(table).keys() == {5}
+
+
 def test_identities_come_to_an_end(tmp_path: Path) -> None:
     table = counting(tmp_path / "t", explicit=False, step=2**62)
     with pytest.raises(dr.InvalidArgumentError, match="no values left") as caught:

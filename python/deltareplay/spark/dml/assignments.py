@@ -44,6 +44,8 @@ class Assignments:
         set: Mapping[str, Any],  # noqa: A002
         fields: Sequence[Field],
         seen: Collection[str],
+        *,
+        inserts: bool = False,
     ) -> Assignments:
         """Resolve the columns of assignments, and the keyword ``DEFAULT``.
 
@@ -52,13 +54,16 @@ class Assignments:
             set: Columns and their values. ``DEFAULT`` alone is the default of the column.
             fields: The columns of the table.
             seen: The columns that values may refer to. A column ``default`` hides the keyword.
+            inserts: Whether the values are those of new rows.
 
         Raises:
             InvalidArgumentError: ``statement.column``: the table has no such column, it is set
-                twice, or it has no default. ``write.identity``: only the table itself may set it.
+                twice, or it has no default. ``write.identity``: it is an identity column, which may
+                not be set.
         """
         values: dict[tuple[str, ...], Column] = {}
         hidden = any(name.lower() == "default" for name in seen)
+        refuse = identity_columns.refuse if inserts else identity_columns.refuse_updated
         for name, value in set.items():
             path = _field_path(parts_of(name) or (name,), fields, name)
             for other in values:
@@ -68,7 +73,7 @@ class Assignments:
                         code="statement.column",
                     )
             column = next(field for field in fields if field.name == path[0])
-            identity_columns.refuse(column)
+            refuse(column)
             if len(path) == 1 and not hidden and is_default(value):
                 values[path] = default_of(spark, column)
             else:

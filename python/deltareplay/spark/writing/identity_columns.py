@@ -86,8 +86,21 @@ def refuse_given(df: DataFrame, target: TargetTable) -> None:
             refuse(field)
 
 
+def refuse_updated(field: Field) -> None:
+    """Check that a column may be updated: it is not an identity column, as in delta-spark.
+
+    Raises:
+        InvalidArgumentError: ``write.identity``.
+    """
+    if field.is_identity:
+        raise InvalidArgumentError(
+            f"{field.name} is an identity column, whose values cannot be updated: leave it out",
+            code="write.identity",
+        )
+
+
 def refuse(field: Field) -> None:
-    """Check that a column may be set: it is not GENERATED ALWAYS AS IDENTITY.
+    """Check that new rows may have a value: the column is not GENERATED ALWAYS AS IDENTITY.
 
     Raises:
         InvalidArgumentError: ``write.identity``.

@@ -175,6 +175,18 @@ pub fn is_identity(field: &StructField) -> bool {
         .any(|key| field.metadata.contains_key(*key))
 }
 
+/// Refuses an update of an identity column, as the reference does.
+pub(super) fn check_updated(field: &StructField, protocol: &Protocol) -> Result<()> {
+    if protocol.is_supported("identityColumns") && is_identity(field) {
+        let message = format!(
+            "the values of the identity column {} cannot be updated: leave it out",
+            clipped(&field.name)
+        );
+        return Err(Error::invalid("rows.identity", message));
+    }
+    Ok(())
+}
+
 /// Refuses explicit values for an identity column that is `GENERATED ALWAYS`.
 pub(super) fn check_explicit(field: &StructField, protocol: &Protocol) -> Result<()> {
     let allowed = field.metadata.get(EXPLICIT).and_then(Value::as_bool);

@@ -14,7 +14,8 @@ use super::coerce::{check, coerce, missing, refuse_duplicates, unknown};
 use super::columns::{misfit, nullable};
 use super::constraints::Rules;
 use super::derive::{
-    Identity, check_explicit, check_generated, computed, default, generated, is_identity,
+    Identity, check_explicit, check_generated, check_updated, computed, default, generated,
+    is_identity,
 };
 use super::partition_values::as_read;
 use crate::error::Result;
@@ -74,7 +75,11 @@ impl Intake {
         let all = nullable(&schema);
         let mut kept = Vec::new();
         for (field, arrow) in schema.fields().iter().zip(all.fields()) {
-            if set.contains(&field.name) || generated(field, protocol, &all)?.is_none() {
+            let is_set = set.contains(&field.name);
+            if is_set {
+                check_updated(field, protocol)?;
+            }
+            if is_set || generated(field, protocol, &all)?.is_none() {
                 kept.push(Arc::clone(arrow));
             }
         }

@@ -198,15 +198,17 @@ class JoinedColumns:
         """
         from pyspark.sql import functions as sf
 
+        inserts = clause.then == "insert"
         if clause.values is not None:
             visible = self._visible_names(clause.when)
-            return Assignments.of(spark, clause.values, self.fields, visible)
+            return Assignments.of(spark, clause.values, self.fields, visible, inserts=inserts)
+        refuse = identity_columns.refuse if inserts else identity_columns.refuse_updated
         sources = {other.key: (other, copy) for other, copy in self.source}
         values: dict[tuple[str, ...], Column] = {}
         for field in self.fields:
             other, copy = sources.get(field.key, (None, ""))
             if other is not None:
-                identity_columns.refuse(field)
+                refuse(field)
                 value = sf.col(copy)
                 if evolves and clause.then == "update":
                     value = _over(value, other.type, self.old(field), field.type)
