@@ -236,6 +236,16 @@ def test_clustering(tmp_path: Path) -> None:
     table.cluster_by(["s.x"])
 
 
+def test_no_clustering_of_a_table_that_has_none_adds_no_feature(tmp_path: Path) -> None:
+    """As delta-spark's ``ALTER TABLE ... CLUSTER BY NONE``."""
+    table = dr.create_table(tmp_path, pa.schema({"id": pa.int64()}))
+    before = table.snapshot()
+    table.cluster_by([])
+    after = table.snapshot()
+    assert after.protocol == before.protocol
+    assert after.domain_metadata == {}
+
+
 def test_partitioned_tables_are_not_clustered(tmp_path: Path) -> None:
     table = partitioned(tmp_path)
     refused("alter.clustering", lambda: table.cluster_by(["id"]))

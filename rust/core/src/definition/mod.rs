@@ -174,7 +174,8 @@ fn check_mode(old: &Metadata, new: &Metadata) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "{MODE} of an existing table cannot change from {before} to {after}, only from none to name"
+        "{MODE} of an existing table cannot change from {before} to {after}, only from none to name; \
+         dropping the feature columnMapping rewrites all files without it"
     );
     Err(Error::invalid("alter.column_mapping", message))
 }

@@ -110,10 +110,15 @@ impl Table {
             }
             Alteration::ClusterBy(columns) => {
                 let parameters = vec![("newClusteringColumns", json!(columns.join(",")))];
-                Altered {
-                    protocol: Some(snapshot.protocol().with_feature("clustering")?),
-                    clustering: Some(clustering(old, &columns)?),
-                    ..Altered::new("CLUSTER BY", parameters, old.clone())
+                let unchanged = Altered::new("CLUSTER BY", parameters, old.clone());
+                if columns.is_empty() && !snapshot.protocol().is_supported("clustering") {
+                    unchanged
+                } else {
+                    Altered {
+                        protocol: Some(snapshot.protocol().with_feature("clustering")?),
+                        clustering: Some(clustering(old, &columns)?),
+                        ..unchanged
+                    }
                 }
             }
             Alteration::AddFeature(name) => {
