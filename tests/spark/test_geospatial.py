@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from support.shapes import annotated, line, point
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
+from deltareplay.spark import DeltaTable
 
 pytestmark = pytest.mark.spark
 
@@ -80,3 +82,32 @@ def test_the_data_source_holds_the_bytes_of_shapes(spark: Any, shapes: dr.Table)
     rows = spark.read.format("deltareplay").load(shapes.uri).collect()
 
     assert [(row["id"], plain(row["g"]), plain(row["e"])) for row in rows] == [(5, PATH, HOME)]
+
+
+def test_tables_of_sparks_own_types(spark: Any, tmp_path: Path) -> None:
+    """delta-spark 4.4 writes ``geography(OGC:CRS84, SPHERICAL)``, the protocol ``spherical``."""
+    types = pytest.importorskip("pyspark.sql.types")
+    if not hasattr(types, "GeographyType"):
+        pytest.skip("this PySpark has no types of shapes")
+    settings = ("spark.sql.geospatial.enabled", "spark.databricks.delta.geo.preview.enabled")
+    for setting in settings:
+        spark.conf.set(setting, "true")
+    try:
+        columns = "(id INT, g GEOMETRY(4326), e GEOGRAPHY(4326))"
+        spark.sql(f"CREATE TABLE delta.`{tmp_path / 't'}` {columns} USING delta")
+        builder = DeltaTable.create(spark).location(str(tmp_path / "ours"))
+        builder = builder.addColumn("g", "geometry(4326)")
+        builder = builder.addColumn("e", types.GeographyType(4326))
+        with pytest.raises(dr.UnsupportedFeatureError, match="geospatial") as caught:
+            builder.execute()
+        assert caught.value.code == "protocol.writer_features"
+    finally:
+        for setting in settings:
+            spark.conf.unset(setting)
+    assert not (tmp_path / "ours").exists()
+    snapshot = dr.Table(tmp_path / "t").snapshot()
+    assert b'"edges":"spherical"' in (snapshot.schema.field("e").metadata or {}).get(
+        b"ARROW:extension:metadata", b""
+    )
+    kinds = [field.dataType.simpleString() for field in dr_spark.read(spark, snapshot).schema]
+    assert kinds == ["int", "binary", "binary"]

@@ -90,24 +90,27 @@ fn with_arguments(name: &str) -> Option<PrimitiveType> {
         ("geography", None) => geography(DEFAULT_CRS, DEFAULT_ALGORITHM),
         ("geography", Some(arguments)) => match arguments.split_once(',') {
             Some((crs, algorithm)) => geography(crs, algorithm),
-            None if ALGORITHMS.contains(&arguments) => geography(DEFAULT_CRS, arguments),
+            None if !arguments.contains(':') => geography(DEFAULT_CRS, arguments),
             None => geography(arguments, DEFAULT_ALGORITHM),
         },
         _ => None,
     }
 }
 
+/// Spark spells the algorithm in capitals.
 fn geography(crs: &str, algorithm: &str) -> Option<PrimitiveType> {
-    let algorithm = algorithm.trim();
-    ALGORITHMS.contains(&algorithm).then_some(())?;
+    let algorithm = algorithm.trim().to_ascii_lowercase();
+    ALGORITHMS.contains(&algorithm.as_str()).then_some(())?;
     Some(PrimitiveType::Geography {
         crs: reference_system(crs)?,
-        algorithm: algorithm.to_owned(),
+        algorithm,
     })
 }
 
+/// Spark's `SRID:ANY`, of values with a system each, is the type of no column of a table.
 fn reference_system(crs: &str) -> Option<String> {
     let crs = crs.trim();
+    (!crs.eq_ignore_ascii_case("SRID:ANY")).then_some(())?;
     let (authority, code) = crs.split_once(':')?;
     (!authority.is_empty() && !code.is_empty()).then(|| crs.to_owned())
 }

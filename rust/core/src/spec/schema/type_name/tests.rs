@@ -84,6 +84,11 @@ fn shapes_have_defaults() {
         ("geometry(EPSG:3857)", Some("geometry(EPSG:3857)")),
         ("geography", Some("geography(OGC:CRS84, spherical)")),
         ("geography(karney)", Some("geography(OGC:CRS84, karney)")),
+        // as Spark spells it
+        (
+            "geography(OGC:CRS84, SPHERICAL)",
+            Some("geography(OGC:CRS84, spherical)"),
+        ),
         (
             "geography(EPSG:4326)",
             Some("geography(EPSG:4326, spherical)"),
@@ -93,6 +98,9 @@ fn shapes_have_defaults() {
             Some("geography(EPSG:4326, vincenty)"),
         ),
         ("geometry( srid:4326 )", Some("geometry(srid:4326)")),
+        ("geometry(SRID:0)", Some("geometry(SRID:0)")),
+        ("geometry(SRID:ANY)", None),
+        ("geography(SRID:ANY, SPHERICAL)", None),
         (
             "geometry(projjson:my.crs)",
             Some("geometry(projjson:my.crs)"),
