@@ -22,6 +22,7 @@ FILES = (
     "test_delta_layout.py",
     "test_delta_format.py",
     "test_delta_options.py",
+    "test_named_tables.py",
     "test_sql.py",
     "test_sql_create.py",
     "test_sql_ported.py",

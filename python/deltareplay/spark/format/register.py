@@ -29,6 +29,8 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
 
     From then on, PySpark's writers add an option with facts that Spark does not pass to the format:
     the settings of the session that apply to ``write``, and ``partitionBy`` of streams.
+    ``insertInto``, ``saveAsTable``, ``writeTo(name).append()``, ``readStream.table`` and
+    ``toTable`` work for Delta tables in the session's catalog.
 
     Filters are pushed if ``spark.sql.python.filterPushdown.enabled`` was set before this call
     (Spark 4.1).

@@ -2,22 +2,22 @@
 
 Spark drops ``partitionBy`` of a stream, and a Python worker sees no settings of the session. So
 ``register`` extends PySpark's writers: if the format is ours, they add an option. Writes by table
-name, whose path Spark does not pass on either, raise an error with an alternative. Writes that
-replace matching rows run Spark jobs before they commit, so they call ``write``.
+name, whose path Spark does not pass on either, and writes that replace matching rows, which run
+Spark jobs before they commit, call ``write``. Streams by name get the path of the table. Verbs of
+``writeTo`` that create or replace a table raise an error with an alternative.
 """
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.format import replacing
+from deltareplay.spark.format import named_tables, replacing
 from deltareplay.spark.format.options import NO_PATH, SESSION, replaces_rows
 from deltareplay.spark.session import capabilities, internals, settings
 
@@ -31,13 +31,13 @@ _formats: set[str] = set()
 _extended: set[type] = set()
 _extending = threading.Lock()
 
-#: The methods of ``df.writeTo(name)`` that write.
-_VERBS = ("append", "create", "createOrReplace", "overwrite", "overwritePartitions", "replace")
+#: The methods of ``df.writeTo(name)`` that have no counterpart here.
+_OTHERS = ("create", "createOrReplace", "overwrite", "replace")
 
 #: Attributes of a writer for settings that PySpark keeps in the JVM.
 _FORMAT, _PARTITIONS = "_deltareplay_format", "_deltareplay_partitions"
-_CLUSTERS = "_deltareplay_clusters"
-_MODE, _OPTIONS = "_deltareplay_mode", "_deltareplay_options"
+_LAYOUT = "_deltareplay_layout"
+_MODE, _OPTIONS, _TABLE = "_deltareplay_mode", "_deltareplay_options", "_deltareplay_table"
 
 
 def pass_on(spark: SparkSession, name: str) -> None:
@@ -55,11 +55,17 @@ def pass_on(spark: SparkSession, name: str) -> None:
             _extend(readwriter.DataFrameWriter, "save")
             _replace_rows(readwriter.DataFrameWriter)
             _extend(streaming.DataStreamWriter, "start")
-            for name in ("insertInto", "saveAsTable"):
-                _explain(readwriter.DataFrameWriter, name)
-            _explain(streaming.DataStreamWriter, "toTable")
-            for name in _VERBS:
-                _explain(readwriter.DataFrameWriterV2, name)
+            _keep_options(streaming.DataStreamWriter)
+            _by_name(readwriter.DataFrameWriter, "insertInto", _insert_into)
+            _by_name(readwriter.DataFrameWriter, "saveAsTable", _save_as_table)
+            _stream_by_name(streaming)
+            verbs = readwriter.DataFrameWriterV2
+            _keep_table(verbs)
+            _keep_options(verbs)
+            _by_name(verbs, "append", _append)
+            _by_name(verbs, "overwritePartitions", _overwrite_partitions)
+            for name in _OTHERS:
+                _explain(verbs, name)
 
 
 def _extend(kind: Any, ends: str) -> None:
@@ -78,15 +84,9 @@ def _extend(kind: Any, ends: str) -> None:
         setattr(self, _PARTITIONS, list(names))
         return set_partitions(self, *cols)
 
-    if hasattr(kind, "clusterBy"):  # from Spark 4.0 on
-        set_clusters = kind.clusterBy
-
-        @functools.wraps(set_clusters)
-        def clusterBy(self: Any, *cols: Any) -> Any:  # noqa: N802 PySpark's name
-            setattr(self, _CLUSTERS, cols)
-            return set_clusters(self, *cols)
-
-        kind.clusterBy = clusterBy
+    for layout in ("clusterBy", "bucketBy", "sortBy"):
+        if hasattr(kind, layout):
+            setattr(kind, layout, _keeping_layout(getattr(kind, layout)))
 
     @functools.wraps(end)
     def ending(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -102,9 +102,21 @@ def _extend(kind: Any, ends: str) -> None:
     setattr(kind, ends, ending)
 
 
+def _keeping_layout(method: Any) -> Any:
+    """Return a method of a writer that records that it was called."""
+
+    @functools.wraps(method)
+    def keeping(self: Any, *args: Any, **kwargs: Any) -> Any:
+        setattr(self, _LAYOUT, method.__name__)
+        return method(self, *args, **kwargs)
+
+    return keeping
+
+
 def _replace_rows(kind: Any) -> None:
     """Extend ``save`` to replace matching rows, if an option requires it."""
-    set_mode, set_option, set_options, save = kind.mode, kind.option, kind.options, kind.save
+    _keep_options(kind)
+    set_mode, save = kind.mode, kind.save
     signature = inspect.signature(save)
 
     @functools.wraps(set_mode)
@@ -112,16 +124,6 @@ def _replace_rows(kind: Any) -> None:
         if saveMode is not None:  # PySpark keeps the mode then
             setattr(self, _MODE, saveMode)
         return set_mode(self, saveMode)
-
-    @functools.wraps(set_option)
-    def option(self: Any, key: str, value: Any) -> Any:
-        _keep(self, {key: value})
-        return set_option(self, key, value)
-
-    @functools.wraps(set_options)
-    def options(self: Any, **options: Any) -> Any:
-        _keep(self, options)
-        return set_options(self, **options)
 
     @functools.wraps(save)
     def saving(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -134,7 +136,24 @@ def _replace_rows(kind: Any) -> None:
         replacing.save(internals.frame_of(self), merged, save_mode)
         return None
 
-    kind.mode, kind.option, kind.options, kind.save = mode, option, options, saving
+    kind.mode, kind.save = mode, saving
+
+
+def _keep_options(kind: Any) -> None:
+    """Record the options of a writer."""
+    set_option, set_options = kind.option, kind.options
+
+    @functools.wraps(set_option)
+    def option(self: Any, key: str, value: Any) -> Any:
+        _keep(self, {key: value})
+        return set_option(self, key, value)
+
+    @functools.wraps(set_options)
+    def options(self: Any, **options: Any) -> Any:
+        _keep(self, options)
+        return set_options(self, **options)
+
+    kind.option, kind.options = option, options
 
 
 def _keep(writer: Any, options: Mapping[str, Any]) -> None:
@@ -150,42 +169,151 @@ def _texts(options: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _explain(kind: Any, name: str) -> None:
-    """Let a method that takes the name of a table raise an error with an alternative."""
+def _keep_table(kind: Any) -> None:
+    """Record the name of the table of ``writeTo``, and its format."""
+    begin, set_format = kind.__init__, kind.using
+    signature = inspect.signature(begin)
+
+    @functools.wraps(begin)
+    def begun(self: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs)
+        setattr(self, _TABLE, signature.bind(self, *args, **kwargs).arguments["table"])
+
+    @functools.wraps(set_format)
+    def using(self: Any, provider: str) -> Any:
+        setattr(self, _FORMAT, provider)
+        return set_format(self, provider)
+
+    kind.__init__, kind.using = begun, using
+
+
+def _by_name(kind: Any, name: str, write: Callable[[Any, Mapping[str, Any]], None]) -> None:
+    """Let a method that takes the name of a table write into Delta tables."""
     method = getattr(kind, name)
     signature = inspect.signature(method)
-    instead = InvalidArgumentError(
-        "call deltareplay.spark.write(df, name), or deltareplay.spark.sql(spark, 'INSERT INTO "
-        f"name ...'), instead of {name}: {NO_PATH}",
-        code="option.path",
+
+    @functools.wraps(method)
+    def named(self: Any, *args: Any, **kwargs: Any) -> Any:
+        arguments = signature.bind(self, *args, **kwargs).arguments
+        # before the catalog gets a name
+        if "format" in signature.parameters and _is_ours(self, arguments.get("format")):
+            return write(self, arguments)
+        try:
+            return method(self, *args, **kwargs)
+        except Exception as error:  # always, if it is a Delta table and there is no jar
+            table = arguments.get("tableName") or arguments.get("name") or getattr(self, _TABLE)
+            is_delta = NO_PATH in str(error)
+            if not is_delta and named_tables.path_of(internals.session_of(self), table) is None:
+                raise
+        return write(self, arguments)
+
+    setattr(kind, name, named)
+
+
+def _insert_into(writer: Any, arguments: Mapping[str, Any]) -> None:
+    overwrites, mode = arguments.get("overwrite"), getattr(writer, _MODE, None)
+    if overwrites is not None:
+        mode = "overwrite" if overwrites else "append"
+    frame, options = internals.frame_of(writer), getattr(writer, _OPTIONS, {})
+    named_tables.insert(frame, arguments["tableName"], options, mode, by_name=False)
+
+
+def _append(writer: Any, _arguments: Mapping[str, Any], mode: str = "append") -> None:
+    frame, options = internals.frame_of(writer), getattr(writer, _OPTIONS, {})
+    named_tables.insert(frame, getattr(writer, _TABLE), options, mode, by_name=True)
+
+
+def _overwrite_partitions(writer: Any, arguments: Mapping[str, Any]) -> None:
+    _append(writer, arguments, "dynamic")
+
+
+def _save_as_table(writer: Any, arguments: Mapping[str, Any]) -> None:
+    _refuse_layout(writer)
+    options = getattr(writer, _OPTIONS, {}) | _texts(arguments.get("options", {}))
+    partitions = arguments.get("partitionBy") or getattr(writer, _PARTITIONS, None)
+    named_tables.save(
+        internals.frame_of(writer),
+        arguments["name"],
+        options,
+        arguments.get("mode") or getattr(writer, _MODE, None),
+        [partitions] if isinstance(partitions, str) else partitions,
     )
+
+
+def _explain(kind: Any, name: str) -> None:
+    """Let a verb of ``writeTo`` raise an error with an alternative, before Spark drops a table."""
+    method = getattr(kind, name)
 
     @functools.wraps(method)
     def explained(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if "format" in signature.parameters:  # before the catalog gets a name
-            source = signature.bind(self, *args, **kwargs).arguments.get("format")
-            if _is_ours(self, source):
-                raise copy.copy(instead)
-        try:
+        path = named_tables.path_of(internals.session_of(self), getattr(self, _TABLE))
+        if path is None and (name == "overwrite" or not _is_ours(self, None)):
             return method(self, *args, **kwargs)
-        except Exception as error:
-            if NO_PATH not in str(error):
-                raise
-            raise copy.copy(instead) from error
+        raise InvalidArgumentError(
+            "call deltareplay.spark.write(df, name), or deltareplay.spark.sql(spark, 'CREATE TABLE "
+            f"name ...'), instead of {name}: {NO_PATH}",
+            code="option.path",
+        )
 
     setattr(kind, name, explained)
+
+
+def _stream_by_name(streaming: Any) -> None:
+    """Extend ``toTable`` and ``readStream.table``, which get the path of a Delta table."""
+    writer, reader = streaming.DataStreamWriter, streaming.DataStreamReader
+    to_table, table = writer.toTable, reader.table
+    signature = inspect.signature(to_table)
+
+    @functools.wraps(to_table)
+    def toTable(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 PySpark's name
+        arguments = dict(signature.bind(self, *args, **kwargs).arguments)
+        del arguments["self"]
+        spark, name = internals.session_of(self), arguments.pop("tableName")
+        if _is_ours(self, arguments.get("format")):
+            _refuse_layout(self)
+            partitions = arguments.get("partitionBy") or getattr(self, _PARTITIONS, None)
+            path: str | None = named_tables.streamed(
+                spark,
+                name,
+                internals.streamed_schema(self),
+                getattr(self, _OPTIONS, {}) | _texts(arguments.get("options", {})),
+                [partitions] if isinstance(partitions, str) else partitions,
+            )
+        else:
+            path = named_tables.path_of(spark, name)
+            if path is None:
+                return to_table(self, *args, **kwargs)
+            arguments["format"] = _own_format()
+        return self.start(path, **arguments.pop("options", {}), **arguments)
+
+    @functools.wraps(table)
+    def named(self: Any, tableName: str) -> Any:  # noqa: N803 PySpark's name
+        path = named_tables.path_of(internals.session_of_reader(self), tableName)
+        return table(self, tableName) if path is None else self.format(_own_format()).load(path)
+
+    writer.toTable, reader.table = toTable, named
+
+
+def _own_format() -> str:
+    """Return the format that the catalog's Delta tables have, if it is registered."""
+    return "delta" if "delta" in _formats else next(iter(_formats))
+
+
+def _refuse_layout(writer: Any) -> None:
+    layout = getattr(writer, _LAYOUT, None)
+    if layout is not None:  # Spark does not pass it to Python data sources
+        raise InvalidArgumentError(
+            f"{layout} is not passed on to Python data sources: create the table first, by "
+            "DeltaTable.create(spark).clusterBy(...) or CREATE TABLE ... CLUSTER BY of "
+            f"deltareplay.spark.sql, and write into it without {layout}",
+            code="option.write",
+        )
 
 
 def _add_option(writer: Any, *, is_stream: bool) -> None:
     if not _is_ours(writer, None):
         return
-    if hasattr(writer, _CLUSTERS):  # Spark does not pass it to Python data sources
-        raise InvalidArgumentError(
-            "clusterBy is not passed on to Python data sources: create the table first, by "
-            "DeltaTable.create(spark).clusterBy(...) or CREATE TABLE ... CLUSTER BY of "
-            "deltareplay.spark.sql, and write into it without clusterBy",
-            code="option.write",
-        )
+    _refuse_layout(writer)
     settings_of = settings.of_writes if is_stream else settings.of_batch_writes
     values: dict[str, Any] = settings_of(internals.session_of(writer))
     partitions = getattr(writer, _PARTITIONS, None)

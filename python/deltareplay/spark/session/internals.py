@@ -64,6 +64,22 @@ def session_of(writer: Any) -> SparkSession:
     return spark
 
 
+def session_of_reader(reader: Any) -> SparkSession:
+    """Return the session of a reader of streams."""
+    spark: SparkSession = getattr(reader, "_spark", None) or reader._client
+    return spark
+
+
+def streamed_schema(writer: Any) -> Any:
+    """Return the schema of the rows that a writer of streams writes."""
+    frame = getattr(writer, "_df", None)
+    if frame is not None:
+        return frame.schema
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+
+    return ConnectFrame(child(writer._write_stream), writer._session).schema
+
+
 def frame_of(writer: Any) -> DataFrame:
     """Return the frame of a writer of batches."""
     frame: DataFrame = writer._df

@@ -1,0 +1,162 @@
+"""Writes and streams by the name of a Delta table, by the function ``write``.
+
+Spark does not pass the path of a named table on to Python data sources, so PySpark's writers, which
+``register`` extends, call these functions instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.catalog import lookup
+from deltareplay.spark.dml.write import written
+from deltareplay.spark.format.options import Use, WriteOptions, parse
+from deltareplay.spark.session import capabilities, settings
+from deltareplay.spark.storage.hadoop_path import root_in_spark
+from deltareplay.spark.syntax import names
+from deltareplay.spark.writing.by_position import aligned_rows
+from deltareplay.spark.writing.target_table import TargetTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._table.table import Table
+
+#: The path of options, which is not used: the catalog has that of the table.
+_NO_PATH = "/"
+
+#: Spark's names of modes, in lower case, and those of ``write``.
+_MODES = {
+    "append": "append",
+    "overwrite": "overwrite",
+    "ignore": "ignore",
+    "error": "error",
+    "errorifexists": "error",
+    "default": "error",
+}
+
+
+def insert(
+    df: DataFrame, name: str, options: Mapping[str, str], mode: str | None, *, by_name: bool
+) -> None:
+    """Add rows to a table, or replace its rows, as ``INSERT`` does.
+
+    Args:
+        df: The rows, which are cast to the types of the table.
+        name: The name of the table.
+        options: The options of the writer.
+        mode: ``append``, which is the default; ``overwrite``; or ``dynamic``, which replaces the
+            partitions of the rows.
+        by_name: Whether columns are matched by name instead of position.
+
+    Raises:
+        InvalidArgumentError: As by ``write``.
+        TableNotFoundError: The name is not that of a Delta table.
+    """
+    spark = df.sparkSession
+    table = lookup.find(spark, names.parts_of(name)).table()
+    target = TargetTable.of(table.snapshot())
+    evolves = _flag(options, "mergeSchema") or settings.merges_schemas(spark)
+    columns = [field.name for field in target.fields]
+    rows = aligned_rows(df, columns, target, evolves=evolves, by_name=by_name)
+    if mode == "dynamic":
+        options, mode = {**options, "partitionOverwriteMode": mode}, "overwrite"
+    _write(rows, table, options, (mode or "append").lower())
+
+
+def save(
+    df: DataFrame,
+    name: str,
+    options: Mapping[str, str],
+    mode: str | None,
+    partition_by: Sequence[str] | None,
+) -> None:
+    """Write rows into a table, which is created if the catalog does not have it.
+
+    Args:
+        df: The rows, whose columns are matched by name.
+        name: The name of the table.
+        options: The options of the writer.
+        mode: The mode of the writer; by default, an existing table is an error.
+        partition_by: The partition columns.
+
+    Raises:
+        InvalidArgumentError: ``option.write``: the options have a path; or as by ``write``.
+    """
+    if any(key.lower() == "path" for key in options):
+        raise InvalidArgumentError(
+            f"saveAsTable takes no path, and creates {name} at the catalog's default location: "
+            "save(path) writes there, and CREATE TABLE ... LOCATION of deltareplay.spark.sql "
+            "names the table",
+            code="option.write",
+        )
+    _write(df, name, options, _MODES[(mode or "error").lower()], partition_by)
+
+
+def streamed(
+    spark: SparkSession,
+    name: str,
+    schema: Any,
+    options: Mapping[str, str],
+    partition_by: Sequence[str] | None,
+) -> str:
+    """Return the path of the table that a stream writes; it is created if it does not exist.
+
+    Args:
+        spark: The session.
+        name: The name of the table.
+        schema: The schema of the rows.
+        options: The options of the writer.
+        partition_by: The partition columns of a new table.
+    """
+    rows = spark.createDataFrame([], schema)
+    properties = {key: text for key, text in options.items() if key.startswith("delta.")}
+    _write(rows, name, properties, "ignore", partition_by)
+    path = path_of(spark, name)
+    assert path is not None  # it exists by now
+    return path
+
+
+def path_of(spark: SparkSession, name: str) -> str | None:
+    """Return the path of a Delta table of the catalog; None for tables that Spark opens itself."""
+    if capabilities.has_delta(spark):
+        return None
+    entry = lookup.find(spark, names.parts_of(name))
+    return root_in_spark(entry.table().uri, None) if entry.is_delta else None
+
+
+def _write(
+    df: DataFrame,
+    table: Table | str,
+    options: Mapping[str, str],
+    mode: str,
+    partition_by: Sequence[str] | None = None,
+) -> None:
+    values = parse({"path": _NO_PATH, **options}, Use.WRITE)
+    for option in ("storage.<key>", "allowedRoots"):
+        if option in values:
+            raise InvalidArgumentError(
+                f"the catalog has the location of a named table, so {option} cannot be set: use "
+                "save(path)",
+                code="option.write",
+            )
+    parsed = WriteOptions.of(values, overwrite=mode == "overwrite")
+    schema_mode = "merge" if parsed.merge_schema else None
+    written(
+        df,
+        table,
+        mode=mode,
+        where=parsed.replace_where,
+        partition_overwrite=values.get("partitionOverwriteMode", "").lower() or None,
+        partition_columns=partition_by or parsed.partition_by,
+        schema_mode="overwrite" if parsed.overwrite_schema else schema_mode,
+        txn=parsed.txn,
+        properties=parsed.properties,
+        user_metadata=parsed.user_metadata,
+    )
+
+
+def _flag(options: Mapping[str, str], name: str) -> bool:
+    return bool(parse({"path": _NO_PATH, **options}, Use.WRITE).get(name))

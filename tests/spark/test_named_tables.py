@@ -1,0 +1,126 @@
+"""PySpark's writers and streams by the name of a Delta table, as with delta-spark's jar.
+
+``test_without_jar.py`` runs this file in sessions without the jar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark.test_delta_format import delta, rows_of, without_jar
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+__all__ = ["delta"]  # a fixture
+
+pytestmark = [pytest.mark.spark, without_jar]
+
+ROWS = [(1, "a", 1), (2, "b", 2)]
+
+
+@pytest.fixture
+def named(delta: Any, name: str) -> Iterator[str]:
+    """A partitioned table in the catalog, without rows."""
+    columns = "(id BIGINT, v STRING, p INT) USING delta PARTITIONED BY (p)"
+    dr_spark.sql(delta, f"CREATE TABLE {name} {columns}")
+    yield name
+    dr_spark.sql(delta, f"DROP TABLE IF EXISTS {name}")
+
+
+def frame(delta: Any, columns: str = "id INT, v STRING, p INT") -> Any:
+    return delta.createDataFrame(ROWS, columns)
+
+
+def found(delta: Any, name: str) -> list[tuple[Any, ...]]:
+    return rows_of(dr_spark.sql(delta, f"SELECT * FROM {name}"))
+
+
+def test_insert_into_matches_columns_by_position(delta: Any, named: str) -> None:
+    frame(delta, "x INT, id STRING, v INT").write.insertInto(named)
+    assert found(delta, named) == ROWS
+    frame(delta).where("id = 1").write.insertInto(named, overwrite=True)
+    assert found(delta, named) == ROWS[:1]
+    dynamic = frame(delta).where("id = 2").write.mode("overwrite")
+    dynamic.option("partitionOverwriteMode", "dynamic").insertInto(named)
+    assert found(delta, named) == ROWS
+    wider = frame(delta).selectExpr("*", "id * 2 AS twice").where("id = 2")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        wider.write.insertInto(named)
+    assert caught.value.code == "write.columns"
+    wider.write.option("mergeSchema", True).option("userMetadata", "why").insertInto(named)
+    assert found(delta, named) == [(1, "a", 1, None), (2, "b", 2, 4), (2, "b", 2, None)]
+    [commit] = dr_spark.sql(delta, f"DESCRIBE HISTORY {named} LIMIT 1").collect()
+    assert commit["userMetadata"] == "why"
+
+
+def test_write_to_matches_columns_by_name(delta: Any, named: str) -> None:
+    frame(delta).select("p", "v", "id").writeTo(named).append()
+    assert found(delta, named) == ROWS
+    delta.sql("SELECT 7 AS id, 2 AS p").writeTo(named).overwritePartitions()
+    assert found(delta, named) == [ROWS[0], (7, None, 2)]
+    for verb in ("create", "replace", "createOrReplace"):  # of which Spark drops the table first
+        writer = frame(delta).writeTo(named if verb != "create" else f"{named}_new")
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            getattr(writer.using("delta"), verb)()
+        assert caught.value.code == "option.path"
+    assert found(delta, named) == [ROWS[0], (7, None, 2)]
+
+
+def test_save_as_table_creates_a_table(delta: Any, name: str) -> None:
+    writer = frame(delta).write.format("delta").partitionBy("p")
+    writer.option("delta.enableChangeDataFeed", "true").saveAsTable(name)
+    [detail] = dr_spark.sql(delta, f"DESCRIBE DETAIL {name}").collect()
+    assert detail["partitionColumns"] == ["p"]
+    assert detail["properties"] == {"delta.enableChangeDataFeed": "true"}
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        writer.saveAsTable(name)
+    assert caught.value.code == "table.exists"
+    writer.mode("ignore").saveAsTable(name)
+    frame(delta).write.saveAsTable(name, format="delta", mode="append")
+    assert found(delta, name) == [ROWS[0], *ROWS, ROWS[1]]
+    narrow = frame(delta).select("id", "v").write.format("delta").mode("overwrite")
+    narrow.option("overwriteSchema", "true").partitionBy("v").saveAsTable(name)
+    assert found(delta, name) == [(1, "a"), (2, "b")]
+    for refused in (
+        frame(delta).write.format("delta").option("path", "/tmp/elsewhere"),
+        frame(delta).write.format("delta").bucketBy(2, "id"),
+    ):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            refused.saveAsTable(f"{name}_other")
+        assert caught.value.code == "option.write"
+    assert not delta.catalog.tableExists(f"{name}_other")
+    dr_spark.sql(delta, f"DROP TABLE {name}")
+
+
+def test_tables_of_other_formats_are_sparks(delta: Any, name: str) -> None:
+    frame(delta).write.format("parquet").saveAsTable(name)
+    frame(delta).write.insertInto(name)
+    assert delta.table(name).count() == 4
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        frame(delta).write.insertInto(f"{name}_none")
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        frame(delta).writeTo(f"{name}_none").append()
+
+
+def test_streams_read_and_write_tables_by_name(delta: Any, named: str, tmp_path: Path) -> None:
+    frame(delta).write.insertInto(named)
+    made = f"{named}_made"
+
+    def run(format: str | None, **options: Any) -> None:
+        rows = delta.readStream.table(named).select("id", "p")
+        writer = rows.writeStream if format is None else rows.writeStream.format(format)
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).toTable(made, **options).awaitTermination(120)
+
+    run("delta", partitionBy="p")
+    assert found(delta, made) == [(1, 1), (2, 2)]
+    [detail] = dr_spark.sql(delta, f"DESCRIBE DETAIL {made}").collect()
+    assert detail["partitionColumns"] == ["p"]
+    frame(delta).write.insertInto(named)
+    run(None, outputMode="append")  # the catalog has the format of a table that exists
+    assert found(delta, made) == [(1, 1), (1, 1), (2, 2), (2, 2)]
+    dr_spark.sql(delta, f"DROP TABLE {made}")
