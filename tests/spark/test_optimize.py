@@ -88,7 +88,7 @@ def test_packing_as_delta_spark_does(
 ) -> None:
     clauses = "PARTITIONED BY (p)" if partitioned else ""
     told = {"enableRowTracking": "true", "enableDeletionVectors": vectors}
-    theirs, ours = both(spark, tmp_path, clauses, **told)
+    theirs, ours = both(spark, tmp_path, clauses, rows=500, **told)
     for path in (theirs, ours):
         spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 50 = 7")
     ids = ["_metadata.row_id", "_metadata.row_commit_version"]
@@ -176,7 +176,7 @@ def test_z_order_as_delta_spark_does(spark: Any, columns: list[str], tmp_path: P
 
 
 def test_a_clustered_table_as_delta_spark_clusters_it(spark: Any, tmp_path: Path) -> None:
-    theirs, ours = both(spark, tmp_path, "CLUSTER BY (x, y)")
+    theirs, ours = both(spark, tmp_path, "CLUSTER BY (x, y)", rows=500)
     spark.sql(f"OPTIMIZE delta.`{theirs}`")
     dr_spark.optimize(spark, ours)
     alike(spark, theirs, ours)
@@ -201,7 +201,7 @@ def test_a_clustered_table_as_delta_spark_clusters_it(spark: Any, tmp_path: Path
 
 
 def test_one_machine_and_executors_do_the_same(spark: Any, tmp_path: Path) -> None:
-    one, other = both(spark, tmp_path, "PARTITIONED BY (p)")
+    one, other = both(spark, tmp_path, "PARTITIONED BY (p)", rows=500)
     dr.Table(one).optimize()
     dr_spark.optimize(spark, other)
     alike(spark, one, other)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from spark.support.tiers import half
 from spark.support.written import conf
 
 import deltareplay as dr
@@ -255,7 +256,7 @@ def test_what_is_replaced(spark: Any, tmp_path: Path) -> None:
     assert rows_of(same_rows(spark, path).where("id = 8")) == rows_of(more)
 
 
-@pytest.mark.parametrize("vectors", ["false", "true"])
+@pytest.mark.parametrize("vectors", half(["false", "true"], 1))
 def test_what_changes_nothing_is_no_version(spark: Any, tmp_path: Path, vectors: str) -> None:
     """As in delta-spark, which writes the same frames beside us."""
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
