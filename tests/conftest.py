@@ -17,8 +17,8 @@ import deltareplay as dr
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
-#: Files of tests that start Spark by themselves: any process may take them, one by one.
-ALONE = {"test_elsewhere.py", "test_executors.py", "test_vended.py"}
+#: Files of tests that each start Spark by themselves: any process may take them, one by one.
+ALONE = {"test_elsewhere.py", "test_vended.py"}
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -20,6 +20,12 @@ HERE = Path(__file__).parent
 #: What ``spark`` is: ``delta-spark``, or a session without its jar, ``classic`` or ``connect``.
 SESSION = os.environ.get("DELTAREPLAY_SESSION", "delta-spark")
 
+#: Files of few tests, each of which takes a minute; the longest first.
+LONG = [
+    *("test_without_jar_on_connect.py", "test_without_jar.py", "test_elsewhere.py"),
+    *("test_vended.py", "test_statement_types.py", "test_sequences.py"),
+]
+
 #: How many tests the short form takes of a file; 0 is all.
 SHORT = int(os.environ.get("DELTAREPLAY_SHORT", 0))
 
@@ -27,8 +33,10 @@ SHORT = int(os.environ.get("DELTAREPLAY_SHORT", 0))
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In short (``DELTAREPLAY_SHORT``) some tests of each file run, evenly chosen.
 
-    What is marked ``slow`` is left out, and what would be skipped.
+    What is marked ``slow`` is left out, and what would be skipped. Processes take files of many
+    tests first, then in this order: long ones, so that none waits for the other at the end.
     """
+    items.sort(key=lambda item: [*LONG, item.path.name].index(item.path.name))
     if not SHORT:
         return
     ours = [item for item in items if HERE in item.path.parents]
