@@ -34,7 +34,8 @@ demo: $(VENV)/.spark build ## build, install, read the sample table into Arrow a
 
 test: test-rust test-python test-spark ## build, install and run the tests, those of Spark in short
 
-test-full: test-rust test-python test-stores test-spark-full ## the same, and object stores, and Spark in full: what CI runs
+# the first two so that test-python skips nothing that needs PySpark or boto3
+test-full: $(VENV)/.stores $(VENV)/.spark test-rust test-python test-stores test-spark-full ## the same, and object stores, and Spark in full: what CI runs
 
 test-nightly: ## all PySparks, everything without delta-spark's jar, long fault tests: for hours
 	cp Cargo.lock fuzz # so that it finds what is compiled already

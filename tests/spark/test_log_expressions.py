@@ -225,7 +225,7 @@ def test_older_spark_must_know_its_functions(
     dr_spark.write(rows, path)
     other = SimpleNamespace(className="some.Function")
     monkeypatch.setattr(type(spark.catalog), "getFunction", lambda self, name: other)
-    with pytest.raises(dr.UnsupportedFeatureError, match="calls length, which is a function of"):
+    with pytest.raises(dr.UnsupportedFeatureError, match="calls length, which this session"):
         dr_spark.write(rows, path)
     assert dr.Table(path).snapshot().version == 1
 
