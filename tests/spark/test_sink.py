@@ -316,3 +316,12 @@ def test_kill_9(spark: Any, tmp_path: Path) -> None:
             process.wait()
     drained(streamed(spark, path, checkpoint, source))
     assert sorted(delta(spark, path)) == [(one,) for one in range(40)]
+
+
+def test_a_stream_creates_its_table_by_name(spark: Any, name: str, tmp_path: Path) -> None:
+    write(spark.range(3), tmp_path / "source")
+    rows = spark.readStream.format("deltareplay").load(str(tmp_path / "source"))
+    writer = rows.writeStream.format("deltareplay").trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer.toTable(name).awaitTermination(120)
+    assert spark.table(name).count() == 3

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay._table.table import Table
+    from deltareplay.spark.catalog.lookup import CatalogEntry
 
 #: The path of options, which is not used: the catalog has that of the table.
 _NO_PATH = "/"
@@ -114,9 +115,7 @@ def streamed(
     rows = spark.createDataFrame([], schema)
     properties = {key: text for key, text in options.items() if key.startswith("delta.")}
     _write(rows, name, properties, "ignore", partition_by)
-    path = path_of(spark, name)
-    assert path is not None  # it exists by now
-    return path
+    return _path(lookup.find(spark, names.parts_of(name)))
 
 
 def path_of(spark: SparkSession, name: str) -> str | None:
@@ -124,7 +123,11 @@ def path_of(spark: SparkSession, name: str) -> str | None:
     if capabilities.has_delta(spark):
         return None
     entry = lookup.find(spark, names.parts_of(name))
-    return root_in_spark(entry.table().uri, None) if entry.is_delta else None
+    return _path(entry) if entry.is_delta else None
+
+
+def _path(entry: CatalogEntry) -> str:
+    return root_in_spark(entry.table().uri, None)
 
 
 def _write(
