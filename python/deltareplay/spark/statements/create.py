@@ -227,12 +227,12 @@ def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
 
 def _read_options(parser: Parser, created: CreateTable) -> None:
     """Parse the clauses after the format, each at most once, in any order."""
-    names: set[str] = set()
+    clauses: set[str] = set()
     while parser.token.is_word(*_CLAUSES):
         clause, start = parser.token.text.upper(), parser.at
-        if clause in names:
+        if clause in clauses:
             raise parser.invalid(f"duplicate clause {clause}")
-        names.add(clause)
+        clauses.add(clause)
         parser.at += 1
         if clause == "PARTITIONED":
             _partitions(parser, created)
@@ -249,7 +249,7 @@ def _read_options(parser: Parser, created: CreateTable) -> None:
             created.options = parser.properties()
         else:
             raise unsupported(clause, "leave it out")
-        if {"PARTITIONED", "CLUSTER"} <= names:
+        if {"PARTITIONED", "CLUSTER"} <= clauses:
             parser.at = start
             raise parser.invalid("use only one of PARTITIONED BY and CLUSTER BY")
         paths = [key for key in created.options if key.lower() == "path"]
@@ -403,7 +403,7 @@ def _check_same(table: Table, statement: CreateTable, columns: list[Field]) -> N
         "properties": properties
         and own_properties(properties) != own_properties(snapshot.properties),
     }
-    differing = [property_ for property_, is_other in other.items() if is_other]
+    differing = [part for part, is_other in other.items() if is_other]
     if differing:
         raise InvalidArgumentError(
             f"the table at {statement.location} has other {' and '.join(differing)}: leave them "

@@ -119,8 +119,7 @@ impl LogSegment {
             .collect();
         if last_commit.is_none() {
             let message = "the checkpoint's own commit is gone: its time and its provenance are unknown; \
-                keep the \
-                           commit of the oldest checkpoint when cleaning the log";
+                keep the commit of the oldest checkpoint when cleaning the log";
             warnings.push(LogWarning::new(
                 "log.checkpoint_only",
                 path::commit_path(version),

@@ -313,8 +313,7 @@ pub(super) fn empty_commits(segment: &LogSegment) -> Vec<LogWarning> {
         .filter(|commit| commit.file.size == 0);
     let warning = |path: &str, version| {
         let message = "the commit has no bytes and was taken as a version without actions: if a write was \
-            cut off, \
-                       what it did is lost; restore the file";
+            cut off, what it did is lost; restore the file";
         LogWarning::new("commit.empty", path, Some(version), message)
     };
     empty

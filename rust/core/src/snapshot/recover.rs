@@ -69,8 +69,7 @@ pub(super) fn missing_sidecar(error: Error) -> Error {
         return error;
     }
     let message = "the checkpoint references this sidecar, but it does not exist: restore it, or delete the \
-        checkpoint if \
-                   the commits before it are still in the log";
+        checkpoint if the commits before it are still in the log";
     Error::corrupt("checkpoint.sidecar_missing", message).at_path(path.to_owned())
 }
 

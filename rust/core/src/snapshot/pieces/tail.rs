@@ -113,8 +113,7 @@ impl ReplayTail {
         if spec.library != LIBRARY {
             let message = format!(
                 "this was made by deltareplay {}, but {LIBRARY} is installed here: install the same release \
-                 on the driver and \
-                 on the executors",
+                 on the driver and on the executors",
                 spec.library
             );
             return Err(Error::invalid("replay.json", message));

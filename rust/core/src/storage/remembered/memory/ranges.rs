@@ -130,7 +130,7 @@ impl Memory {
     }
 }
 
-/// A range, divided where it is longer; a few bytes stay with those before them.
+/// Returns the parts of a range, each of at most `longest` bytes and a few more.
 fn parts(range: Range<u64>, longest: u64) -> impl Iterator<Item = Range<u64>> {
     let length = range.end - range.start;
     let count = length.saturating_sub(FEW).div_ceil(longest).max(1);
