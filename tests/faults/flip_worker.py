@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from faults.flips import flipped
 from faults.worker import LIMIT
+from support.memory import peak_memory
 
 Answer = dict[str, Any]
 #: Fields of a file that a checksum does not deny where it leaves them out.
@@ -112,7 +113,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         found = flip(request) if "places" in request else answer(request["table"], verify=True)
-        found["resident"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        found["resident"] = peak_memory()
         sys.stdout.write(json.dumps(found, default=repr) + "\n")
         sys.stdout.flush()
 

@@ -12,7 +12,12 @@ import json
 import resource
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.memory import peak_memory
 
 LIMIT = 8 << 30  # of address space; the parent looks at resident memory
 
@@ -88,7 +93,7 @@ def main() -> None:
     for line in sys.stdin:
         request = line.rstrip("\n")
         found = rows(request) if request.endswith(".parquet") else answer(request)
-        found["resident"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        found["resident"] = peak_memory()
         sys.stdout.write(json.dumps(found, default=repr) + "\n")
         sys.stdout.flush()
 

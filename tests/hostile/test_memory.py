@@ -58,6 +58,25 @@ print(json.dumps([said, int(peak.split()[1]) >> 10]))
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the memory")
 
 
+def test_a_child_measures_its_own_memory() -> None:
+    """Workers start from test processes that may have taken much: their own peak counts."""
+    code = "from support.memory import peak_memory; print(peak_memory() >> 20)"
+    parent = f"""
+import subprocess, sys
+memory = b"1" * (400 << 20)
+subprocess.run([sys.executable, "-c", {code!r}], check=True)
+"""
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", parent],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    assert int(done.stdout) < 200
+
+
 def run(table: Path, code: str, threads: int = 2) -> tuple[Any, int]:
     """What the code says of the table, and the MiB that it took at most."""
     environment = {**os.environ, "DELTAREPLAY_THREADS": str(threads), "DELTAREPLAY_PROGRESS": "0"}

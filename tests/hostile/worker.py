@@ -10,7 +10,12 @@ import json
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.memory import peak_memory
 
 Answer = dict[str, Any]
 
@@ -71,19 +76,12 @@ def answer(table: str, filter_: str | None, columns: list[str] | None) -> Answer
     }
 
 
-def peak() -> int:
-    """The most resident memory of this process; not ``ru_maxrss``, which a child inherits."""
-    with open("/proc/self/status") as status:
-        line = next(line for line in status if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024
-
-
 def main() -> None:
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         request = json.loads(line)
         found = answer(request["table"], request["filter"], request["columns"])
-        found["resident"] = peak()
+        found["resident"] = peak_memory()
         sys.stdout.write(json.dumps(found, default=repr) + "\n")
         sys.stdout.flush()
 
