@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,32 @@ settings.load_profile("patient")
 ALONE = {"test_elsewhere.py", "test_vended.py"}
 
 
+#: Files that take much longer than their number of tests says, the longest first.
+LONG = [
+    *("test_read.py", "test_session_settings.py", "test_both_ways.py", "test_memory.py"),
+    *("test_executor_statements.py", "test_replace_matching.py", "test_without_jar_on_connect.py"),
+    *("test_vended.py", "test_elsewhere.py", "test_optimize.py", "test_examples.py"),
+    *("test_without_jar.py", "test_escaped_strings.py", "test_executors.py", "test_race.py"),
+    *("test_type_widening.py", "test_insert_matrix.py", "test_statements.py", "test_changes.py"),
+    *("test_legacy_calendar.py", "test_write.py", "test_native.py", "test_sql_alter.py"),
+    *("test_reads.py", "test_every_call.py", "test_delta_statements.py", "test_replay.py"),
+    *("test_sql_insert.py", "test_sql_create.py", "test_rows.py", "test_hostile_tables.py"),
+    *("test_cross_check.py", "test_matrix.py", "test_services.py", "test_statement_types.py"),
+    *("test_sql_select.py", "test_damage.py", "test_streams.py", "test_defaults.py"),
+    *("test_expressions.py", "test_hive_metastore.py", "test_sequences.py", "test_hdfs.py"),
+]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Sort files for processes: long ones first, so that none waits for the other at the end."""
+    if hasattr(config, "workerinput"):
+        tests = Counter(item.path for item in items)
+        items.sort(
+            key=lambda item: ([*LONG, item.path.name].index(item.path.name), -tests[item.path])
+        )
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With ``--dist loadfile`` a file is one process's: its tests share what they have written."""
@@ -31,6 +58,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             file = super()._split_scope(nodeid)
             return nodeid if Path(file).name in ALONE else file
 
+    config.option.loadscopereorder = False  # by number of tests alone
     return Files(config, log) if config.getoption("dist") == "loadfile" else None
 
 

@@ -14,17 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.support.tiers import NIGHTLY
 
 HERE = Path(__file__).parent
 
 #: What ``spark`` is: ``delta-spark``, or a session without its jar, ``classic`` or ``connect``.
 SESSION = os.environ.get("DELTAREPLAY_SESSION", "delta-spark")
-
-#: Files of few tests, each of which takes a minute; the longest first.
-LONG = [
-    *("test_without_jar_on_connect.py", "test_without_jar.py", "test_elsewhere.py"),
-    *("test_vended.py", "test_statement_types.py", "test_sequences.py"),
-]
 
 #: How many tests the short form takes of a file; 0 is all.
 SHORT = int(os.environ.get("DELTAREPLAY_SHORT", 0))
@@ -33,10 +28,8 @@ SHORT = int(os.environ.get("DELTAREPLAY_SHORT", 0))
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In short (``DELTAREPLAY_SHORT``) some tests of each file run, evenly chosen.
 
-    What is marked ``slow`` is left out, and what would be skipped. Processes take files of many
-    tests first, then in this order: long ones, so that none waits for the other at the end.
+    What is marked ``slow`` is left out, and what would be skipped.
     """
-    items.sort(key=lambda item: [*LONG, item.path.name].index(item.path.name))
     if not SHORT:
         return
     ours = [item for item in items if HERE in item.path.parents]
@@ -60,9 +53,10 @@ def _is_skipped(item: pytest.Item) -> bool:
 
 #: For every JVM, those of other processes too. Plans of a few rows run once: for them, the
 #: optimising compiler takes more time than it saves. Without it, the cache of code is too small.
-os.environ.setdefault(
-    "JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
-)
+JAVA_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m", "-XX:+UseSerialGC"]
+if not NIGHTLY:  # verifying Spark's classes takes a sixth of the CPU of a start
+    JAVA_OPTIONS += ["-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"]
+os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(JAVA_OPTIONS))
 
 SETTINGS = {
     "spark.ui.enabled": "false",

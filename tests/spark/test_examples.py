@@ -57,6 +57,7 @@ def test_orders(spark: Any, tmp_path: Path) -> None:
     assert list(silver.transactions) == ["orders-to-silver"]
 
 
+@pytest.mark.slow  # a session for each page
 @pytest.mark.parametrize("page", [page for page in HOLDS if needs_spark(page)])
 def test_a_page_can_be_pasted(page: str, tmp_path: Path) -> None:
     done = paste(page, tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from spark.support.without_jar import check
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]  # sessions of its own
 
 
 def test_all_holds_without_the_jar(tmp_path: Path) -> None:
