@@ -30,7 +30,6 @@ help: ## show this list
 
 demo: $(VENV)/.spark build ## build, install, read the sample table into Arrow and Spark, run a pipeline
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python demo/demo.py
-	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python examples/orders.py
 
 test: test-rust test-python test-spark ## build, install and run the tests, those of Spark in short
 

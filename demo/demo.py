@@ -1,11 +1,14 @@
 """The main job on the sample table: its snapshot, its files as Arrow, and the same in Spark.
 
-``python demo/demo.py [URI]``: the sample table is ``demo/orders``, unless another one is named.
+``python demo/demo.py [URI]``: the sample table is ``demo/orders``, unless another one is named. At
+the end, the pipeline of ``examples/orders.py`` runs in the same Spark session.
 """
 
 from __future__ import annotations
 
+import runpy
 import sys
+import tempfile
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -13,10 +16,11 @@ from pyspark.sql import SparkSession
 import deltareplay as dr
 
 SAMPLE = Path(__file__).parent / "orders"
+EXAMPLE = Path(__file__).parents[1] / "examples" / "orders.py"
 
 
 def main(uri: str) -> None:
-    """Prints one table: snapshot, history, files, and the files again as Spark sees them."""
+    """Print a table: snapshot, history, files, the files in Spark; then run a pipeline."""
     table = dr.Table(uri)
     snapshot = table.snapshot()
 
@@ -60,12 +64,16 @@ def main(uri: str) -> None:
             "sum(get_json_object(stats, '$.numRecords') - coalesce(deletionVector.cardinality, 0)) "
             "AS rows FROM files GROUP BY 1 ORDER BY 1"
         ).show()
+        title("A pipeline on Spark: examples/orders.py")
+        spark.sparkContext.setLogLevel("ERROR")
+        with tempfile.TemporaryDirectory() as directory:
+            runpy.run_path(str(EXAMPLE))["main"](Path(directory), spark)
     finally:
         spark.stop()
 
 
 def title(text: str) -> None:
-    """Prints a heading."""
+    """Print a heading."""
     print(f"\n{text}\n{'-' * len(text)}")
 
 

@@ -36,7 +36,7 @@ APPLICATION = "orders-to-silver"
 
 
 def main(root: Path, spark: SparkSession) -> list[dict[str, Any]]:
-    """Runs all days, the second one twice, and gives the report of the last."""
+    """Run all days, the second one twice, and return the report of the last."""
     dr_spark.register(spark)
     bronze, silver = root / "bronze", root / "silver"
     prepare(spark, bronze, silver)
@@ -63,7 +63,7 @@ def main(root: Path, spark: SparkSession) -> list[dict[str, Any]]:
 
 
 def prepare(spark: SparkSession, bronze: Path, silver: Path) -> None:
-    """Creates the tables, unless they are there."""
+    """Create the tables that do not exist."""
     empty = spark.createDataFrame([], EVENTS).toArrow()
     dr.create_table(bronze, empty.schema, ["day"], if_not_exists=True)
     dr.create_table(
@@ -79,7 +79,7 @@ def prepare(spark: SparkSession, bronze: Path, silver: Path) -> None:
 
 
 def arrive(landing: Path, number: int, day: str) -> Path:
-    """A day's events: new orders, and news of those of the day before."""
+    """Write a day's events: new orders, and updates of those of the day before."""
     landing.mkdir(parents=True, exist_ok=True)
     lines = []
     for order in range(number * 10, number * 10 + 10):
@@ -87,16 +87,16 @@ def arrive(landing: Path, number: int, day: str) -> Path:
         lines.append({**placed, "amount": f"{order * 3 + 1}.50", "state": "placed", "at": order})
         if order >= 10:
             state = "cancelled" if order % 5 == 0 else "paid"
-            news = {**placed, "order_id": order - 10, "customer": f"customer {(order - 10) % 4}"}
+            update = {**placed, "order_id": order - 10, "customer": f"customer {(order - 10) % 4}"}
             amount = f"{(order - 10) * 3 + 1}.50"
-            lines.append({**news, "amount": amount, "state": state, "at": 100 + order})
+            lines.append({**update, "amount": amount, "state": state, "at": 100 + order})
     path = landing / f"{day}.json"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 
 def ingest(spark: SparkSession, landing: Path, bronze: Path, checkpoints: Path) -> None:
-    """Appends the files that have arrived since the last run, each once."""
+    """Append the files that have arrived since the last run, each once."""
     events = spark.readStream.schema(EVENTS).json(str(landing))
     query = events.writeStream.format("deltareplay").trigger(availableNow=True)
     query = query.option("checkpointLocation", str(checkpoints / "bronze"))
@@ -104,11 +104,11 @@ def ingest(spark: SparkSession, landing: Path, bronze: Path, checkpoints: Path) 
 
 
 def refine(spark: SparkSession, bronze: Path, silver: Path, checkpoints: Path) -> None:
-    """Merges what is new in bronze into silver."""
+    """Merge the new events of bronze into silver."""
 
     def merge(events: DataFrame, number: int) -> None:
         newest = newest_events(events).alias("news")
-        begun = dr_spark.merge(
+        statement = dr_spark.merge(
             spark,
             silver,
             newest,
@@ -116,8 +116,8 @@ def refine(spark: SparkSession, bronze: Path, silver: Path, checkpoints: Path) -
             target_alias="orders",
             txn=(APPLICATION, number),
         )
-        begun.when_matched_update_all("news.at > orders.at")
-        begun.when_not_matched_insert_all().execute()
+        statement.when_matched_update_all("news.at > orders.at")
+        statement.when_not_matched_insert_all().execute()
 
     events = spark.readStream.format("deltareplay").load(str(bronze))
     query = events.writeStream.foreachBatch(merge).trigger(availableNow=True)
@@ -125,19 +125,20 @@ def refine(spark: SparkSession, bronze: Path, silver: Path, checkpoints: Path) -
 
 
 def newest_events(events: DataFrame) -> DataFrame:
-    """Of each order, its newest event."""
+    """Return the newest event of each order."""
     newest_first = Window.partitionBy("order_id").orderBy(sf.desc("at"))
-    numbered = events.withColumn("place", sf.row_number().over(newest_first)).where("place = 1")
-    return numbered.select("order_id", "customer", "amount", "state", "day", "at")
+    ranked = events.withColumn("rank", sf.row_number().over(newest_first)).where("rank = 1")
+    return ranked.select("order_id", "customer", "amount", "state", "day", "at")
 
 
 def operations(table: Path, before: int) -> tuple[int, ...]:
-    """What the commits since a version wrote: rows of bronze, or those of silver's merges."""
+    """Count the rows that commits after a version wrote into bronze, or merged into silver."""
     history = dr.Table(table).history().to_pylist()
-    told = [dict(one["operationMetrics"] or {}) for one in history if one["version"] > before]
+    commits = [commit for commit in history if commit["version"] > before]
+    metrics = [dict(commit["operationMetrics"] or {}) for commit in commits]
 
     def total(name: str) -> int:
-        return sum(int(one.get(name, 0)) for one in told)
+        return sum(int(values.get(name, 0)) for values in metrics)
 
     if table.name == "bronze":
         return (total("numOutputRows"),)
@@ -146,7 +147,7 @@ def operations(table: Path, before: int) -> tuple[int, ...]:
 
 
 def changed_orders(spark: SparkSession, silver: Path, before: int) -> list[dict[str, Any]]:
-    """The orders that are new or changed in silver since a version, by state."""
+    """Count the orders that are new or changed in silver since a version, by state."""
     changed = dr_spark.changes(spark, silver, before + 1, kind="upsert")
     by_state = changed.groupBy("state").agg(
         sf.count("*").alias("orders"), sf.sum("amount").alias("amount")
@@ -155,7 +156,7 @@ def changed_orders(spark: SparkSession, silver: Path, before: int) -> list[dict[
 
 
 def keep_house(spark: SparkSession, *tables: Path) -> None:
-    """Packs small files, and removes those that only expired versions need."""
+    """Compact small files, and remove those that only expired versions need."""
     for table in tables:
         dr_spark.optimize(spark, table)
         dr_spark.vacuum(spark, table, dry_run=False)
