@@ -18,8 +18,10 @@ SPARKS := 3.5 4.3
 ALL_SPARKS := 3.5 4.0 4.1 4.3
 FUZZ ?= 10000000
 ON_SPARK = $(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python
-# two processes, each with a file at a time and one session
+# processes, each with a file at a time and one session
 IN_TWO := --numprocesses 2 --dist loadfile
+# two leave a fifth of two cores idle while they wait; each takes up to 3 GB with its JVM
+IN_THREE := --numprocesses 3 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

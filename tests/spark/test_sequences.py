@@ -24,7 +24,7 @@ from spark.test_write import lines
 
 import deltareplay as dr
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SEQUENCES = int(os.environ.get("DELTAREPLAY_SEQUENCES", "1"))
 STEPS = int(os.environ.get("DELTAREPLAY_STEPS", "5"))
