@@ -33,7 +33,8 @@ help: ## show this list
 demo: $(VENV)/.spark build ## build, install, read the sample table into Arrow and Spark, run a pipeline
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python demo/demo.py
 
-test: test-rust test-python test-spark ## build, install and run the tests, those of Spark in short
+test: NOT_SLOW := -m "not slow"
+test: test-rust test-python test-spark ## build, install and run the tests but the slow ones, those of Spark in short
 
 # the first two so that test-python skips nothing that needs PySpark or boto3
 test-full: $(VENV)/.stores $(VENV)/.spark test-rust test-python test-stores test-spark-full ## the same, and object stores, and Spark in full: what CI runs
@@ -47,7 +48,7 @@ test-rust:
 	cargo test --profile quick --workspace --exclude deltareplay-bindings
 
 test-python: $(VENV)/.dev build
-	$(ACTIVE) python -m pytest --ignore tests/spark --ignore tests/stores $(IN_TWO)
+	$(ACTIVE) python -m pytest --ignore tests/spark --ignore tests/stores $(IN_TWO) $(NOT_SLOW)
 
 test-stores: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## S3, Azure, Google Cloud Storage and HDFS, as servers on this machine
 	$(ACTIVE) python -m pytest tests/stores --numprocesses 2

@@ -202,6 +202,7 @@ def test_a_nested_row_among_short_ones(tmp_path: Path) -> None:
     assert peak < MOST_MIB
 
 
+@pytest.mark.slow
 def test_rows_are_changed_in_little_memory(tmp_path: Path) -> None:
     statements = (
         ("table.delete('id = 3').version", 39_999),
@@ -220,6 +221,7 @@ def test_rows_are_changed_in_little_memory(tmp_path: Path) -> None:
         assert peak < (2 * MOST_MIB if "optimize" not in code else 3 * MOST_MIB), code
 
 
+@pytest.mark.slow
 def test_values_of_more_than_2_gib(tmp_path: Path) -> None:
     """70,000 rows get 40,000 letters each: more than an array of texts holds, of 64 Ki rows."""
     import deltareplay as dr

@@ -27,6 +27,7 @@ def sizes(results: Path, *options: str) -> dict[str, Any]:
     return json.loads((results / "sizes.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_engines_run_and_wrong_answers_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ def test_looked_at_something() -> None:
     assert FUNCTIONS
 
 
+@pytest.mark.slow  # mypy reads the package anew
 def test_stub_says_what_is_there() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", "deltareplay._native"],
