@@ -25,7 +25,7 @@ IN_THREE := --numprocesses 3 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-full test-nightly test-rust test-python test-stores test-spark test-spark-full test-faults fuzz lint lint-rust lint-python advisories notices docs format bench bench-spark build wheel wheels clean
+.PHONY: help demo test test-full test-nightly at-once compile-tests test-rust test-python test-stores test-spark test-spark-full test-faults fuzz lint lint-rust lint-python advisories notices docs format bench bench-spark build wheel wheels clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,12 +37,19 @@ test: NOT_SLOW := -m "not slow"
 test: test-rust test-python test-spark ## build, install and run the tests but the slow ones, those of Spark in short
 
 # the first two so that test-python skips nothing that needs PySpark or boto3
-test-full: $(VENV)/.stores $(VENV)/.spark test-rust test-python test-stores test-spark-full ## the same, and object stores, and Spark in full: what CI runs
+test-full: $(VENV)/.stores $(VENV)/.spark at-once test-rust test-python test-stores test-spark-full ## the same, and object stores, and Spark in full: what CI runs
 
 test-nightly: ## all PySparks, everything without delta-spark's jar, long fault tests: for hours
 	cp Cargo.lock fuzz # so that it finds what is compiled already
 	cargo check --profile quick --manifest-path fuzz/Cargo.toml --target-dir "$${CARGO_TARGET_DIR:-target}"
 	$(MAKE) test-full test-faults DELTAREPLAY_NIGHTLY=1 DELTAREPLAY_EXAMPLES=1000 SPARKS="$(ALL_SPARKS)"
+
+# pip installs other PySparks while the core's tests are compiled: each leaves a core idle at times
+at-once:
+	$(MAKE) --jobs 3 --output-sync compile-tests $(SPARKS:%=$(VENV)/.spark-%)
+
+compile-tests:
+	cargo test --profile quick --workspace --exclude deltareplay-bindings --no-run
 
 test-rust:
 	cargo test --profile quick --workspace --exclude deltareplay-bindings
