@@ -1,4 +1,4 @@
-"""Numbers, sizes and times formatted for people."""
+"""Numbers, sizes and times: formatted for people, and converted from milliseconds."""
 
 from __future__ import annotations
 
@@ -124,6 +124,27 @@ def moment(milliseconds: float) -> datetime:
 def milliseconds(then: datetime) -> int:
     """Convert a time to milliseconds since the epoch."""
     return (then - _EPOCH) // timedelta(milliseconds=1)
+
+
+def instant(milliseconds: int) -> datetime:
+    """Convert milliseconds since the epoch to a UTC time; at most the ends of the calendar.
+
+    >>> instant(-(10**17)).year, instant(10**17).year
+    (1, 9999)
+    """
+    try:
+        return _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        end = datetime.max if milliseconds > 0 else datetime.min
+        return end.replace(tzinfo=timezone.utc)
+
+
+def span(milliseconds: int) -> timedelta:
+    """Convert milliseconds to a length of time; at most the longest one of Python."""
+    try:
+        return timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return timedelta.max
 
 
 def stamp(then: datetime) -> str:

@@ -10,7 +10,7 @@ from deltareplay import _native
 from deltareplay._snapshot.table_location import TableLocation
 from deltareplay._support import log
 from deltareplay._support.arguments import checked_methods
-from deltareplay._support.timestamps import instant
+from deltareplay._support.units import instant
 
 
 @dataclass(frozen=True)

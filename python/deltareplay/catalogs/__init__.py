@@ -8,15 +8,19 @@ object with the method of ``Locator`` to ``Table.from_name(name, catalog=...)``.
 7
 """
 
-from deltareplay.catalogs._catalog import Catalog
-from deltareplay.catalogs._credentials import Credentials
+from deltareplay.catalogs._catalog import (
+    Catalog,
+    Credentials,
+    Located,
+    LogTail,
+    Permission,
+    Ratification,
+    RatifiedCommit,
+    StagedCommit,
+)
 from deltareplay.catalogs._glue_catalog import GlueCatalog
 from deltareplay.catalogs._hive_metastore import HiveMetastore
 from deltareplay.catalogs._locate import Locator
-from deltareplay.catalogs._located import Located
-from deltareplay.catalogs._log_tail import LogTail, Permission
-from deltareplay.catalogs._ratified_commit import RatifiedCommit
-from deltareplay.catalogs._staged_commit import Ratification, StagedCommit
 from deltareplay.catalogs._unity_catalog import UnityCatalog
 
 __all__ = [

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltareplay._support.arguments import checked_methods
-from deltareplay.catalogs._credentials import Credentials
+from deltareplay.catalogs._catalog import Credentials, Located
 from deltareplay.catalogs._glue_errors import refused
 from deltareplay.catalogs._glue_storage import GlueStorage, credentials_of
 from deltareplay.catalogs._hive_entry import HiveEntry
-from deltareplay.catalogs._located import Located
 from deltareplay.catalogs._names import parts_of
 from deltareplay.catalogs._rest import check_address
 from deltareplay.catalogs._rest_values import part_of, texts_of

@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from deltareplay.catalogs._credentials import Credentials
-from deltareplay.catalogs._log_tail import LogTail
-from deltareplay.catalogs._staged_commit import Ratification, StagedCommit
+from deltareplay.catalogs._catalog import Credentials, LogTail, Ratification, StagedCommit
 from deltareplay.exceptions import UnsupportedFeatureError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from deltareplay._support.arguments import checked_methods
+from deltareplay.catalogs._catalog import Located
 from deltareplay.catalogs._hive_entry import HiveEntry
-from deltareplay.catalogs._located import Located
 from deltareplay.catalogs._names import parts_of
 from deltareplay.catalogs._rest_values import part_of, texts_of
 from deltareplay.catalogs._thrift import ThriftError, ThriftRefusal

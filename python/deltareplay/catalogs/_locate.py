@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from deltareplay.catalogs._catalog import Located
 from deltareplay.catalogs._glue_catalog import GlueCatalog
 from deltareplay.catalogs._hive_metastore import HiveMetastore
-from deltareplay.catalogs._located import Located
 from deltareplay.catalogs._unity_catalog import UnityCatalog
 from deltareplay.catalogs._unity_staging import UnityStaging
 from deltareplay.exceptions import InvalidArgumentError

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from deltareplay._support.arguments import checked_methods
-from deltareplay.catalogs._located import Located
+from deltareplay.catalogs._catalog import Located
 from deltareplay.catalogs._names import parts_of
 from deltareplay.catalogs._rest import RestClient
 from deltareplay.catalogs._unity_staging import UnityStaging

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltareplay.catalogs._credentials import Credentials
+from deltareplay.catalogs._catalog import Credentials
 from deltareplay.catalogs._rest import Json
 from deltareplay.catalogs._rest_values import number_of
 

@@ -30,7 +30,7 @@ def refused(error: RestError, name: str) -> DeltaReplayError:
     message = f"the catalog reports an error for {name}: {error}"
     if error.status in (401, 403):
         return InvalidArgumentError(
-            f"{message}. Pass a token that may do this, or request for the permission",
+            f"{message}. Pass a token that may do this, or ask for the permission",
             code="catalog.denied",
         )
     if error.status == 404:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from deltareplay.catalogs._credentials import Credentials
-from deltareplay.catalogs._log_tail import LogTail
-from deltareplay.catalogs._ratified_commit import RatifiedCommit
+from deltareplay.catalogs._catalog import Credentials, LogTail, RatifiedCommit, StagedCommit
 from deltareplay.catalogs._rest import Json, RestClient
 from deltareplay.catalogs._rest_values import number_of, place_of
-from deltareplay.catalogs._staged_commit import StagedCommit
 from deltareplay.catalogs._unity_credentials import of_older
 
 #: Unpublished commits usually fill one or two pages.

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 from deltareplay import _native
 from deltareplay.catalogs import _unity_columns
-from deltareplay.catalogs._credentials import Credentials
-from deltareplay.catalogs._log_tail import LogTail
+from deltareplay.catalogs._catalog import Credentials, LogTail, Ratification, StagedCommit
 from deltareplay.catalogs._rest import Json, RestClient
 from deltareplay.catalogs._rest_values import place_of
-from deltareplay.catalogs._staged_commit import Ratification, StagedCommit
 from deltareplay.catalogs._unity_credentials import best_of
 from deltareplay.catalogs._unity_errors import call_catalog
 from deltareplay.catalogs._unity_table import UnityTable

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from deltareplay.catalogs import _unity_columns
-from deltareplay.catalogs._credentials import Credentials
-from deltareplay.catalogs._log_tail import LogTail
-from deltareplay.catalogs._ratified_commit import RatifiedCommit
+from deltareplay.catalogs._catalog import (
+    Credentials,
+    LogTail,
+    Ratification,
+    RatifiedCommit,
+    StagedCommit,
+)
 from deltareplay.catalogs._rest import Json, RestClient, RestError
 from deltareplay.catalogs._rest_values import number_of, place_of
-from deltareplay.catalogs._staged_commit import Ratification, StagedCommit
 from deltareplay.catalogs._unity_credentials import best_of
 from deltareplay.catalogs._unity_errors import OTHER_FORMAT, call_catalog, refused
 from deltareplay.catalogs._unity_older import OlderTable

@@ -23,9 +23,7 @@ class Advice:
     """A recommended action.
 
     Attributes:
-        title: The action.
         reason: The reason, in numbers.
-        gain: The gain.
         call: The Python call on the table; None if there is no single call.
         verb: The verb of the command ``deltareplay``, with its options.
         source: The source of the numbers.

@@ -337,11 +337,9 @@ class Facts:
     """The measurements for a report; a failed measurement is its error.
 
     Attributes:
-        table: The table.
         snapshot: The version that is reported.
         latest: The latest version.
         now: The time of the measurement.
-        files: The live files.
         life: The commits.
         tombstones: Removed files whose retention has not passed, and their bytes.
         log: The cost of the log of the latest version.

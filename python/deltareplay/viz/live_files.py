@@ -193,8 +193,6 @@ class LiveFiles:
     """Aggregates of live files.
 
     Attributes:
-        num_files: The number of files.
-        size_in_bytes: Their total size.
         without_rows: The number of files without a row count.
         num_rows: The live rows of the other files.
         sizes: Histogram by size.

@@ -44,13 +44,7 @@ class Definition:
 
     Attributes:
         mode: What to do if the table exists or does not.
-        name: The name in the catalog.
         location: The Hadoop path.
-        comment: The comment of the table.
-        columns: The columns.
-        partition_by: The partition columns.
-        cluster_by: The clustering columns.
-        properties: Table properties.
         query: The query of CREATE TABLE AS SELECT; None for a table without rows.
     """
 

@@ -35,10 +35,8 @@ class Statement:
     """A statement on a table.
 
     Attributes:
-        spark: The session.
         snapshot: The version that is read.
         target: The table after the commit.
-        root: As in ``read``.
         txn: The application and its version of an idempotent statement.
         session_txn: Those of the session, without ``txn``.
         user_metadata: Any text for the commit.

@@ -50,11 +50,7 @@ class Candidates:
     """Live files of one version, numbered.
 
     Attributes:
-        spark: The session.
-        snapshot: The version.
         files: The columns of ``add``, ``numRecords``, and the number as ``hidden_columns.FILE``.
-        columns: The columns of the table.
-        root: As in ``read``.
     """
 
     spark: SparkSession

@@ -36,7 +36,6 @@ class ReadPieces:
 
     Attributes:
         tail: The commits after the checkpoint.
-        pieces: All pieces of the plan.
     """
 
     tail: ReplayTail

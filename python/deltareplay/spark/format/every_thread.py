@@ -39,12 +39,7 @@ _classes: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
 def register(spark: SparkSession, source: type[DataSource]) -> None:
-    """Register a format with a classic session, for all threads and sessions.
-
-    Args:
-        spark: The session.
-        source: The format.
-    """
+    """Register a format with a classic session, for all threads and sessions."""
     name = source.name()
     gateway = internals.gateway(spark)
     manager = internals.java_session(spark).sessionState().dataSourceManager()

@@ -434,7 +434,6 @@ class WriteOptions:
     """The options of a write.
 
     Attributes:
-        table: The table.
         partition_by: Partition columns of a new table.
         merge_schema: Whether columns that the table lacks are added.
         overwrite_schema: Whether the columns of the rows replace those of the table.

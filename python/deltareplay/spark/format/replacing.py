@@ -19,11 +19,6 @@ _OTHERS = ("replaceWhere", "partitionOverwriteMode", "overwriteSchema")
 def save(df: DataFrame, options: Mapping[str, str], mode: str | None) -> None:
     """Replace the rows of the table that match a new row.
 
-    Args:
-        df: The rows.
-        options: The options of the writer.
-        mode: The mode of the writer.
-
     Raises:
         InvalidArgumentError: ``option.write``: the options contradict each other, or the mode is
             not ``overwrite``; or as by ``write``.

@@ -55,7 +55,6 @@ def pass_on(spark: SparkSession, name: str) -> None:
             _extend(readwriter.DataFrameWriter, "save")
             _replace_rows(readwriter.DataFrameWriter)
             _extend(streaming.DataStreamWriter, "start")
-            _keep_options(streaming.DataStreamWriter)
             _by_name(readwriter.DataFrameWriter, "insertInto", _insert_into)
             _by_name(readwriter.DataFrameWriter, "saveAsTable", _save_as_table)
             _stream_by_name(streaming)
@@ -68,25 +67,59 @@ def pass_on(spark: SparkSession, name: str) -> None:
                 _explain(verbs, name)
 
 
+def _record(kind: Any, name: str, note: Callable[..., None]) -> None:
+    """Let a method of a writer also note its arguments, which PySpark keeps in the JVM."""
+    method = getattr(kind, name)
+
+    @functools.wraps(method)
+    def recording(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = method(self, *args, **kwargs)
+        note(self, *args, **kwargs)
+        return result
+
+    setattr(kind, name, recording)
+
+
+def _note_format(writer: Any, source: str) -> None:
+    setattr(writer, _FORMAT, source)
+
+
+def _note_provider(writer: Any, provider: str) -> None:
+    setattr(writer, _FORMAT, provider)
+
+
+def _note_partitions(writer: Any, *cols: Any) -> None:
+    names = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
+    setattr(writer, _PARTITIONS, list(names))
+
+
+def _note_layout(writer: Any, *_args: Any, method: str, **_options: Any) -> None:
+    setattr(writer, _LAYOUT, method)
+
+
+def _note_mode(writer: Any, saveMode: str | None) -> None:  # noqa: N803 PySpark's name
+    if saveMode is not None:  # PySpark keeps the mode then
+        setattr(writer, _MODE, saveMode)
+
+
+def _note_option(writer: Any, key: str, value: Any) -> None:
+    _note_options(writer, **{key: value})
+
+
+def _note_options(writer: Any, /, **options: Any) -> None:
+    setattr(writer, _OPTIONS, getattr(writer, _OPTIONS, {}) | _texts(options))
+
+
 def _extend(kind: Any, ends: str) -> None:
-    """Record the calls of a writer, and add the option in the methods that end it."""
-    set_format, set_partitions, end = kind.format, kind.partitionBy, getattr(kind, ends)
-    signature = inspect.signature(end)
-
-    @functools.wraps(set_format)
-    def format(self: Any, source: str) -> Any:  # noqa: A001 PySpark's name
-        setattr(self, _FORMAT, source)
-        return set_format(self, source)
-
-    @functools.wraps(set_partitions)
-    def partitionBy(self: Any, *cols: Any) -> Any:  # noqa: N802 PySpark's name
-        names = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
-        setattr(self, _PARTITIONS, list(names))
-        return set_partitions(self, *cols)
-
+    """Record the calls of a writer, and add the option in the method that ends it."""
+    _record(kind, "format", _note_format)
+    _record(kind, "partitionBy", _note_partitions)
     for layout in ("clusterBy", "bucketBy", "sortBy"):
         if hasattr(kind, layout):
-            setattr(kind, layout, _keeping_layout(getattr(kind, layout)))
+            _record(kind, layout, functools.partial(_note_layout, method=layout))
+    _keep_options(kind)
+    end = getattr(kind, ends)
+    signature = inspect.signature(end)
 
     @functools.wraps(end)
     def ending(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -98,32 +131,14 @@ def _extend(kind: Any, ends: str) -> None:
         _add_option(self, is_stream=ends == "start")
         return end(*bound.args, **bound.kwargs)
 
-    kind.format, kind.partitionBy = format, partitionBy
     setattr(kind, ends, ending)
-
-
-def _keeping_layout(method: Any) -> Any:
-    """Return a method of a writer that records that it was called."""
-
-    @functools.wraps(method)
-    def keeping(self: Any, *args: Any, **kwargs: Any) -> Any:
-        setattr(self, _LAYOUT, method.__name__)
-        return method(self, *args, **kwargs)
-
-    return keeping
 
 
 def _replace_rows(kind: Any) -> None:
     """Extend ``save`` to replace matching rows, if an option requires it."""
-    _keep_options(kind)
-    set_mode, save = kind.mode, kind.save
+    _record(kind, "mode", _note_mode)
+    save = kind.save
     signature = inspect.signature(save)
-
-    @functools.wraps(set_mode)
-    def mode(self: Any, saveMode: str | None) -> Any:  # noqa: N803 PySpark's name
-        if saveMode is not None:  # PySpark keeps the mode then
-            setattr(self, _MODE, saveMode)
-        return set_mode(self, saveMode)
 
     @functools.wraps(save)
     def saving(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -136,28 +151,13 @@ def _replace_rows(kind: Any) -> None:
         replacing.save(internals.frame_of(self), merged, save_mode)
         return None
 
-    kind.mode, kind.save = mode, saving
+    kind.save = saving
 
 
 def _keep_options(kind: Any) -> None:
     """Record the options of a writer."""
-    set_option, set_options = kind.option, kind.options
-
-    @functools.wraps(set_option)
-    def option(self: Any, key: str, value: Any) -> Any:
-        _keep(self, {key: value})
-        return set_option(self, key, value)
-
-    @functools.wraps(set_options)
-    def options(self: Any, **options: Any) -> Any:
-        _keep(self, options)
-        return set_options(self, **options)
-
-    kind.option, kind.options = option, options
-
-
-def _keep(writer: Any, options: Mapping[str, Any]) -> None:
-    setattr(writer, _OPTIONS, getattr(writer, _OPTIONS, {}) | _texts(options))
+    _record(kind, "option", _note_option)
+    _record(kind, "options", _note_options)
 
 
 def _texts(options: Mapping[str, Any]) -> dict[str, str]:
@@ -171,20 +171,13 @@ def _texts(options: Mapping[str, Any]) -> dict[str, str]:
 
 def _keep_table(kind: Any) -> None:
     """Record the name of the table of ``writeTo``, and its format."""
-    begin, set_format = kind.__init__, kind.using
-    signature = inspect.signature(begin)
+    signature = inspect.signature(kind.__init__)
 
-    @functools.wraps(begin)
-    def begun(self: Any, *args: Any, **kwargs: Any) -> None:
-        begin(self, *args, **kwargs)
-        setattr(self, _TABLE, signature.bind(self, *args, **kwargs).arguments["table"])
+    def note_table(writer: Any, *args: Any, **kwargs: Any) -> None:
+        setattr(writer, _TABLE, signature.bind(writer, *args, **kwargs).arguments["table"])
 
-    @functools.wraps(set_format)
-    def using(self: Any, provider: str) -> Any:
-        setattr(self, _FORMAT, provider)
-        return set_format(self, provider)
-
-    kind.__init__, kind.using = begun, using
+    _record(kind, "__init__", note_table)
+    _record(kind, "using", _note_provider)
 
 
 def _by_name(kind: Any, name: str, write: Callable[[Any, Mapping[str, Any]], None]) -> None:

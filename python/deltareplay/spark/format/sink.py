@@ -37,8 +37,6 @@ class StagedRows:
 
     Attributes:
         adds: Bodies of ``add``, a JSON array.
-        rows: The number of rows.
-        size_in_bytes: The total size of the files.
         version: The version of the table that they were written for; None for a new table.
         query: The id of the streaming query, if there is one.
     """
@@ -60,8 +58,6 @@ class Sink:
     """The target of one write, as plain values: tasks write files for it, the driver commits.
 
     Attributes:
-        target: The table.
-        options: The options of the write.
         overwrite: Whether existing rows are replaced.
     """
 

@@ -38,8 +38,6 @@ class WriteSidecars:
 
     Attributes:
         tail: The commits after the checkpoint.
-        pieces: All pieces of the plan.
-        codec: The compression.
     """
 
     tail: ReplayTail

@@ -35,7 +35,6 @@ class ReadSchemas:
     """Reads the footers of some files for the schema that they add up to.
 
     Attributes:
-        table: The directory.
         parts: The files of each part.
     """
 
@@ -53,7 +52,6 @@ class ReadStatistics:
     """Reads the footers of some files for their ``add`` actions.
 
     Attributes:
-        table: The directory.
         parts: The files of each part.
         facts: The arguments of ``_native.Conversion``.
         definition: The definition that it returned.

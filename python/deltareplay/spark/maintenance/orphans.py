@@ -32,7 +32,6 @@ class ListOldFiles:
     """Lists the files of some directories that are older than a cutoff.
 
     Attributes:
-        table: The table.
         visible: The names that a vacuum sees, as text.
         cutoff: Milliseconds since the epoch.
         directories: The directory of each part.
@@ -59,11 +58,7 @@ class ListOldFiles:
 
 @dataclass(frozen=True)
 class ResolveNames:
-    """Resolves the paths of data files and deletion vectors that the log names.
-
-    Attributes:
-        table: The table.
-    """
+    """Resolves the paths of data files and deletion vectors that the log names."""
 
     table: Table
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
 from deltareplay._support.arguments import checked
-from deltareplay._support.timestamps import instant, span
+from deltareplay._support.units import instant, span
 from deltareplay._table.vacuum import Vacuumed
 from deltareplay.exceptions import DeltaReplayError, StorageError
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
@@ -36,7 +36,6 @@ class DeleteFiles:
     """Deletes files.
 
     Attributes:
-        table: The table.
         parts: The paths of each part.
     """
 

@@ -36,12 +36,7 @@ _SEVERITIES = ("error", "warning", "info")
 
 @dataclass(frozen=True)
 class VerifyFiles:
-    """A task that checks live files and their deletion vectors.
-
-    Attributes:
-        table: The table.
-        version: The version.
-    """
+    """A task that checks live files and their deletion vectors."""
 
     table: Table
     version: int
@@ -55,13 +50,7 @@ class VerifyFiles:
 
 @dataclass(frozen=True)
 class VerifyRows:
-    """A task that checks the rows of some splits.
-
-    Attributes:
-        table: The table.
-        version: The version.
-        splits: All splits.
-    """
+    """A task that checks the rows of some splits."""
 
     table: Table
     version: int

@@ -214,7 +214,6 @@ class _View:
 
     Attributes:
         method: The DataFrame method that creates it; None for a view of the catalog.
-        name: Its name.
         query: Its query; None if the statement has other clauses.
     """
 

@@ -25,7 +25,6 @@ class Subqueries:
     """Temporary views that stand for Delta tables in subqueries.
 
     Attributes:
-        spark: The session.
         defined: Queries that ``WITH`` defines before a statement, by their names.
         views: The views, by name, version and timestamp of the table.
     """

@@ -44,7 +44,6 @@ class RowEvents:
     """Finds which row each one of some files is: the first step of a ``ChangeShuffle``.
 
     Attributes:
-        table: The table.
         steps: The shuffle as JSON.
         parts: The files of each part.
     """
@@ -81,7 +80,6 @@ class OutcomeRows:
     """Reads the rows that are shown: the third step.
 
     Attributes:
-        table: The table.
         steps: The shuffle as JSON.
         schema: Spark's schema of the rows.
     """

@@ -22,7 +22,6 @@ class SentChanges:
     Splits of net changes name all the files of the range, and differ only in a number.
 
     Attributes:
-        table: The table.
         before: The beginning that all texts have in common.
         between: The part of each text in between.
         after: The end that all texts have in common.
@@ -54,7 +53,6 @@ class ReadChanges:
     """Reads the rows of some splits of changes.
 
     Attributes:
-        sent: All splits.
         schema: Spark's schema of the rows.
     """
 

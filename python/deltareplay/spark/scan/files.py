@@ -27,7 +27,6 @@ class Constant:
     """A column with one value per file, which is not stored in the file.
 
     Attributes:
-        field: The field.
         values: One value for each file.
     """
 

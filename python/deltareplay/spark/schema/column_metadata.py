@@ -23,9 +23,6 @@ _DEEPEST = 20
 def check(fields: Iterable[Field]) -> None:
     """Check the column metadata that restricts values: invariants, lengths, identity and defaults.
 
-    Args:
-        fields: The columns.
-
     Raises:
         CorruptTableError: ``schema.metadata``.
     """

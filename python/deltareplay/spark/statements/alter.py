@@ -96,7 +96,6 @@ class Call:
     """A clause that is one call of a method of ``Table``.
 
     Attributes:
-        method: The name of the method.
         arguments: Its arguments by position.
         options: Its arguments by name.
     """
@@ -180,7 +179,6 @@ class NewColumn:
         path: The names of the enclosing structs and of the column.
         data_type: The SQL name of the type.
         nullable: Whether it may be null.
-        comment: The comment.
         position: The position; None appends the column.
     """
 

@@ -35,10 +35,8 @@ class NewColumn:
     """A column of a new table.
 
     Attributes:
-        name: The name.
         data_type: The SQL name of the type.
         nullable: Whether it may be null.
-        comment: The comment.
         default: The SQL expression of the default.
         computed: The SQL expression of a generated column.
         identity: Start and step of an identity column, and whether writers may set values.
@@ -76,11 +74,7 @@ class CreateTable(Statement):
         provider: The format, if the statement names it.
         text: The whole statement, for Spark.
         columns: The columns; none if there is a query.
-        partition_by: The partition columns.
-        cluster_by: The clustering columns.
-        comment: The comment of the table.
         location: The Hadoop path.
-        properties: Table properties.
         options: Options of the format, but for ``path``, which is the location.
         query: The query of CREATE TABLE AS SELECT.
     """

@@ -27,7 +27,6 @@ class Statement:
     have other forms if Spark runs the statement.
 
     Attributes:
-        table: The name of the table.
         before: The text before the statement.
     """
 

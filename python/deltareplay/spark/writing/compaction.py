@@ -33,9 +33,7 @@ class PackFiles:
     """Packs some bins of a plan into a file each.
 
     Attributes:
-        table: The table.
         definition: The definition on which its data files depend.
-        bins: All bins.
     """
 
     table: Table
@@ -55,9 +53,6 @@ class SpillPieces:
     """Writes some pieces of bins into temporary files, each in the order of its bin.
 
     Attributes:
-        table: The table.
-        directory: The directory of the files.
-        orders: The orders.
         pieces: The number of the order of each piece, and the piece.
     """
 
@@ -82,9 +77,7 @@ class WriteOrdered:
     """Writes some files out of the temporary files of their bins.
 
     Attributes:
-        table: The table.
         definition: The definition on which its data files depend.
-        orders: The orders.
         spilled: The temporary files of each order.
         files: The number of the order of each file, and the number of the file.
     """

@@ -37,10 +37,7 @@ class TargetTable:
     """A table as it will be after the commit; plain values, so that it pickles.
 
     Attributes:
-        table: The table.
         version: The version that the write starts from; None for a table that the write creates.
-        metadata: The metadata of the new version.
-        protocol: The protocol of the new version.
         adds_columns: Whether the write adds columns, or replaces them.
     """
 

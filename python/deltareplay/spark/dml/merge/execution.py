@@ -125,8 +125,6 @@ class MergeExecution:
     """The queries and the commit of a merge.
 
     Attributes:
-        statement: The statement.
-        transaction: Its transaction.
         on: The condition of matching rows.
         clauses: The clauses, with conditions that can be evaluated twice.
         columns: The columns of joined rows.

@@ -62,7 +62,6 @@ class MergeSource:
     Attributes:
         frame: The rows, under the alias.
         alias: The alias; None if the columns have several.
-        fields: The columns.
     """
 
     frame: DataFrame
