@@ -51,7 +51,7 @@ pub use location::{Location, StoreKind};
 pub use object::ObjectStorage;
 pub use object::ahead::Early;
 #[cfg(test)]
-pub(crate) use object::far;
+pub(crate) use object::tests::far;
 pub(crate) use parquet::{Footer, fetch, footer_of, read_footer};
 pub use remembered::Remembered;
 pub use request::{Ended, Request};

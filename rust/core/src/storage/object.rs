@@ -6,9 +6,6 @@
 pub(super) mod ahead;
 mod config;
 mod connector;
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-pub(crate) mod far;
 mod hdfs;
 mod listing;
 mod parts;
@@ -476,7 +473,7 @@ fn memory(name: &str) -> Arc<dyn ObjectStore> {
     let store = Arc::clone(store);
     #[cfg(test)]
     if name.starts_with("far-") {
-        return far::far(name, store);
+        return tests::far::far(name, store);
     }
     store
 }
@@ -544,4 +541,4 @@ fn repeat<T>(error: &Error, paths: &[&str]) -> Vec<Result<T>> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -4,6 +4,8 @@
     clippy::single_range_in_vec_init
 )]
 
+pub(crate) mod far;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;

@@ -63,7 +63,7 @@ pub(crate) fn taken(name: &str) -> Vec<Request> {
     std::mem::take(&mut *locked(&log_of(name)))
 }
 
-pub(super) fn far(name: &str, store: Arc<InMemory>) -> Arc<dyn ObjectStore> {
+pub(crate) fn far(name: &str, store: Arc<InMemory>) -> Arc<dyn ObjectStore> {
     let log = log_of(name);
     Arc::new(Far { store, log })
 }
