@@ -146,7 +146,9 @@ def _quiet_libraries() -> Iterator[None]:
         yield
 
 
-def written_once(where: pytest.TempPathFactory, folder: str, write: Callable[..., object]) -> Any:
+def written_once(
+    where: pytest.TempPathFactory, folder: str, write: Callable[[str, Path], object]
+) -> Callable[[str], Path]:
     """Gives the directory of a table by its name; written when one of the workers first asks."""
     base = where.getbasetemp()
     root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / folder
@@ -164,26 +166,40 @@ def written_once(where: pytest.TempPathFactory, folder: str, write: Callable[...
     return table
 
 
+def from_delta_spark(request: pytest.FixtureRequest, folder: str) -> Callable[[str], Path]:
+    """Gives the directory of a table by its name: a stored one, and at night a new one."""
+    from spark.support import stored
+
+    if not NIGHTLY:
+        root = request.getfixturevalue("stored_tables")
+        return lambda name: root / folder / name
+    spark = request.getfixturevalue("spark")
+
+    def write(name: str, path: Path) -> None:
+        stored.write(spark, folder, name, path)
+
+    return written_once(request.getfixturevalue("tmp_path_factory"), folder, write)
+
+
 @pytest.fixture(scope="session")
-def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def stored_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of what ``support/stored.py`` has stored."""
+    from spark.support import stored
+
+    unpacked = written_once(tmp_path_factory, "stored", lambda _, path: stored.unpack(path))
+    return unpacked("all")
+
+
+@pytest.fixture(scope="session")
+def tables(request: pytest.FixtureRequest) -> Callable[[str], Path]:
     """Tables that delta-spark writes, by their names; nobody changes them."""
-    from spark.support import written_rows
-
-    def write(name: str, path: Path) -> None:
-        written_rows.ROWS[name](spark, path)
-
-    return written_once(tmp_path_factory, "spark-tables", write)
+    return from_delta_spark(request, "rows")
 
 
 @pytest.fixture(scope="session")
-def changed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def changed(request: pytest.FixtureRequest) -> Callable[[str], Path]:
     """Tables with a change feed, by their names; nobody changes them."""
-    from spark.support import written_changes
-
-    def write(name: str, path: Path) -> None:
-        written_changes.written(spark, path, name)
-
-    return written_once(tmp_path_factory, "changed", write)
+    return from_delta_spark(request, "changed")
 
 
 @pytest.fixture
