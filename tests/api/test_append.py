@@ -193,7 +193,7 @@ REFUSED = {
     "a column twice": (pa.table([pa.array([1]), pa.array([2])], ["id", "ID"]), "rows.column"),
     "a part twice": (pa.table({"id": [1], "st": [{"x": 1, "X": 2}]}), "rows.column"),
     "a part too many": (pa.table({"id": [1], "st": [{"x": 1, "z": 2}]}), "rows.column"),
-    "plain text for a number": ([{"id": "one"}], "rows.type"),
+    "plain text for a number": ([{"id": "one"}], "rows.value"),
     "a plain number too large": ({"id": [2**70]}, "rows.type"),
     "a value that does not fit": (pa.table({"id": [1], "small": [300]}), "rows.value"),
     "a null": (pa.table({"id": pa.array([1, None])}), "rows.null"),

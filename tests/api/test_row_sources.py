@@ -367,3 +367,54 @@ def test_columns_of_nulls_take_the_type_of_dicts(tmp_path: Path) -> None:
     assert caught.value.code == "rows.type"
     table.append(rows, schema_mode="merge")
     assert table.snapshot().scan().to_arrow().to_pylist() == rows
+
+
+#: Types of columns, and values of another type that ANSI mode of Spark stores, or refuses.
+OTHER_TYPES = [
+    (pa.int32(), " 12 "),
+    (pa.int32(), "2.5"),
+    (pa.float64(), "1e3"),
+    (pa.decimal128(10, 2), "9.999"),
+    (pa.decimal128(10, 2), 1.5),
+    (pa.bool_(), "true"),
+    (pa.bool_(), "maybe"),
+    (pa.date32(), "2026-01-31"),
+    (pa.timestamp("us", "UTC"), "2026-01-31 05:00:00"),
+    (pa.timestamp("us", "UTC"), datetime.date(2026, 1, 31)),
+    (pa.timestamp("us"), "yesterday"),
+    (pa.string(), 5),
+    (pa.string(), 1.5),
+    (pa.string(), True),
+    (pa.string(), datetime.date(2026, 1, 31)),
+]
+
+
+@pytest.mark.parametrize(("type_", "value"), OTHER_TYPES)
+@pytest.mark.parametrize("where", ["column", "field", "element", "value"])
+def test_values_of_other_types_are_stored_as_those_of_arrow(
+    tmp_path: Path, type_: pa.DataType, value: Any, where: str
+) -> None:
+    own = pa.array([value]).type
+    column, stored = {
+        "column": (lambda of: of, value),
+        "field": (lambda of: pa.struct([("a", of)]), {"a": value}),
+        "element": (pa.list_, [value]),
+        "value": (lambda of: pa.map_(pa.string(), of), {"x": value}),
+    }[where]
+    arrow = pa.table({"c": pa.array([_pairs(stored, where)], column(own))})
+    results = []
+    for name, rows in (("arrow", arrow), ("dicts", [{"c": stored}])):
+        table = dr.create_table(tmp_path / name, pa.schema([("c", column(type_))]))
+        try:
+            table.append(rows)
+        except dr.InvalidArgumentError as error:
+            results.append((error.code, str(error)))
+        else:
+            results.append(("stored", table.snapshot().scan().to_arrow()["c"].to_pylist()))
+    assert results[0] == results[1]
+    assert results[0][0] == "stored" or value in ("2.5", "maybe", "yesterday")
+
+
+def _pairs(value: Any, where: str) -> Any:
+    """Return a map as the pairs that Arrow takes."""
+    return list(value.items()) if where == "value" else value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Number
 from typing import Any, Protocol
@@ -24,6 +26,11 @@ class ArrowStream(Protocol):
 Rows = ArrowStream | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
 
 _ONE_COLUMN = (pa.Array, pa.ChunkedArray)
+
+_NONE = type(None)
+
+#: Types of values, each alone, that are stored in a column of strings as Arrow values are.
+_SCALARS = ({bool}, {int}, {float}, {decimal.Decimal}, {datetime.date}, {datetime.datetime})
 
 
 def arrow_stream(data: Rows, table_schema: Callable[[], pa.Schema]) -> ArrowStream:
@@ -156,7 +163,7 @@ def _column(schema: pa.Schema, name: str, values: Any) -> Any:
 
 
 def _typed(name: str, values: Any, type_: pa.DataType | None) -> pa.Array[Any]:
-    if type_ is None:
+    if type_ is None or _has_own_type(type_, values):
         return _array(name, values, None)
     if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
         return _numbers(name, values, type_)
@@ -212,6 +219,9 @@ def _type_for(type_: pa.DataType, values: Iterable[Any], name: str) -> pa.DataTy
         return first
     if not pa.types.is_nested(type_):
         _refuse_others(name, values, type_)
+        if _has_own_type(type_, values):
+            own: pa.DataType = _array(name, list(values), None).type
+            return own
         return type_
     present = [value for value in values if value is not None]
     if pa.types.is_struct(type_):
@@ -226,6 +236,18 @@ def _type_for(type_: pa.DataType, values: Iterable[Any], name: str) -> pa.DataTy
         inside = [item for value in lists for item in value]
         return pa.list_(pa.field("element", _type_for(type_.value_type, inside, f"{name}.element")))
     return type_
+
+
+def _has_own_type(type_: pa.DataType, values: Iterable[Any]) -> bool:
+    """Return whether plain values keep their type, which the core casts as that of Arrow rows."""
+    if pa.types.is_string(type_):
+        return set(map(type, values)) - {_NONE} in _SCALARS
+    kinds: set[type] = set(map(type, values)) - {_NONE}
+    if kinds == {str}:
+        return not (pa.types.is_nested(type_) or pa.types.is_null(type_))
+    if kinds == {float}:
+        return pa.types.is_decimal(type_)
+    return kinds == {datetime.date} and pa.types.is_timestamp(type_)
 
 
 def _refuse_others(name: str, values: Iterable[Any], type_: pa.DataType) -> None:
