@@ -253,6 +253,33 @@ def test_a_complete_stream_replaces_all(spark: Any, tmp_path: Path) -> None:
     assert set(dr.Table(path).snapshot().transactions) == {"sums"}
 
 
+@pytest.mark.parametrize("exists", [False, True])
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_new_columns_of_streams_have_their_values(
+    spark: Any, tmp_path: Path, mode: str, exists: bool
+) -> None:
+    """Mapped columns: the tasks and the commit of a batch have the same physical names.
+
+    As in delta-spark 4.4. Spark creates the writer twice, in two processes.
+    """
+    source, path = tmp_path / "in", tmp_path / "t"
+    spark.sql("SELECT id, named_struct('a', id) AS s FROM range(3)").write.parquet(str(source))
+    setting = "spark.databricks.delta.properties.defaults.columnMapping.mode"
+    spark.conf.set(setting, mode)
+    try:
+        if exists:
+            write(spark.sql("SELECT 7L AS id"), path)
+        rows = spark.readStream.schema("id long, s struct<a:long>").parquet(str(source))
+        writer = rows.writeStream.format("deltareplay").option("mergeSchema", True)
+        writer = writer.option("checkpointLocation", str(tmp_path / "c"))
+        drained(writer.trigger(availableNow=True).start(str(path)))
+    finally:
+        spark.conf.unset(setting)
+    assert dr.Table(path).snapshot().properties["delta.columnMapping.mode"] == mode
+    expected = [(number, {"a": number}) for number in range(3)]
+    assert delta(spark, path) == ([*expected, (7, None)] if exists else expected)
+
+
 def test_a_query_without_a_name_is_refused(tmp_path: Path) -> None:
     """Where Spark does not say which query writes, no batch is committed that could come twice."""
     table = dr.create_table(tmp_path / "t", pa.schema({"id": pa.int64()}))
@@ -260,7 +287,7 @@ def test_a_query_without_a_name_is_refused(tmp_path: Path) -> None:
     version = table.snapshot().version
     sink = Sink(TargetTable.of(table.snapshot()), options, False)
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        sink.commit([StagedRows("[]", 0, 0, version, None)], 3)
+        sink.commit([StagedRows("[]", 0, 0, None, None)], 3)
     assert caught.value.code == "sink.query"
     sink.commit([], 4)  # nobody was there to ask, and nothing can come twice
     assert table.snapshot().version == version

@@ -37,14 +37,14 @@ class StagedRows:
 
     Attributes:
         adds: Bodies of ``add``, a JSON array.
-        version: The version of the table that they were written for; None for a new table.
+        target: The table that all files of the write are for; None, except from the first task.
         query: The id of the streaming query, if there is one.
     """
 
     adds: str
     rows: int
     size_in_bytes: int
-    version: int | None
+    target: TargetTable | None
     query: str | None
 
     @property
@@ -117,8 +117,15 @@ class Sink:
         """The table."""
         return self.target.table
 
-    def stage(self, batches: Iterable[pa.RecordBatch], query: str | None) -> StagedRows:
+    def stage(
+        self, batches: Iterable[pa.RecordBatch], query: str | None, *, is_first: bool = False
+    ) -> StagedRows:
         """Write the rows of one task; runs on an executor.
+
+        Args:
+            batches: The rows.
+            query: The id of the streaming query, if there is one.
+            is_first: Whether this is the first task of the write.
 
         Raises:
             InvalidArgumentError: Rows do not fit the table, or break a constraint; the files are
@@ -126,15 +133,19 @@ class Sink:
         """
         coming = iter(batches)
         first = next(coming, None)
+        target = self.target if is_first else None
         if first is None:
-            return StagedRows("[]", 0, 0, self.target.version, query)
+            return StagedRows("[]", 0, 0, target, query)
         rows = pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], coming))
         condition = self.options.replace_where
         staged = _native.stage_rows(self.table.native, rows, self.target.definition, condition)
-        return StagedRows(*staged, self.target.version, query)
+        return StagedRows(*staged, target, query)
 
     def commit(self, written: Sequence[StagedRows], batch: int | None) -> None:
         """Commit the files of all tasks; if that fails, delete them.
+
+        Spark opens another sink for the commit of a stream's batch. The columns that a write adds
+        get random physical names, so the commit takes those that the tasks have used.
 
         Args:
             written: The result of each task.
@@ -143,8 +154,9 @@ class Sink:
         Raises:
             CommitConflictError: Another writer's commit conflicts.
         """
+        target = next((message.target for message in written if message.target), self.target)
         try:
-            done = self._committed(written, batch)
+            done = replace(self, target=target)._committed(written, batch)
         except CommitStateUnknownError:
             raise
         except DeltaReplayError:
@@ -257,6 +269,7 @@ def stage(sink: Sink, batches: Iterable[pa.RecordBatch]) -> StagedRows:
     from pyspark import TaskContext
 
     context = TaskContext.get()
+    is_first = context is None or context.partitionId() == 0
     # the query of this batch: Spark does not pass it to Python sinks
     query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
-    return sink.stage(batches, query)
+    return sink.stage(batches, query, is_first=is_first)
