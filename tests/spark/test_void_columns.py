@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.support.beside import both
+from spark.support.beside import both, in_turn, made
 from spark.support.here import run_here
 from spark.support.tiers import pairs
 
@@ -68,7 +68,7 @@ def test_a_field_of_nulls_gets_its_type(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     dr_spark.write(spark.sql("SELECT 1 AS id"), path)
     merge(spark, path, spark.sql("SELECT 1 AS id, named_struct('a', 7, 'b', NULL) AS v"))
-    assert rows(spark, path) == [(1, (7,))]
+    assert rows(spark, path) == [(1, (7, None))]
     dr_spark.write(spark.sql("SELECT 4 AS id, named_struct('a', 8, 'b', NULL) AS v"), path)
     dr_spark.update(spark, path, "id = 4", {"id": "5"})
     merge(spark, path, spark.sql("SELECT 2 AS id, named_struct('a', 7, 'b', 'value') AS v"))
@@ -173,3 +173,74 @@ def test_later_rows(spark: Any, tmp_path: Path, value: str, how: str) -> None:
     dr_spark.register(spark)
     ours = append("function" if how == "function" else "deltareplay")
     both(spark, tmp_path, base, append("delta"), ours)
+
+
+#: Statements about a table whose column ``n`` and field ``s.b`` are void, in turn.
+STATEMENTS = [
+    "UPDATE {t} SET n = NULL, k = k + 10 WHERE n IS NULL AND k < 3",
+    "UPDATE {t} SET s.b = NULL, s.a = 4 WHERE s.b IS NULL AND k = 11",
+    "UPDATE {t} SET s = named_struct('a', 9, 'b', NULL) WHERE k = 12",
+    "DELETE FROM {t} WHERE n IS NULL AND s.b IS NULL AND k = 4",
+    "MERGE INTO {t} t USING (SELECT 12 AS k, NULL AS n) s ON t.k = s.k AND t.n IS NULL "
+    "WHEN MATCHED AND t.s.b IS NULL THEN UPDATE SET n = s.n, s.a = 7 "
+    "WHEN NOT MATCHED BY SOURCE AND t.n IS NULL THEN UPDATE SET n = NULL, k = t.k + 100",
+    "MERGE INTO {t} t USING (SELECT 5 AS k, NULL AS n, named_struct('a', 5, 'b', NULL) AS s) s "
+    "ON t.k = s.k WHEN NOT MATCHED THEN INSERT *",
+    "MERGE INTO {t} t USING (SELECT 6 AS k) s ON t.k = s.k "
+    "WHEN NOT MATCHED THEN INSERT (k, n) VALUES (k, NULL)",
+]
+REFUSED_STATEMENTS = [
+    "UPDATE {t} SET n = 5",
+    "UPDATE {t} SET s.b = 5",
+    "MERGE INTO {t} t USING (SELECT 6 AS k) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET n = s.k",
+    "MERGE INTO {t} t USING (SELECT 7 AS k) s ON t.k = s.k "
+    "WHEN NOT MATCHED THEN INSERT (k, n) VALUES (k, 5)",
+]
+MODES = ["columnMapping.mode' = 'name", "enableDeletionVectors' = 'true"]
+
+
+@pytest.mark.parametrize("mode", ["enableChangeDataFeed' = 'true", *MODES])
+def test_statements_treat_void_columns_as_null(spark: Any, tmp_path: Path, mode: str) -> None:
+    """As in delta-spark 4.4, which keeps the column and its nulls."""
+    row = "SELECT id AS k, NULL AS n, named_struct('a', id, 'b', NULL) AS s FROM range(1, 5, 1, 1)"
+    create = f"CREATE TABLE {{t}} USING delta TBLPROPERTIES ('delta.{mode}') AS {row}"
+    base = made(spark, tmp_path / "base", create)
+    in_turn(spark, tmp_path, base, STATEMENTS)
+    refused = tmp_path / "refused"
+    refused.mkdir()
+    in_turn(spark, refused, tmp_path / "ours", REFUSED_STATEMENTS, changes=False)
+    for way in (
+        lambda path: dr_spark.read(spark, path),
+        lambda path: spark.read.format("deltareplay").load(str(path)),
+    ):
+        dr_spark.register(spark)
+        rows, expected = (
+            way(tmp_path / "ours"),
+            spark.read.format("delta").load(str(tmp_path / "theirs")),
+        )
+        assert rows.schema.simpleString() == expected.schema.simpleString()
+        assert sorted(map(str, rows.collect())) == sorted(map(str, expected.collect()))
+
+
+def test_changes_have_void_columns(spark: Any, tmp_path: Path) -> None:
+    row = "SELECT id AS k, NULL AS n, named_struct('a', id, 'b', NULL) AS s FROM range(3)"
+    feed = "TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
+    base = made(spark, tmp_path / "t", f"CREATE TABLE {{t}} USING delta {feed} AS {row}")
+    dr_spark.update(spark, base, "k = 1", {"k": "9"})
+    reader = spark.read.option("readChangeFeed", "true").option("startingVersion", "0")
+    expected = reader.format("delta").load(str(base))
+    dr_spark.register(spark)
+    for rows in (dr_spark.changes(spark, base, 0), reader.format("deltareplay").load(str(base))):
+        assert rows.schema.simpleString() == expected.schema.simpleString()
+        assert sorted(map(str, rows.collect())) == sorted(map(str, expected.collect()))
+
+
+def test_a_constraint_on_a_void_column(spark: Any, tmp_path: Path) -> None:
+    base = made(
+        spark, tmp_path / "base", "CREATE TABLE {t} USING delta AS SELECT 1 AS k, NULL AS n"
+    )
+    rule = "ALTER TABLE {t} ADD CONSTRAINT c CHECK (n IS NULL AND k < 3)"
+    in_turn(spark, tmp_path, base, [rule, "INSERT INTO {t} VALUES (2, NULL)"])
+    (tmp_path / "refused").mkdir()
+    text = "INSERT INTO {t} VALUES (3, NULL)"
+    in_turn(spark, tmp_path / "refused", tmp_path / "ours", [text], changes=False)

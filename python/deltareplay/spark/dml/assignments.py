@@ -12,7 +12,8 @@ from deltareplay._protocol.schema import Field, Struct, Type
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.statement import as_column, condition_text, is_expression
 from deltareplay.spark.scan import connect_sql
-from deltareplay.spark.schema.fields import fields_of
+from deltareplay.spark.schema.alignment import untyped
+from deltareplay.spark.schema.fields import fields_of, spark_type
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.tokens import tokens
 from deltareplay.spark.writing import identity_columns
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 #: The keyword that stands for the default of a column; as in Spark, it may be in backticks.
 _DEFAULT = re.compile(r"[\s(]*(`?)DEFAULT\1[\s)]*", re.IGNORECASE)
+
+#: What gives a void column its type, for messages.
+_SETTING_TYPE = "ALTER TABLE ... ALTER COLUMN ... TYPE, or write values with schema_mode='merge'"
 
 
 @dataclass(frozen=True)
@@ -96,26 +100,33 @@ class Assignments:
 
         Args:
             rows: The rows from which the values are computed.
-            fields: The columns.
+            fields: The columns in data files. Nulls for void columns and fields are left out.
             partial: Whether struct values may lack fields.
             evolve: The option or clause that lets the statement evolve the schema, if any.
+
+        Raises:
+            InvalidArgumentError: ``statement.column``: a value has another type, or a void column
+                is set to values.
         """
         paths = list(self.values)
         values = rows.select(*[self.values[path].alias(f"_{at}") for at, path in enumerate(paths)])
         sources = fields_of(values.schema)
-        return Assignments(
-            {
-                path: assigned(
+        typed = {}
+        for path, source in zip(paths, sources, strict=True):
+            target = _field(path, fields)
+            if target is not None:
+                typed[path] = assigned(
                     rows.sparkSession,
                     self.values[path],
                     source,
-                    _field(path, fields),
+                    target,
                     partial=partial,
                     evolve=evolve,
                 )
-                for path, source in zip(paths, sources, strict=True)
-            }
-        )
+            elif source.type != "void":
+                name, type_ = ".".join(path), spark_type(source.type).simpleString()
+                raise untyped(name, type_, evolve or _SETTING_TYPE, "statement.column")
+        return Assignments(typed)
 
     def value(self, field: Field, old: Column) -> Column:
         """Return the new value of a column: its assigned parts, and the old value of the rest."""
@@ -188,10 +199,15 @@ def _field_path(steps: Sequence[str], fields: Sequence[Field], name: str) -> tup
     return path
 
 
-def _field(path: tuple[str, ...], fields: Sequence[Field]) -> Field:
+def _field(path: tuple[str, ...], fields: Sequence[Field]) -> Field | None:
+    """Return the column or field at a path; None if no data file has it, because it is void."""
+    field = None
     for part in path:
-        field = next(field for field in fields if field.name == part)
+        field = next((field for field in fields if field.name == part), None)
+        if field is None:
+            return None
         fields = _fields(field)
+    assert field is not None  # a path has at least a column
     return Field(".".join(path), field.type, metadata=field.metadata)
 
 

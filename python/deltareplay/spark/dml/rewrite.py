@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay._protocol.schema import Field
-from deltareplay.spark.dml.statement import qualified
 from deltareplay.spark.dml.target_rows import REMOVED, Candidates, RowSets
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.frame import materialized_columns
@@ -206,19 +205,6 @@ def with_change(rows: DataFrame, kind: str | None) -> DataFrame:
     from pyspark.sql import functions as sf
 
     return rows.withColumn(hidden_columns.CHANGE, sf.lit(kind).cast("string"))
-
-
-def before(fields: Sequence[Field], alias: str) -> Column:
-    """Return the columns of a row before its change, as the struct ``hidden_columns.BEFORE``.
-
-    Args:
-        fields: The columns of the table.
-        alias: The table's name in the rows.
-    """
-    from pyspark.sql import functions as sf
-
-    columns = [(field.name, sf.col(qualified(alias, field.name))) for field in fields]
-    return sf.struct(*[column.alias(name) for name, column in columns]).alias(hidden_columns.BEFORE)
 
 
 def with_images(rows: DataFrame, fields: Sequence[Field]) -> DataFrame:

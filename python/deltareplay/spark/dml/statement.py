@@ -98,8 +98,8 @@ class Statement:
 
     @property
     def known_fields(self) -> list[Field]:
-        """The columns in the data files."""
-        return TargetTable.of(self.snapshot).written_fields
+        """The columns before the statement, also void ones."""
+        return TargetTable.of(self.snapshot).fields
 
     def evolved(self, fields: Sequence[Field]) -> Statement:
         """Return the statement on the table with these columns added."""

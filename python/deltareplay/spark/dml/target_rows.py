@@ -20,6 +20,7 @@ from deltareplay.spark.scan.frame import check_types, frame
 from deltareplay.spark.scan.projection import ExtraColumns
 from deltareplay.spark.schema.fields import Column as TableColumn
 from deltareplay.spark.schema.fields import columns_of
+from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Candidates:
         files = files.append_column(
             hidden_columns.FILE, pa.array(range(files.num_rows), pa.int32())
         )
-        columns = [column for column in columns_of(snapshot) if not column.is_void]
+        columns = columns_of(snapshot, with_void_fields=capabilities.reads_void(spark))
         check_types(spark, columns)
         return cls(spark, snapshot, files, columns, root)
 

@@ -11,11 +11,12 @@ from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
 from deltareplay.spark.dml.assignments import Assignments
-from deltareplay.spark.dml.rewrite import Rewrite, before, with_images
+from deltareplay.spark.dml.rewrite import Rewrite, with_images
 from deltareplay.spark.dml.statement import Statement, analyzed, as_column, predicates, qualified
 from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.schema.alignment import widened
 from deltareplay.spark.session import capabilities, internals
 from deltareplay.spark.writing.table_rows import table_rows
 
@@ -89,7 +90,7 @@ def _run(
     values: Mapping[str, str | Column],
     target_alias: str,
 ) -> Written:
-    fields = statement.target.written_fields
+    fields = statement.target.fields
     assignments = Assignments.of(statement.spark, values, fields, [field.name for field in fields])
     if statement.is_repeated(transaction):
         return Written(transaction.commit(), {})
@@ -132,11 +133,16 @@ def _updated(
     target = statement.target
     fields = target.written_fields
     typed = assignments.typed(rows, fields)
+    known = {field.name: field for field in statement.known_fields}
+    before = {
+        field.name: widened(sf.col(qualified(alias, field.name)), known[field.name], field)
+        for field in fields
+    }
     columns, beside = [], []
     has_unchanged = names.MARKED in rows.columns
     for field in fields:
         if typed.sets(field.name) or field.generation_expression is None:
-            old = sf.col(qualified(alias, field.name))
+            old = before[field.name]
             value = typed.value(field, old)
             if has_unchanged and typed.sets(field.name):
                 value = sf.when(sf.col(names.MARKED), value).otherwise(old)
@@ -149,7 +155,8 @@ def _updated(
     if has_unchanged:
         beside.append(sf.col(names.MARKED))
     if target.has_feed:
-        beside += [before(fields, alias), sf.lit("update").alias(names.KIND)]
+        images = sf.struct(*[column.alias(name) for name, column in before.items()])
+        beside += [images.alias(names.BEFORE), sf.lit("update").alias(names.KIND)]
     changed = rows.select(*columns, *beside)
     kept = changed.columns[len(columns) :]
     changed = table_rows(changed, target, kept, only=names.MARKED if has_unchanged else None)

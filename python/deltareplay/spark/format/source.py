@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
+import pyspark
 
 from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import (
@@ -24,6 +25,7 @@ from deltareplay.spark.format.stream_planner import StreamPlanner
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.schema.arrow import cast_for_spark
 from deltareplay.spark.schema.fields import CHANGE_FIELDS, plain_fields, struct_type
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from deltareplay._changes.change_split import ChangeSplit
@@ -79,7 +81,8 @@ def schema(options: Mapping[str, str], version: int | None) -> Any:
         log = table_of(snapshot)
         versions = log.changes(*read.change_range(snapshot.version)).versions
         snapshot = snapshot if versions is None else log.snapshot(versions[1])
-    fields = plain_fields(snapshot)
+    version_of_spark = tuple(map(int, pyspark.__version__.split(".")[:2]))
+    fields = plain_fields(snapshot, with_void=version_of_spark >= capabilities.READS_VOID)
     if read.columns.get("with_file_path"):
         fields.append(Field(names.FILE_PATH, "string"))
     if read.columns.get("with_row_index"):

@@ -135,7 +135,14 @@ def changes(
     at_end = of.snapshot(row_changes.versions[1] if row_changes.versions else None)
     selected = _selected(spark, at_end, row_changes, columns)
     schema = struct_type(
-        [*plain_fields(at_end, [column.name for column in selected]), *CHANGE_FIELDS]
+        [
+            *plain_fields(
+                at_end,
+                [column.name for column in selected],
+                with_void=capabilities.reads_void(spark),
+            ),
+            *CHANGE_FIELDS,
+        ]
     )
     steps = row_changes.shuffle()
     if steps and (shuffle or (shuffle is None and _is_better_shuffled(steps, split_size))):
@@ -173,10 +180,11 @@ def _apart(row_changes: Changes, split_size: int) -> tuple[list[ChangeSplit], li
 def _selected(
     spark: SparkSession, at_end: Snapshot, row_changes: Changes, columns: Sequence[str] | None
 ) -> list[Column]:
-    """Return the columns of the result; void ones only if they are named, as in ``read``."""
-    every = {column.name: column for column in columns_of(at_end)}
+    """Return the columns of the result; void ones as in ``read``."""
+    with_void = capabilities.reads_void(spark)
+    every = {column.name: column for column in columns_of(at_end, with_void_fields=with_void)}
     if columns is None:
-        selected = [column for column in every.values() if not column.is_void]
+        selected = [column for column in every.values() if with_void or not column.is_void]
     else:
         selected = [every[name] for name in row_changes.schema.names[: -len(CHANGE_FIELDS)]]
     check_types(spark, selected)

@@ -192,20 +192,14 @@ def rows_of(
         with_file_path=extra.file_path,
         with_row_index=extra.row_index,
     )
-    every = _chosen(spark, columns_of(snapshot, as_defined=True), columns)
+    reads_void = capabilities.reads_void(spark)
+    every = columns_of(snapshot, as_defined=True, with_void_fields=reads_void)
+    if not reads_void:
+        chosen = {name.lower() for name in columns or ()}
+        every = [column for column in every if not column.is_void or column.name.lower() in chosen]
     check_types(spark, every)
     listed = scan.files(listed_columns(every, extra))
     return frame(spark, snapshot, listed, every, extra, root)
-
-
-def _chosen(
-    spark: SparkSession, every: list[Column], columns: Sequence[str] | None
-) -> list[Column]:
-    """Select columns; void ones are left out before Spark 4.1, as in delta-spark, unless named."""
-    if capabilities.version(spark) >= (4, 1):
-        return every
-    chosen = {name.lower() for name in columns or ()}
-    return [column for column in every if not column.is_void or column.name.lower() in chosen]
 
 
 def _quoted(every: list[Column], name: str) -> str:

@@ -89,20 +89,26 @@ def fields_of(schema: Any) -> list[Field]:
     return list(fields_of_json(json.loads(schema.json())["fields"]))
 
 
-def columns_of(snapshot: Snapshot, *, as_defined: bool = False) -> list[Column]:
+def columns_of(
+    snapshot: Snapshot, *, as_defined: bool = False, with_void_fields: bool = False
+) -> list[Column]:
     """Return the columns of a version, in order.
 
     Args:
         snapshot: The version.
         as_defined: Whether to keep the table's nullability. Statements check it themselves, and
             treat all columns and fields as nullable.
+        with_void_fields: Whether structs have their void fields, which Spark reads as nulls from
+            4.1 on.
 
     Raises:
         UnsupportedFeatureError: A type that Spark cannot hold.
     """
     mode = snapshot.properties.get("delta.columnMapping.mode", "none").lower()
     partitions = {name.lower() for name in snapshot.partition_columns}
-    logical, physical = (_Types(names, as_defined=as_defined) for names in ("none", mode))
+    logical, physical = (
+        _Types(names, as_defined=as_defined, with_void=with_void_fields) for names in ("none", mode)
+    )
     return [
         Column(
             name=field.name,
@@ -118,15 +124,18 @@ def columns_of(snapshot: Snapshot, *, as_defined: bool = False) -> list[Column]:
     ]
 
 
-def plain_fields(snapshot: Snapshot, columns: Sequence[str] | None = None) -> list[Field]:
+def plain_fields(
+    snapshot: Snapshot, columns: Sequence[str] | None = None, *, with_void: bool
+) -> list[Field]:
     """Return the columns of rows that were already read: logical names, no ids.
 
     Args:
         snapshot: The version.
-        columns: Names of columns, in this order; None for all that are not void.
+        columns: Names of columns, in this order; None for all.
+        with_void: Whether void fields are included, and void columns that are not named.
     """
-    every = {column.name: column for column in columns_of(snapshot)}
-    chosen = [column for column in every.values() if not column.is_void]
+    every = {column.name: column for column in columns_of(snapshot, with_void_fields=with_void)}
+    chosen = [column for column in every.values() if with_void or not column.is_void]
     if columns is not None:
         chosen = [every[name] for name in columns]
     return [
@@ -149,15 +158,17 @@ def _metadata(field: Field, mode: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Types:
-    """Converts types of columns for Spark; void fields are left out.
+    """Converts types of columns for Spark.
 
     Attributes:
         mode: The mode of column mapping: ``none`` for logical names.
         as_defined: Whether to keep the table's nullability, instead of all nullable.
+        with_void: Whether to keep void fields.
     """
 
     mode: str
     as_defined: bool
+    with_void: bool
 
     def of(self, type_: Type, at: str) -> Type:
         """Return the type of a column or field.
@@ -166,8 +177,8 @@ class _Types:
             UnsupportedFeatureError: ``spark.type``.
         """
         if isinstance(type_, Struct):
-            fields = (self._field(field, at) for field in type_.fields if field.type != "void")
-            return Struct(tuple(fields))
+            kept = (field for field in type_.fields if self.with_void or field.type != "void")
+            return Struct(tuple(self._field(field, at) for field in kept))
         if isinstance(type_, Array):
             element = self.of(type_.element, f"{at}.element")
             return Array(element, type_.contains_null or not self.as_defined)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 #: The newest Spark that the tests run.
 NEWEST = (4, 3)
 
+#: The first Spark whose reads have void columns.
+READS_VOID = (4, 1)
+
 #: Time zones that equal UTC.
 UTC = frozenset({"utc", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "uct", "+00:00", "utc+00:00"})
 
@@ -49,6 +52,11 @@ def check(spark: Any) -> None:
             DeltaReplayWarning,
             stacklevel=3,
         )
+
+
+def reads_void(spark: SparkSession) -> bool:
+    """Return whether reads have void columns, and structs void fields, as in delta-spark."""
+    return version(spark) >= READS_VOID
 
 
 def given_or_active(spark: SparkSession | None) -> SparkSession:

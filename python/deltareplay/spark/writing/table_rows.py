@@ -235,6 +235,9 @@ def checked(
 
     fields = target.written_fields
     spark = rows.sparkSession
+    void_columns = {name: sf.lit(None) for name in target.void_columns}
+    if void_columns:  # conditions may refer to them
+        rows = rows.withColumns(void_columns)
     for failure_text, passes in _conditions(spark, target, fields, computed, replace_where):
         display = sf.struct(
             *[sf.col(names.quoted(field.name)) for field in fields if _is_printable(field)]
@@ -247,7 +250,7 @@ def checked(
         # a null result breaks the constraint, too
         passes = passes if only is None else ~sf.col(only) | passes
         rows = rows.where(sf.when(passes, sf.lit(True)).otherwise(fails))
-    return rows
+    return rows.drop(*void_columns)
 
 
 def failure(message: Column) -> Column:
@@ -276,7 +279,7 @@ def _conditions(
     """Yield each condition with its description."""
     from pyspark.sql import functions as sf
 
-    column_names = [field.name for field in fields]
+    column_names = [field.name for field in fields] + target.void_columns
     for field in fields:
         yield from _not_null([field], "")
         column = sf.col(names.quoted(field.name))

@@ -125,13 +125,15 @@ class JoinedColumns:
 
     Attributes:
         target_alias: The alias of the table.
-        fields: The columns of the table after the merge.
-        target: The columns in the data files, with their types there, and the name of each copy.
+        every: The columns of the table after the merge, also void ones.
+        fields: Those that are in data files.
+        target: The columns before the merge, with their types then, and the name of each copy.
         source_alias: The alias of the source; None if its columns have several.
         source: The columns of the source, and the name of each copy.
     """
 
     target_alias: str
+    every: list[Field]
     fields: list[Field]
     target: list[tuple[Field, str]]
     source_alias: str | None
@@ -142,6 +144,7 @@ class JoinedColumns:
         """Return the columns of a statement's table and of a source."""
         return cls(
             target_alias,
+            statement.target.fields,
             statement.target.written_fields,
             [
                 (field, f"{hidden_columns.OWN}target_{at}")
@@ -201,7 +204,7 @@ class JoinedColumns:
         inserts = clause.then == "insert"
         if clause.values is not None:
             visible = self._visible_names(clause.when)
-            return Assignments.of(spark, clause.values, self.fields, visible, inserts=inserts)
+            return Assignments.of(spark, clause.values, self.every, visible, inserts=inserts)
         refuse = identity_columns.refuse if inserts else identity_columns.refuse_updated
         sources = {other.key: (other, copy) for other, copy in self.source}
         values: dict[tuple[str, ...], Column] = {}
