@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import deltareplay as dr
@@ -237,3 +238,35 @@ def test_a_struct_with_a_required_field_is_never_null(spark: Any, tmp_path: Path
         with pytest.raises(Exception, match=r"[st](\.\w)+\"? (is null|may not be null)"):
             call()
     assert dr.Table(tmp_path / "t").snapshot().version == 1
+
+
+def test_no_null_inside_of_arrays_and_maps_that_take_none(spark: Any, tmp_path: Path) -> None:
+    """Protocol: a field that is not nullable has no null; the null array or struct above may be."""
+    never = pa.struct([pa.field("c", pa.int32(), nullable=False)])
+    schema = pa.schema(
+        [
+            ("k", pa.int32()),
+            ("a", pa.list_(never)),
+            ("m", pa.map_(pa.string(), never)),
+            ("e", pa.list_(pa.field("element", pa.int32(), nullable=False))),
+        ]
+    )
+    path = tmp_path / "t"
+    dr.create_table(path, schema)
+    struct, none = "named_struct('c', 1)", "named_struct('c', CAST(NULL AS INT))"
+    insert = f"INSERT INTO delta.`{path}` VALUES"
+    dr_spark.sql(spark, f"{insert} (1, array({struct}, NULL), map('x', {struct}), array(1))")
+    dr_spark.sql(spark, f"{insert} (2, NULL, NULL, NULL), (3, array(), map('x', NULL), array())")
+    for text in (
+        f"{insert} (4, array({struct}, {none}), NULL, NULL)",
+        f"{insert} (4, NULL, map('x', {none}), NULL)",
+        f"{insert} (4, NULL, NULL, array(1, NULL))",
+        f"UPDATE delta.`{path}` SET a = array({none}) WHERE k = 2",
+        f"MERGE INTO delta.`{path}` t USING (SELECT 2 AS k) s ON t.k = s.k "
+        f"WHEN MATCHED THEN UPDATE SET m = map('y', {none})",
+    ):
+        with pytest.raises(dr.InvalidArgumentError, match="has a null inside") as caught:
+            dr_spark.sql(spark, text)
+        assert caught.value.code == "write.constraint"
+    assert dr.Table(path).snapshot().version == 2
+    assert sorted(dr.Table(path).snapshot().scan(["k"]).to_arrow()["k"].to_pylist()) == [1, 2, 3]

@@ -5,11 +5,12 @@ Spark evaluates casts and constraints while it evaluates the rows.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from deltareplay._protocol.schema import Field, Struct, Type, nested
+from deltareplay._protocol.schema import Array, Field, Map, Struct, Type, nested
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.schema.alignment import (
     WRITING,
@@ -318,6 +319,59 @@ def _not_null(fields: Sequence[Field], above: str) -> Iterator[tuple[str, Column
             yield description, sf.col(path).isNotNull()
         if isinstance(field.type, Struct):
             yield from _not_null(field.type.fields, f"{path}.")
+            continue
+        holds = _without_nulls(sf.col(path), field.type)
+        if holds is not None:
+            description = (
+                f"{path.replace('`', '')} has a null inside, which the table does not allow"
+            )
+            yield description, holds
+
+
+def _without_nulls(value: Column, type_: Type) -> Column | None:
+    """Return the condition that no part of a value is null against its type; None if any may be.
+
+    Args:
+        value: The value, which may be null itself.
+        type_: Its type.
+    """
+    from pyspark.sql import functions as sf
+
+    if isinstance(type_, Struct):
+        parts = [
+            _allowed(value.getField(field.name), field.type, is_nullable=field.nullable)
+            for field in type_.fields
+        ]
+    elif isinstance(type_, Array):
+        parts = [_in_each(value, type_.element, is_nullable=type_.contains_null)]
+    elif isinstance(type_, Map):
+        parts = [
+            _in_each(sf.map_keys(value), type_.key, is_nullable=True),
+            _in_each(sf.map_values(value), type_.value, is_nullable=type_.contains_null),
+        ]
+    else:
+        return None
+    conditions = [part for part in parts if part is not None]
+    if not conditions:
+        return None
+    return value.isNull() | functools.reduce(lambda left, right: left & right, conditions)
+
+
+def _in_each(values: Column, type_: Type, *, is_nullable: bool) -> Column | None:
+    """Return the condition that ``_allowed`` holds for all elements of an array."""
+    from pyspark.sql import functions as sf
+
+    if is_nullable and _without_nulls(values, type_) is None:
+        return None
+    return sf.forall(values, lambda part: _allowed(part, type_, is_nullable=is_nullable))
+
+
+def _allowed(value: Column, type_: Type, *, is_nullable: bool) -> Column | None:
+    """Return the condition that a part, and all in it, is null only where it may be."""
+    inside = _without_nulls(value, type_)
+    if is_nullable:
+        return inside
+    return value.isNotNull() if inside is None else value.isNotNull() & inside
 
 
 def _is_printable(field: Field) -> bool:
