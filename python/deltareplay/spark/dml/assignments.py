@@ -72,10 +72,7 @@ class Assignments:
             path = _field_path(parts_of(name) or (name,), fields, name)
             for other in values:
                 if other[: len(path)] == path or path[: len(other)] == other:
-                    raise InvalidArgumentError(
-                        f"{name} is set twice: leave one of the values out",
-                        code="statement.column",
-                    )
+                    raise _set_twice(name)
             column = next(field for field in fields if field.name == path[0])
             refuse(column)
             if len(path) == 1 and not hidden and is_default(value):
@@ -243,10 +240,25 @@ def checked_assignments(value: Any, argument: str) -> dict[str, Expression]:
 def of_table(values: Mapping[str, Expression], alias: str) -> dict[str, Expression]:
     """Remove the alias of the table from the columns of assignments, where it is redundant.
 
+    Raises:
+        InvalidArgumentError: ``statement.column``: a column is set twice, with and without it.
+
     >>> of_table({"t.a": "1", "`T`.`b c`": "2", "s.c": "3"}, "t")
     {'a': '1', '`b c`': '2', 's.c': '3'}
     """
-    return {_without(alias, name): value for name, value in values.items()}
+    own: dict[str, Expression] = {}
+    for name, value in values.items():
+        column = _without(alias, name)
+        if column in own:
+            raise _set_twice(name)
+        own[column] = value
+    return own
+
+
+def _set_twice(name: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{name} is set twice: leave one of the values out", code="statement.column"
+    )
 
 
 def _without(alias: str, name: str) -> str:

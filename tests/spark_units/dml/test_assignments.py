@@ -1,0 +1,18 @@
+"""Columns of assignments, with and without the alias of the table."""
+
+from __future__ import annotations
+
+import pytest
+
+import deltareplay as dr
+from deltareplay.spark.dml.assignments import of_table
+
+
+@pytest.mark.parametrize(
+    "values", [{"t.v": "1", "v": "2"}, {"v": "1", "T.v": "2"}, {"`t`.s.a": "1", "s.a": "2"}]
+)
+def test_a_column_is_not_set_twice(values: dict[str, str]) -> None:
+    """As in delta-spark 4.4 (DELTA_CONFLICT_SET_COLUMN)."""
+    with pytest.raises(dr.InvalidArgumentError, match="set twice") as caught:
+        of_table(values, "t")
+    assert caught.value.code == "statement.column"
