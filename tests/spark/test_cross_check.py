@@ -4,102 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from functools import cache, cached_property
-from pathlib import Path
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
-from spark.support import written
+from spark.support import references, stored, written
+from spark.support.tiers import NIGHTLY
 
 import deltareplay as dr
 
 pytestmark = pytest.mark.spark
 
 
-class Reference:
-    """delta-spark's own snapshot of a version."""
-
-    def __init__(self, spark: Any, path: Path, version: int | None = None) -> None:
-        self.spark = spark
-        jvm = spark._jvm
-        jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(path))
-        nothing = jvm.scala.Option.empty()
-        if version is None:
-            self.snapshot = log.update(False, nothing, nothing)
-        else:
-            self.snapshot = log.getSnapshotAt(version, nothing, nothing, False)
-
-    @cached_property
-    def state(self) -> list[dict[str, Any]]:
-        """The rows of the state, in one job."""
-        from pyspark.sql import DataFrame
-
-        state = DataFrame(self.snapshot.stateDS().toDF(), self.spark)
-        rows = state.select("add", "remove", "txn", "domainMetadata").collect()
-        return [row.asDict(recursive=True) for row in rows]
-
-    def of(self, kind: str) -> list[dict[str, Any]]:
-        return [row[kind] for row in self.state if row[kind] is not None]
-
-    @property
-    def version(self) -> int:
-        return int(self.snapshot.version())
-
-    @property
-    def files(self) -> list[str]:
-        return sorted(map(comparable, self.of("add")))
-
-    @property
-    def tombstones(self) -> list[tuple[Any, ...]]:
-        rows = self.of("remove")
-        return sorted((row["path"], row["deletionTimestamp"], row["size"]) for row in rows)
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        body: dict[str, Any] = json.loads(self.snapshot.metadata().json())["metaData"]
-        return body
-
-    @property
-    def protocol(self) -> dict[str, Any]:
-        body: dict[str, Any] = json.loads(self.snapshot.protocol().json())["protocol"]
-        return body
-
-    @property
-    def transactions(self) -> dict[str, int]:
-        return {txn["appId"]: txn["version"] for txn in self.of("txn")}
-
-    @property
-    def domains(self) -> dict[str, str]:
-        live = [domain for domain in self.of("domainMetadata") if not domain["removed"]]
-        return {domain["domain"]: domain["configuration"] for domain in live}
-
-
-FIELDS = [
-    "path",
-    "size",
-    "modificationTime",
-    "baseRowId",
-    "defaultRowCommitVersion",
-    "clusteringProvider",
-]
-
-
-def comparable(row: dict[str, Any]) -> str:
-    vector = row["deletionVector"]
-    return json.dumps(
-        [
-            *(row[name] for name in FIELDS),
-            sorted(dict(row["partitionValues"] or {}).items()),
-            sorted(dict(row["tags"] or {}).items()),
-            json.loads(row["stats"]) if row["stats"] else None,
-            [vector[k] for k in sorted(vector) if k != "maxRowIndex"] if vector else None,
-        ],
-        sort_keys=True,
-    )
-
-
-def assert_agrees(found: dr.Snapshot, reference: Reference) -> None:
+def assert_agrees(found: dr.Snapshot, reference: references.Reference) -> None:
     assert found.version == reference.version
     metadata, protocol = reference.metadata, reference.protocol
     assert json.loads(found.schema_json) == json.loads(metadata["schemaString"])
@@ -117,7 +35,7 @@ def assert_agrees(found: dr.Snapshot, reference: Reference) -> None:
         assert (ours is None) == (theirs is None)
         assert sorted(ours or []) == sorted(theirs or [])
     files = found.files().to_pylist()
-    assert sorted(map(comparable, files)) == reference.files
+    assert sorted(map(references.comparable, files)) == reference.files
     assert found.num_files == len(files)
     assert found.size_in_bytes == sum(row["size"] for row in reference.of("add"))
     tombstones = found.tombstones().to_pylist()
@@ -131,33 +49,35 @@ def assert_agrees(found: dr.Snapshot, reference: Reference) -> None:
 
 
 @pytest.fixture(scope="module")
-def reference(spark: Any, tables: Any) -> Any:
-    """delta-spark's snapshot of a table by name and version, read once."""
-
-    @cache
-    def read(name: str, version: int | None = None) -> Reference:
-        return Reference(spark, tables(name), version)
-
-    return read
+def references_of(
+    request: pytest.FixtureRequest, tables: Any
+) -> Callable[[str], list[references.Reference]]:
+    """Gives delta-spark's snapshots of a table by its name: stored ones, and at night new ones."""
+    if not NIGHTLY:
+        directory = request.getfixturevalue("stored_tables")
+        return lambda name: stored.stored_references(directory, name)
+    spark = request.getfixturevalue("spark")
+    return cache(lambda name: references.references(spark, tables(name)))
 
 
 @pytest.mark.parametrize("name", written.TABLES)
-def test_every_version_is_what_delta_spark_says(tables: Any, reference: Any, name: str) -> None:
+def test_every_version_is_what_delta_spark_says(tables: Any, references_of: Any, name: str) -> None:
     path = tables(name)
-    latest = reference(name).version
-    assert latest >= 1
-    for version in range(latest + 1):
+    expected = references_of(name)
+    assert len(expected) > 1
+    for version, reference in enumerate(expected):
         found = dr.Table(path).snapshot(version=version, strict=True)
-        assert_agrees(found, reference(name, version))
+        assert_agrees(found, reference)
+    assert dr.Table(path).snapshot().version == expected[-1].version
 
 
 @pytest.mark.parametrize("name", written.TABLES)
-def test_updates_end_at_what_delta_spark_says(tables: Any, reference: Any, name: str) -> None:
+def test_updates_end_at_what_delta_spark_says(tables: Any, references_of: Any, name: str) -> None:
     path = tables(name)
-    latest = reference(name).version
-    for version in (0, latest // 2, latest):
+    newest = references_of(name)[-1]
+    for version in (0, newest.version // 2, newest.version):
         found = dr.Table(path).snapshot(version=version, strict=True).update()
-        assert_agrees(found, reference(name, latest))
+        assert_agrees(found, newest)
 
 
 @pytest.mark.parametrize("name", written.TABLES)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support import stored
+from spark.support import stored, written
+from spark.support.references import Reference, references
 from spark.support.tiers import NIGHTLY
 from spark.test_rows import lines, versions
 
@@ -66,3 +69,17 @@ def test_tables_of_changes(changed: Any, stored_tables: Path, name: str) -> None
     path = stored_tables / "changed" / name
     assert described(path) == described(changed(name))
     assert log_files(path) == log_files(changed(name))
+
+
+@pytest.mark.parametrize("name", written.TABLES)
+def test_snapshots(spark: Any, stored_tables: Path, name: str) -> None:
+    snapshots = references(spark, stored_tables / "rows" / name)
+    assert in_order(stored.stored_references(stored_tables, name)) == in_order(snapshots)
+
+
+def in_order(snapshots: list[Reference]) -> list[Reference]:
+    """Return snapshots with the rows of their states sorted."""
+    return [
+        replace(one, state=sorted(one.state, key=lambda row: json.dumps(row, sort_keys=True)))
+        for one in snapshots
+    ]

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from spark.support import written_changes, written_rows
+from spark.support.references import Reference, references
+from spark.support.written import TABLES as TABLES_OF_LOGS
 from spark.support.written import conf
 from spark.test_rows import lines, read_by_spark, spelled, versions
 
@@ -78,6 +80,12 @@ def stored_read(directory: Path, name: str, version: int) -> Read | None:
     return Read(fields["schema"], [tuple(pair) for pair in fields["types"]], fields["lines"])
 
 
+def stored_references(directory: Path, name: str) -> list[Reference]:
+    """Return delta-spark's snapshots of all versions of a stored table."""
+    text = (directory / "references" / f"{name}.json").read_text()
+    return [Reference(**fields) for fields in json.loads(text)]
+
+
 def store(spark: Any) -> None:
     """Write all tables and what delta-spark reads of them into ``ARCHIVE``."""
     with tempfile.TemporaryDirectory() as made:
@@ -90,6 +98,10 @@ def store(spark: Any) -> None:
             path = root / "rows" / name
             reads = {version: asdict(read(spark, path, version)) for version in versions(path)}
             (root / "read" / f"{name}.json").write_text(json.dumps(reads, indent=1))
+        (root / "references").mkdir()
+        for name in TABLES_OF_LOGS:
+            snapshots = [asdict(one) for one in references(spark, root / "rows" / name)]
+            (root / "references" / f"{name}.json").write_text(json.dumps(snapshots, indent=1))
         _pack(root)
 
 
