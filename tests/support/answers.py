@@ -48,7 +48,8 @@ def _handler(answering: Answering) -> type[BaseHTTPRequestHandler]:
                 for key, value in headers.items():
                     self.send_header(key, value)
                 size = len(body) if isinstance(body, bytes) else 1000
-                self.send_header("Content-Length", str(size))
+                if "Content-Length" not in headers:
+                    self.send_header("Content-Length", str(size))
                 self.end_headers()
                 for piece in [body] if isinstance(body, bytes) else body():
                     self.wfile.write(piece)

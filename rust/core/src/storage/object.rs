@@ -29,14 +29,16 @@ use self::config::Settings;
 use super::failures::{beyond_the_end, check_size, check_whole};
 use super::per_process::PerProcess;
 use super::{
-    Ended, FileMeta, Location, NEAR, Request, Storage, StoreKind, progress, refuse_climbing,
-    runtime,
+    Ended, FileMeta, Location, NEAR, Request, Storage, StoreKind, refuse_climbing, runtime,
 };
 use crate::error::{Error, Result};
 
 /// The number of files that are deleted, and of parts of a listing that are requested, side by
 /// side.
 const AT_ONCE: usize = 16;
+
+/// Bytes of each of many whole files. They are files of the log that a listing showed to be smaller.
+const MOST_OF_MANY: u64 = 512 << 20;
 
 /// The client of the store.
 #[derive(Clone)]
@@ -246,7 +248,7 @@ impl Storage for ObjectStorage {
             let answer = store.get(&object).await?;
             let size = answer.meta.size;
             let bytes = if size <= most {
-                Some(counted(answer.bytes().await)?)
+                Some(parts::content(answer, size, &object).await?)
             } else {
                 None
             };
@@ -287,8 +289,9 @@ impl Storage for ObjectStorage {
                     let (store, permits) = (Arc::clone(&store), Arc::clone(&permits));
                     async move {
                         let _permit = permits.acquire().await;
-                        Ok(match store.get(&object?).await {
-                            Ok(response) => counted(response.bytes().await),
+                        let object = object?;
+                        Ok(match store.get(&object).await {
+                            Ok(answer) => parts::content(answer, MOST_OF_MANY, &object).await,
                             Err(cause) => Err(cause),
                         })
                     }
@@ -476,14 +479,6 @@ fn memory(name: &str) -> Arc<dyn ObjectStore> {
         return tests::far::far(name, store);
     }
     store
-}
-
-/// Counts the bytes that came.
-fn counted(result: object_store::Result<Bytes>) -> object_store::Result<Bytes> {
-    if let Ok(bytes) = &result {
-        progress::read(bytes.len());
-    }
-    result
 }
 
 fn meta(path: String, object: &ObjectMeta) -> FileMeta {

@@ -13,7 +13,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore};
 use tokio::task::AbortHandle;
 
-use super::{Client, ObjectStorage, counted, meta};
+use super::{Client, ObjectStorage, meta, parts};
 use crate::error::Result;
 use crate::storage::{StoreKind, runtime};
 
@@ -145,11 +145,12 @@ async fn fetch_range(
     object: &Path,
     range: Range<u64>,
 ) -> Option<(u64, Bytes)> {
+    let most = range.end.checked_sub(range.start)?;
     let options = GetOptions {
         range: Some(GetRange::Bounded(range)),
         ..GetOptions::default()
     };
     let answer = store.get_opts(object, options).await.ok()?;
     let tag = meta(String::new(), &answer.meta).tag;
-    Some((tag, counted(answer.bytes().await).ok()?))
+    Some((tag, parts::content(answer, most, object).await.ok()?))
 }

@@ -1,7 +1,8 @@
-//! The HTTP client of the stores: that of `object_store`, but for redirects, which stay at their origin, and for
-//! busy servers, which are left alone for as long as they say.
+//! The HTTP client of the stores: that of `object_store`, but for redirects, which stay at their origin, for
+//! busy servers, which are left alone for as long as they say, and for answers that never end.
 //!
-//! A redirect is the word of a server, and what it leads to would be taken as the table.
+//! A redirect is the word of a server, and what it leads to would be taken as the table. So is the length of an
+//! answer, for which `object_store` allocates memory: listings and errors are read here, up to a limit.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -10,16 +11,23 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
+use futures::TryStreamExt;
 use object_store::client::{
-    ClientConfigKey as Key, ClientOptions, HttpClient, HttpConnector, HttpError, HttpRequest,
-    HttpResponse, HttpService,
+    ClientConfigKey as Key, ClientOptions, HttpClient, HttpConnector, HttpError, HttpErrorKind,
+    HttpRequest, HttpResponse, HttpService,
 };
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{ClientBuilder, NoProxy, Proxy, tls};
 
 /// Redirects in a row that are followed.
 const MOST_REDIRECTS: usize = 10;
+
+/// Bytes of a page of a listing, or of an error.
+const MOST_BYTES: usize = 64 << 20;
+/// Bytes of a listing of a WebDAV server, which has no pages: some million files.
+const MOST_BYTES_LISTED: usize = 1 << 30;
 
 /// A redirect leads to another origin, or there is no end of them.
 #[derive(Debug)]
@@ -43,6 +51,38 @@ pub(super) fn led_elsewhere(error: &(dyn Error + 'static)) -> bool {
         cause = error.source();
     }
     false
+}
+
+/// A listing or an error has more bytes than any server has reason to send.
+#[derive(Debug)]
+struct TooLong {
+    most: usize,
+}
+
+impl fmt::Display for TooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the server's answer is longer than {} bytes, so it is not read",
+            self.most
+        )
+    }
+}
+
+impl Error for TooLong {}
+
+/// Reads an answer that is not the content of an object, up to a limit.
+async fn whole(response: HttpResponse, most: usize) -> Result<HttpResponse, HttpError> {
+    let (parts, body) = response.into_parts();
+    let mut pieces = body.bytes_stream();
+    let mut bytes: Vec<u8> = Vec::new();
+    while let Some(piece) = pieces.try_next().await? {
+        if piece.len() > most - bytes.len() {
+            return Err(HttpError::new(HttpErrorKind::Decode, TooLong { most }));
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(HttpResponse::from_parts(parts, Bytes::from(bytes).into()))
 }
 
 fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
@@ -81,8 +121,8 @@ impl HttpConnector for Connector {
     }
 }
 
-/// A client that sends a request to which a server was too busy no sooner than the server says. Other requests do not
-/// wait for it.
+/// A client that sends a request to which a server was too busy no sooner than the server says, while other requests
+/// do not wait for it; and that reads no listing or error without end.
 #[derive(Debug)]
 struct Patient<C = reqwest::Client> {
     client: C,
@@ -113,6 +153,9 @@ impl<C: HttpService> HttpService for Patient<C> {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let range = request.headers().get("range");
         let name = format!("{} {} {range:?}", request.method(), request.uri());
+        let (method, query) = (request.method().clone(), request.uri().query());
+        let lists =
+            query.is_some_and(|query| query.contains("list-type=") || query.contains("comp=list"));
         let until = self.paused().remove(&name);
         if let Some(until) = until {
             tokio::time::sleep_until(until.into()).await;
@@ -125,7 +168,12 @@ impl<C: HttpService> HttpService for Patient<C> {
         if let Some(pause) = pause {
             self.pause(name, pause);
         }
-        Ok(response)
+        match method.as_str() {
+            "HEAD" => Ok(response),
+            "GET" | "PUT" if !lists && status.is_success() => Ok(response),
+            "PROPFIND" if status.is_success() => whole(response, MOST_BYTES_LISTED).await,
+            _ => whole(response, MOST_BYTES).await,
+        }
     }
 }
 

@@ -96,6 +96,7 @@ async fn listed_part(
 ) -> object_store::Result<Vec<ObjectMeta>> {
     let mut objects: Vec<ObjectMeta> = Vec::new();
     let mut page_token = None;
+    let mut page_start = 0;
     loop {
         let options = PaginatedListOptions {
             offset: after.clone(),
@@ -106,6 +107,21 @@ async fn listed_part(
         let prefix = (!base.is_empty()).then_some(base.as_str());
         let page = pages.list_paginated(prefix, options).await?;
         progress::listed(page.result.objects.len());
+        let begins = |object: &ObjectMeta| {
+            let first = page.result.objects.first();
+            first.is_some_and(|first| first.location == object.location)
+        };
+        if objects
+            .get(page_start..)
+            .and_then(<[_]>::first)
+            .is_some_and(begins)
+        {
+            return Err(object_store::Error::Generic {
+                store: "deltareplay",
+                source: "the store sends the same page of a listing again, without end".into(),
+            });
+        }
+        page_start = objects.len();
         objects.extend(page.result.objects);
         page_token = page.page_token;
         let reached = |object: &ObjectMeta| {

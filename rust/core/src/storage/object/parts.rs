@@ -1,13 +1,16 @@
-//! Large ranges in parts, side by side: one connection is often slower than the network.
+//! The bytes of objects, and large ranges in parts, side by side: one connection is often slower than the network.
+//!
+//! No more bytes are held than were requested, whatever the store sends or says that it has.
 
 use std::ops::Range;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
-use object_store::{Error, GetOptions, GetRange, Result};
+use object_store::{Error, GetOptions, GetRange, GetResult, Result};
 
-use super::{Client, counted};
+use super::Client;
+use crate::storage::progress;
 
 /// All ranges of a request have about this many parts.
 const PARTS: u64 = 32;
@@ -54,25 +57,62 @@ impl Client {
     /// Returns the size of the object and the bytes of a range; fewer where the object ends within it.
     async fn fetch_part(&self, object: &Path, part: Range<u64>) -> Result<(u64, Bytes)> {
         let _permit = self.permits.acquire().await;
+        let most = part.end - part.start;
         let options = GetOptions {
             range: Some(GetRange::Bounded(part)),
             ..GetOptions::default()
         };
         let answer = self.store.get_opts(object, options).await?;
         let size = answer.meta.size;
-        Ok((size, counted(answer.bytes().await)?))
+        Ok((size, content(answer, most, object).await?))
     }
+}
+
+/// Reads what a store sends of an object, and refuses more than `most` bytes.
+pub(super) async fn content(answer: GetResult, most: u64, object: &Path) -> Result<Bytes> {
+    let expected = answer.range.end.saturating_sub(answer.range.start);
+    let mut pieces = answer.into_stream();
+    let mut bytes = pieces.try_next().await?.unwrap_or_default();
+    if let Some(second) = pieces.try_next().await? {
+        let mut joined = buffer(expected.min(most), object)?;
+        joined.extend_from_slice(&bytes);
+        let mut next = Some(second);
+        while let Some(piece) = next {
+            if joined.len() as u64 + piece.len() as u64 > most {
+                return Err(too_many(most, object));
+            }
+            joined.extend_from_slice(&piece);
+            next = pieces.try_next().await?;
+        }
+        bytes = Bytes::from(joined);
+    }
+    if bytes.len() as u64 > most {
+        return Err(too_many(most, object));
+    }
+    progress::read(bytes.len());
+    Ok(bytes)
 }
 
 /// Returns an empty buffer for as many bytes as a store says that it has; it may not tell the truth.
 fn buffer(length: u64, object: &Path) -> Result<Vec<u8>> {
     let mut buffer = Vec::new();
     let reserved = buffer.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX));
-    reserved.map_err(|cause| Error::Generic {
-        store: "deltareplay",
-        source: format!("no memory for {length} bytes of {object}: {cause}").into(),
-    })?;
+    reserved
+        .map_err(|cause| generic(format!("no memory for {length} bytes of {object}: {cause}")))?;
     Ok(buffer)
+}
+
+fn too_many(most: u64, object: &Path) -> Error {
+    generic(format!(
+        "the store sent more than {most} bytes of {object}, which is more than requested"
+    ))
+}
+
+fn generic(message: String) -> Error {
+    Error::Generic {
+        store: "deltareplay",
+        source: message.into(),
+    }
 }
 
 /// Returns the length of the parts of these ranges.

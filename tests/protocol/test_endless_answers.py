@@ -1,0 +1,177 @@
+"""A store whose answers claim, or have, more bytes than were requested: an error in little memory.
+
+Each case runs in a process of its own: memory for the claimed length would end it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.answers import Answer, Servers
+
+import deltareplay as dr
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the memory")
+
+TERABYTE = 10**12
+MIB = 1 << 20
+CHILD = """
+import json, sys
+import deltareplay as dr
+try:
+    said = dr.Table(sys.argv[1], json.loads(sys.argv[2])).snapshot().to_arrow().num_rows
+except dr.DeltaReplayError as error:
+    said = error.code
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps([said, int(peak.split()[1]) >> 10]))
+"""
+FAST = {"allow_http": "true", "max_retries": "0", "retry_timeout": "1s", "timeout": "9s"}
+KEYS = {"aws_access_key_id": "AKIA", "aws_secret_access_key": "SECRET", "aws_region": "x"}
+
+
+@pytest.fixture
+def servers() -> Iterator[Servers]:
+    servers = Servers()
+    yield servers
+    servers.stop()
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    dr.write(tmp_path / "t", {"id": [1, 2, 3]})
+    return tmp_path / "t"
+
+
+def opened(kind: str, address: str) -> tuple[Any, int]:
+    """What a process says of the table at a server, and the MiB that it took."""
+    uri, options = f"{address}/t", FAST
+    if kind == "s3":
+        uri, options = "s3://bucket/t", {**FAST, **KEYS, "aws_endpoint": address}
+    call = [sys.executable, "-W", "ignore", "-c", CHILD, uri, json.dumps(options)]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    said, peak = json.loads(done.stdout)
+    return said, peak
+
+
+def endless() -> Iterator[bytes]:
+    while True:
+        yield b"{}\n" * 100_000
+
+
+def listing(table: Path, kind: str) -> bytes:
+    """The listing of the log, as each kind of store gives it."""
+    date, names = "Mon, 01 Jan 2024 00:00:00 GMT", sorted((table / "_delta_log").iterdir())
+    if kind == "s3":
+        entries = "".join(
+            f"<Contents><Key>t/_delta_log/{name.name}</Key><Size>{name.stat().st_size}</Size>"
+            "<LastModified>2024-01-01T00:00:00.000Z</LastModified></Contents>"
+            for name in names
+        )
+        return f"<ListBucketResult>{entries}</ListBucketResult>".encode()
+    entries = "".join(
+        f"<D:response><D:href>/t/_delta_log/{name.name}</D:href><D:propstat><D:prop>"
+        f"<D:resourcetype/><D:getcontentlength>{name.stat().st_size}</D:getcontentlength>"
+        f"<D:getlastmodified>{date}</D:getlastmodified></D:prop>"
+        "<D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>"
+        for name in names
+    )
+    return f'<D:multistatus xmlns:D="DAV:">{entries}</D:multistatus>'.encode()
+
+
+def store(table: Path, kind: str, bad: Callable[[str], Answer | None]) -> Callable[[str], Answer]:
+    """A store that serves the table, but for the bad answers."""
+
+    def answer(path: str) -> Answer:
+        own = bad(path)
+        if own is not None:
+            return own
+        if is_listing(path):
+            return 207 if kind == "http" else 200, {}, listing(table, kind)
+        file = table / path.partition("?")[0].rpartition("/t/")[2]
+        if not file.is_file():
+            return 404, {}, b""
+        body = file.read_bytes()
+        head = {"ETag": '"e"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
+        if file.suffix == ".parquet":  # requests for these have the range of the whole file
+            head["Content-Range"] = f"bytes 0-{len(body) - 1}/{len(body)}"
+        return 206 if file.suffix == ".parquet" else 200, head, body
+
+    return answer
+
+
+def is_listing(path: str) -> bool:
+    return "list-type=" in path or path.rstrip("/").endswith("_delta_log")
+
+
+BAD: dict[str, Callable[[str], bool]] = {
+    "listing": is_listing,
+    "hint": lambda path: "_last_checkpoint" in path,
+    "commit": lambda path: ".json" in path,
+    "data": lambda path: ".parquet" in path,
+}
+
+
+@pytest.mark.parametrize("kind", ["http", "s3"])
+def test_the_store_of_these_tests_is_read(servers: Servers, table: Path, kind: str) -> None:
+    said, _ = opened(kind, servers.start(store(table, kind, lambda path: None)))
+    assert said == 3
+
+
+@pytest.mark.parametrize("kind", ["http", "s3"])
+@pytest.mark.parametrize("what", BAD)
+@pytest.mark.parametrize("status", [200, 206, 404, 500])
+def test_a_claimed_length_takes_no_memory(
+    servers: Servers, table: Path, kind: str, what: str, status: int
+) -> None:
+    """The body ends, or the connection does, long before the length that the head has."""
+
+    def bad(path: str) -> Answer | None:
+        if not BAD[what](path):
+            return None
+        head = {"ETag": '"e"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
+        head["Content-Length"] = str(TERABYTE)
+        head["Content-Range"] = f"bytes 0-{TERABYTE - 1}/{TERABYTE}"
+        return status, head, lambda: iter([b"{}\n" * 1000] * 3)
+
+    said, peak = opened(kind, servers.start(store(table, kind, bad)))
+    assert said == 3 or isinstance(said, str)
+    assert peak < 300
+
+
+@pytest.mark.parametrize("kind", ["http", "s3"])
+@pytest.mark.parametrize("what", ["listing", "data"])
+def test_an_answer_without_end_is_not_read_for_ever(
+    servers: Servers, table: Path, kind: str, what: str
+) -> None:
+    size = next(table.glob("*.parquet")).stat().st_size
+
+    def bad(path: str) -> Answer | None:
+        if not BAD[what](path):
+            return None
+        head = {"ETag": '"e"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
+        head["Content-Length"] = str(TERABYTE)
+        head["Content-Range"] = f"bytes 0-{size - 1}/{size}"
+        return 206 if what == "data" else 500, head, endless
+
+    said, peak = opened(kind, servers.start(store(table, kind, bad)))
+    assert str(said).startswith("storage.")
+    assert peak < 400
+
+
+def test_a_listing_that_repeats_its_page_ends(servers: Servers, table: Path) -> None:
+    more = b"<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>"
+
+    def bad(path: str) -> Answer | None:
+        if not is_listing(path):
+            return None
+        return 200, {}, listing(table, "s3").replace(b"<Contents>", more + b"<Contents>", 1)
+
+    said, _ = opened("s3", servers.start(store(table, "s3", bad)))
+    assert said == "storage.io"
