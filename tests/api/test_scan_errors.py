@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support import data, logs, vectors
 from support.mixed import LEFT, ids, snapshot_of
@@ -144,3 +146,25 @@ def test_an_error_comes_through_a_c_stream(mixed: logs.LogBuilder) -> None:
     broken(mixed, "missing")
     with pytest.raises(Exception, match=r"part-1\.parquet"):
         pa.table(snapshot_of(mixed))
+
+
+def test_a_name_that_arrow_cannot_hold_is_refused(log: logs.LogBuilder) -> None:
+    """Arrow's C data interface passes names as C strings, which end with a null character."""
+    pq.write_table(pa.table({"id": [1]}), log.table / "a.parquet")
+    fields = [
+        {"name": name, "type": "long", "nullable": True, "metadata": {}} for name in ("id", "a\0b")
+    ]
+    size = (log.table / "a.parquet").stat().st_size
+    log.create(json.dumps({"type": "struct", "fields": fields}), logs.add("a.parquet", size=size))
+    snapshot = dr.Table(log.uri).snapshot()
+    assert snapshot.num_files == 1
+    for call in (
+        lambda: snapshot.scan().to_arrow(),
+        lambda: next(iter(snapshot.scan().to_batches())),
+        lambda: pa.schema(snapshot.scan()),
+        snapshot.to_pandas,
+    ):
+        with pytest.raises(dr.UnsupportedFeatureError) as caught:
+            call()
+        assert caught.value.code == "schema.name"
+    assert snapshot.scan(["id"]).to_arrow().to_pydict() == {"id": [1]}

@@ -11,10 +11,11 @@ use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, SchemaRef};
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::table::FileTable;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+use crate::exceptions::to_exception;
 use crate::gate::{detached, panic_message};
 
 /// Batches that are read on demand, in the process that created them: they may need threads, which a
@@ -133,7 +134,7 @@ impl ArrowBatch {
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
         drop(requested_schema); // a wish, not a demand: the consumer casts
         let data = StructArray::from(self.0.clone()).into_data();
-        let (array, _) = to_ffi(&data).map_err(refused)?;
+        let (array, _) = to_ffi(&data).map_err(|cause| refused(py, &cause))?;
         Ok((
             schema_capsule(py, self.0.schema_ref())?,
             PyCapsule::new_with_value::<FFI_ArrowArray>(py, array, c"arrow_array")?,
@@ -208,7 +209,7 @@ impl BatchIterator {
 }
 
 fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyCapsule>> {
-    let schema = FFI_ArrowSchema::try_from(schema.as_ref()).map_err(refused)?;
+    let schema = c_schema(py, schema)?;
     PyCapsule::new_with_value::<FFI_ArrowSchema>(py, schema, c"arrow_schema")
 }
 
@@ -217,13 +218,20 @@ fn stream_capsule(
     schema: SchemaRef,
     batches: Batches,
 ) -> PyResult<Bound<'_, PyCapsule>> {
+    drop(c_schema(py, &schema)?); // consumers of a stream report an error in it as their own
     let stream = FFI_ArrowArrayStream::new(Box::new(Reader { schema, batches }));
     PyCapsule::new_with_value::<FFI_ArrowArrayStream>(py, stream, c"arrow_array_stream")
 }
 
-/// arrow-rs could not describe the data in C.
-fn refused(cause: ArrowError) -> PyErr {
-    PyValueError::new_err(cause.to_string())
+fn c_schema(py: Python<'_>, schema: &SchemaRef) -> PyResult<FFI_ArrowSchema> {
+    FFI_ArrowSchema::try_from(schema.as_ref()).map_err(|cause| refused(py, &cause))
+}
+
+/// The error for data that cannot be described in C.
+fn refused(py: Python<'_>, cause: &ArrowError) -> PyErr {
+    let message =
+        format!("a column has a name that Arrow cannot hold ({cause}): leave it out, or rename it");
+    to_exception(py, &Error::unsupported("schema.name", message))
 }
 
 /// The batches as the C stream requires them: errors as text, and no panic across the border.
