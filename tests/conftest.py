@@ -32,7 +32,7 @@ LONG = [
     *("test_legacy_calendar.py", "test_write.py", "test_native.py", "test_sql_alter.py"),
     *("test_reads.py", "test_every_call.py", "test_delta_statements.py", "test_replay.py"),
     *("test_sql_insert.py", "test_sql_create.py", "test_rows.py", "test_hostile_tables.py"),
-    *("test_cross_check.py", "test_matrix.py", "test_services.py", "test_statement_types.py"),
+    *("test_matrix.py", "test_services.py", "test_statement_types.py"),
     *("test_sql_select.py", "test_damage.py", "test_streams.py", "test_defaults.py"),
     *("test_expressions.py", "test_hive_metastore.py", "test_sequences.py", "test_hdfs.py"),
 ]
