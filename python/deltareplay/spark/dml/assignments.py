@@ -12,7 +12,7 @@ from deltareplay._protocol.schema import Field, Struct, Type
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.statement import as_column, condition_text, is_expression
 from deltareplay.spark.scan import connect_sql
-from deltareplay.spark.schema.alignment import untyped
+from deltareplay.spark.schema.alignment import WRITING, untyped
 from deltareplay.spark.schema.fields import fields_of, spark_type
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.tokens import tokens
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 #: The keyword that stands for the default of a column; as in Spark, it may be in backticks.
 _DEFAULT = re.compile(r"[\s(]*(`?)DEFAULT\1[\s)]*", re.IGNORECASE)
-
-#: What gives a void column its type, for messages.
-_SETTING_TYPE = "ALTER TABLE ... ALTER COLUMN ... TYPE, or write values with schema_mode='merge'"
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,7 @@ class Assignments:
                 )
             elif source.type != "void":
                 name, type_ = ".".join(path), spark_type(source.type).simpleString()
-                raise untyped(name, type_, evolve or _SETTING_TYPE, "statement.column")
+                raise untyped(name, type_, evolve or WRITING, "statement.column")
         return Assignments(typed)
 
     def value(self, field: Field, old: Column) -> Column:
