@@ -46,7 +46,9 @@ ODD: dict[str, dict[str, Any]] = {
 }
 
 
-def table(root: Path, kind: str, metadata: dict[str, Any]) -> str:
+def table(
+    root: Path, kind: str, metadata: dict[str, Any], configuration: dict[str, str] | None = None
+) -> str:
     log = logs.LogBuilder(root)
     pq.write_table(pa.table({"id": [1, 2, 3]}), root / "a.parquet")
     fields = [
@@ -65,6 +67,7 @@ def table(root: Path, kind: str, metadata: dict[str, Any]) -> str:
                 "writerFeatures": list(features),
             }
         },
+        configuration=configuration or {},
     )
     return log.uri
 
@@ -90,3 +93,18 @@ def test_what_means_nothing_is_passed_over(spark: Any, tmp_path: Path, name: str
     assert dr_spark.read(spark, uri).where("id > 1").count() == 2
     dr_spark.write(spark.range(7, 8), uri)
     assert dr_spark.read(spark, uri).count() == 4
+
+
+@pytest.mark.parametrize("codec", ["x", "brotli", "zstd"])
+def test_a_codec_that_spark_lacks_does_not_stop_writes(
+    spark: Any, tmp_path: Path, codec: str
+) -> None:
+    """As without Spark, rows are then compressed by zstd."""
+    configuration = {"delta.parquet.compression.codec": codec}
+    uri = table(tmp_path / "t", "long", {}, configuration)
+    dr_spark.write(spark.range(7, 8), uri)
+    paths = dr.Table(uri).snapshot().files(["path"])["path"].to_pylist()
+    [added] = set(paths) - {"a.parquet"}
+    assert (
+        pq.ParquetFile(tmp_path / "t" / added).metadata.row_group(0).column(0).compression == "ZSTD"
+    )

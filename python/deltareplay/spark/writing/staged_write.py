@@ -191,6 +191,16 @@ _OPTIMIZED = {
 }
 
 
+#: Codecs that every Spark can write, by the names that the property has for them.
+_CODECS = ("none", "uncompressed", "snappy", "gzip", "lz4", "lz4_raw", "zstd")
+
+
+def _codec(properties: Mapping[str, str]) -> str:
+    """Return the codec of new files: that of the table, or ``zstd`` if Spark may lack it."""
+    codec = properties.get("delta.parquet.compression.codec", "snappy").lower()
+    return codec if codec in _CODECS else "zstd"
+
+
 @dataclass(frozen=True)
 class StagedFiles:
     """The files that a job has written.
@@ -247,7 +257,7 @@ class StagedWrite:
         from pyspark.sql import Observation
         from pyspark.sql import functions as sf
 
-        codec = self._target.properties.get("delta.parquet.compression.codec", "snappy")
+        codec = _codec(self._target.properties)
         own = _SETTINGS | (_SHREDDING if capabilities.version(self._spark) >= (4, 1) else {})
         written, rows = Observation(), file_rows.rows
         if self._is_optimized():
@@ -260,7 +270,7 @@ class StagedWrite:
             identity_columns.farthest(field, name).alias(name) for name, field in counted.items()
         ]
         rows = rows.observe(written, sf.count(sf.lit(1)).alias("rows"), *farthest)
-        writer = rows.write.format("parquet").mode("append").option("compression", codec.lower())
+        writer = rows.write.format("parquet").mode("append").option("compression", codec)
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
         writer = writer.options(**self._directory.opened_by.options_for(self._spark))
         try:
