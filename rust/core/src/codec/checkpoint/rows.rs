@@ -10,7 +10,6 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, Fields};
 use arrow_select::nullif::nullif;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::legacy_stats::LegacyStats;
 use super::{
@@ -19,7 +18,9 @@ use super::{
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField};
 use crate::codec::file_columns::{FileColumn, FileColumns, STATS};
 use crate::codec::filter_concat::{self, SelectedRows, filter_concat, nulls};
-use crate::codec::parquet_file::{BatchSize, FetchedBytes, RowGroupRequest, guarded};
+use crate::codec::parquet_file::{
+    BatchSize, FetchedBytes, RowGroupReader, RowGroupRequest, guarded,
+};
 use crate::codec::statistics::render_stats_as;
 use crate::error::{Error, Result};
 use crate::spec::arrow::strict_cast;
@@ -89,7 +90,7 @@ impl CheckpointFile {
 }
 
 /// Reads the rows of one unit with the Parquet decoder; a panic of the decoder is reported as corrupt bytes.
-pub(super) struct GuardedReader(ParquetRecordBatchReader);
+pub(super) struct GuardedReader(RowGroupReader);
 
 impl Iterator for GuardedReader {
     type Item = Result<RecordBatch>;

@@ -23,6 +23,7 @@ mod leaves;
 mod legacy_calendar;
 mod pages;
 mod row_group;
+mod row_group_reader;
 mod shares;
 mod thrift;
 mod write;
@@ -34,6 +35,7 @@ pub(crate) use legacy_calendar::{LegacyCalendar, LegacyColumns};
 pub(crate) use pages::{MOST_CHECKPOINT_PAGE, PageRules};
 pub(crate) use row_group::BatchSize;
 pub use row_group::RowGroupRequest;
+pub(crate) use row_group_reader::RowGroupReader;
 pub(crate) use write::{codec, writer_options};
 
 /// The bytes fetched from the end of a file, to include the footer in one request.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder, RowSelection, RowSelectionPolicy,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
+    RowSelectionPolicy,
 };
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::page_index::offset_index::PageLocation;
@@ -17,6 +17,7 @@ use super::fetched::FetchedBytes;
 use super::known_dictionaries;
 use super::leaves::{leaf_types, with_leaf_types};
 use super::pages::{PageRules, check_pages};
+use super::row_group_reader::RowGroupReader;
 use crate::error::{Error, Result};
 
 /// The cost of starting a run of rows, and of decoding a row that a mask then drops, relative to copying a
@@ -112,7 +113,7 @@ impl RowGroupRequest {
         fetched: &FetchedBytes,
         size: BatchSize,
         rules: &PageRules,
-    ) -> Result<ParquetRecordBatchReader> {
+    ) -> Result<RowGroupReader> {
         let metadata = file.metadata();
         let columns = columns_of(metadata, self.row_group);
         let pages = check_pages(columns, &self.ranges, fetched, rules)?;
@@ -132,11 +133,13 @@ impl RowGroupRequest {
             viewed = with_views(file, &plan.views, rules)?;
             &viewed
         };
-        if plan.dictionaries.is_empty() || self.selection.is_some() {
+        // the known dictionaries are of use only if all rows are decoded
+        let by_runs = self.selection.is_some() && self.policy != RowSelectionPolicy::Mask;
+        if plan.dictionaries.is_empty() || by_runs {
             return self.build(file, fetched, plan.rows, rules);
         }
         let group = (self.row_group, group);
-        known_dictionaries::reader(
+        let reader = known_dictionaries::reader(
             file,
             group,
             self.leaves,
@@ -144,7 +147,8 @@ impl RowGroupRequest {
             plan.rows,
             plan.dictionaries,
         )
-        .map_err(|cause| Error::corrupt(rules.code, rules.message).because(cause))
+        .map_err(|cause| Error::corrupt(rules.code, rules.message).because(cause))?;
+        Ok(RowGroupReader::masked(reader, self.selection))
     }
 
     fn build(
@@ -153,7 +157,7 @@ impl RowGroupRequest {
         fetched: &FetchedBytes,
         batch_rows: usize,
         rules: &PageRules,
-    ) -> Result<ParquetRecordBatchReader> {
+    ) -> Result<RowGroupReader> {
         let metadata = file.metadata();
         let parquet = metadata.file_metadata().schema_descr();
         let mask = ProjectionMask::leaves(parquet, self.leaves);
@@ -168,6 +172,7 @@ impl RowGroupRequest {
         }
         builder
             .build()
+            .map(RowGroupReader::from)
             .map_err(|cause| Error::corrupt(rules.code, rules.message).because(cause))
     }
 }

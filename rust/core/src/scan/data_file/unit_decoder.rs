@@ -3,13 +3,15 @@
 use std::ops::Range;
 use std::vec::IntoIter;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection};
+use parquet::arrow::arrow_reader::RowSelection;
 
 use super::open::{OpenFile, UnitRows};
 use super::views;
-use crate::codec::parquet_file::{BatchSize, FetchedBytes, PageRules, RowGroupRequest};
+use crate::codec::parquet_file::{
+    BatchSize, FetchedBytes, PageRules, RowGroupReader, RowGroupRequest,
+};
 use crate::error::Result;
 use crate::spec::arrow::cut;
 
@@ -24,7 +26,7 @@ const PIECE_BYTES: u64 = 8 << 20;
 
 /// Decodes one unit, batch by batch.
 pub(super) struct UnitDecoder {
-    reader: ParquetRecordBatchReader,
+    reader: RowGroupReader,
     /// True if some of its texts are views.
     views: bool,
     /// The pieces of the batch that was decoded last.

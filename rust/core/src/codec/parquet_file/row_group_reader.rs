@@ -1,0 +1,81 @@
+//! The decoded rows of a row group.
+
+use arrow_array::{BooleanArray, RecordBatch, RecordBatchReader};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection};
+
+/// Decodes rows of a row group, batch by batch.
+pub(crate) struct RowGroupReader {
+    reader: ParquetRecordBatchReader,
+    mask: Option<Mask>,
+}
+
+/// The rows to keep, of all rows of a row group.
+struct Mask {
+    selected: BooleanBuffer,
+    /// The number of rows decoded so far.
+    position: usize,
+}
+
+impl RowGroupReader {
+    /// Decodes all rows, and keeps those of the selection if there is one.
+    pub(super) fn masked(
+        reader: ParquetRecordBatchReader,
+        selection: Option<RowSelection>,
+    ) -> Self {
+        let mask = selection.and_then(|selection| selection.force_mask().as_mask().cloned());
+        Self {
+            reader,
+            mask: mask.map(|selected| Mask {
+                selected,
+                position: 0,
+            }),
+        }
+    }
+
+    /// Returns the schema of the batches.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.reader.schema()
+    }
+}
+
+impl From<ParquetRecordBatchReader> for RowGroupReader {
+    fn from(reader: ParquetRecordBatchReader) -> Self {
+        Self { reader, mask: None }
+    }
+}
+
+impl Iterator for RowGroupReader {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Some(mask) = &mut self.mask else {
+            return self.reader.next();
+        };
+        loop {
+            let batch = match self.reader.next()? {
+                Ok(batch) => batch,
+                error => return Some(error),
+            };
+            match mask.apply(&batch) {
+                Ok(batch) if batch.num_rows() == 0 => {}
+                result => return Some(result),
+            }
+        }
+    }
+}
+
+impl Mask {
+    fn apply(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let rows = batch.num_rows();
+        if self.selected.len().saturating_sub(self.position) < rows {
+            let message = "the pages hold more rows than the row group";
+            return Err(ArrowError::ParquetError(message.to_owned()));
+        }
+        let selected = self.selected.slice(self.position, rows);
+        self.position += rows;
+        filter_record_batch(batch, &BooleanArray::from(selected))
+    }
+}
