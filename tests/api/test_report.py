@@ -402,7 +402,7 @@ def test_without_a_name_it_is_report_html_here(
 def test_too_many_partitions_are_told_apart_by_fewer_columns(
     log: logs.LogBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deltareplay.viz.live_files.MOST_PARTITIONS", 5)
+    monkeypatch.setattr("deltareplay.viz.live_files.MAX_PARTITIONS", 5)
     log.create(logs.schema(a="string", b="string", id="long"), partition_columns=["a", "b"])
     log.commit(
         *(

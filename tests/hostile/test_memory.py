@@ -21,7 +21,7 @@ import pytest
 from support import logs
 
 #: What a process takes before it reads anything, and some batches on two threads.
-MOST_MIB = 600
+MAX_MIB = 600
 #: A word of this length is in the dictionary once.
 WORD = 31 << 10
 
@@ -157,7 +157,7 @@ def test_rows_stream_in_little_memory(
 ) -> None:
     table = tmp_path / "t"
     rows, size = make(table)
-    assert size > MOST_MIB << 20
+    assert size > MAX_MIB << 20
     for code in (
         "read(table.snapshot().scan(['s']).to_batches(), 's')",
         "read((b for s in table.snapshot().scan(['s']).splits() for b in s.to_batches()), 's')",
@@ -166,10 +166,10 @@ def test_rows_stream_in_little_memory(
         said, peak = run(table, code)
         assert said[:2] == [rows, size], code
         assert said[2] <= 64 << 20, code
-        assert peak < MOST_MIB, code
+        assert peak < MAX_MIB, code
     said, peak = run(table, "table.verify(rows=True).ok")
     assert said is True
-    assert peak < MOST_MIB
+    assert peak < MAX_MIB
 
 
 def test_a_nested_row_among_short_ones(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_nested_row_among_short_ones(tmp_path: Path) -> None:
     )
     said, peak = run(table, code)
     assert said == [long + short, long * each + short]
-    assert peak < MOST_MIB
+    assert peak < MAX_MIB
 
 
 @pytest.mark.slow
@@ -218,7 +218,7 @@ def test_rows_are_changed_in_little_memory(tmp_path: Path) -> None:
         [version, (rows, size, _)], peak = run(table, f"[{code}, {read}]")
         assert (version, rows, size) == (2, left, left * WORD), code
         # an order is sampled, spilled and sorted by each core
-        assert peak < (2 * MOST_MIB if "optimize" not in code else 3 * MOST_MIB), code
+        assert peak < (2 * MAX_MIB if "optimize" not in code else 3 * MAX_MIB), code
 
 
 @pytest.mark.slow
@@ -232,7 +232,7 @@ def test_values_of_more_than_2_gib(tmp_path: Path) -> None:
     assert said[:2] == ["InvalidArgumentError", "formula.too_large"]
     said, peak = run(tmp_path / "t", f"table.update(None, {{'s': \"concat(s, {long})\"}}).version")
     assert said == 1
-    assert peak < 8 * MOST_MIB
+    assert peak < 8 * MAX_MIB
     said, _ = run(tmp_path / "t", "read(table.snapshot().scan(['s']).to_batches(), 's')")
     assert said[:2] == [70_000, 70_000 * 40_001]
 
@@ -247,7 +247,7 @@ def test_a_constraint_that_joins_a_text_many_times(tmp_path: Path) -> None:
     )
     said, peak = run(tmp_path, "table.append({'s': ['a' * 1_000_000]}).version")
     assert said[:2] == ["InvalidArgumentError", "formula.too_large"]
-    assert peak < MOST_MIB
+    assert peak < MAX_MIB
 
 
 def test_a_long_row_of_a_source_that_many_rows_match(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_a_long_row_of_a_source_that_many_rows_match(tmp_path: Path) -> None:
     )
     said, peak = run(tmp_path / "t", code)
     assert said == 1
-    assert peak < 2 * MOST_MIB
+    assert peak < 2 * MAX_MIB
     said, _ = run(tmp_path / "t", "read(table.snapshot().scan(['s']).to_batches(), 's')")
     assert said[:2] == [40_000, 40_000 * 65_536]
 
@@ -293,7 +293,7 @@ def test_large_files_of_the_log_are_not_read_whole(name: str, tmp_path: Path) ->
         assert said[1] == SMALL[name]
     else:
         assert said in (0, 1), said
-    assert peak < MOST_MIB
+    assert peak < MAX_MIB
 
 
 def test_a_checksum_that_is_too_large_is_named(tmp_path: Path) -> None:

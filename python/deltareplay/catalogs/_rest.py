@@ -19,9 +19,9 @@ from deltareplay.exceptions import InvalidArgumentError, StorageError
 Json = dict[str, Any]
 
 #: The maximum size of a response.
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 #: Characters of an error that are repeated in ours.
-_MOST_OF_MESSAGE = 2000
+_MAX_OF_MESSAGE = 2000
 #: The maximum number of attempts of a request that may be repeated, and the first wait in seconds.
 _ATTEMPTS = 4
 _FIRST_WAIT = 0.2
@@ -160,7 +160,7 @@ class RestClient:
         opener = timely_opener(began + self._timeout, _NoRedirects)
         try:
             with opener.open(request, timeout=self._timeout) as response:
-                answer = _decoded(response.read(_MOST_BYTES + 1), path)
+                answer = _decoded(response.read(_MAX_BYTES + 1), path)
         except urllib.error.HTTPError as error:
             raise _refusal(error) from None
         except (OSError, http.client.HTTPException) as error:
@@ -189,8 +189,8 @@ def _decoded(content: bytes, path: str) -> Json:
     if not content:
         return {}
     try:
-        if len(content) > _MOST_BYTES:
-            raise ValueError(f"it has more than {_MOST_BYTES} bytes")
+        if len(content) > _MAX_BYTES:
+            raise ValueError(f"it has more than {_MAX_BYTES} bytes")
         answer = json.loads(content, parse_constant=_no_number)
         if not isinstance(answer, dict):
             raise ValueError("it is not a JSON object")
@@ -218,8 +218,8 @@ def _refusal(error: urllib.error.HTTPError) -> Exception:
         body = json.loads(error.read(1 << 20))
         inner = body.get("error", body)
         if isinstance(inner, dict):
-            kind = str(inner.get("type") or inner.get("error_code") or "")[:_MOST_OF_MESSAGE]
-            message = str(inner.get("message") or message)[:_MOST_OF_MESSAGE]
+            kind = str(inner.get("type") or inner.get("error_code") or "")[:_MAX_OF_MESSAGE]
+            message = str(inner.get("message") or message)[:_MAX_OF_MESSAGE]
     except (ValueError, OSError, AttributeError, RecursionError, http.client.HTTPException):
         pass  # a proxy answers in HTML
     refusal = RestError(error.code, kind, message)

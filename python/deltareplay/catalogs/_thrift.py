@@ -23,7 +23,7 @@ _STOP, _STRING, _STRUCT, _MAP, _SET, _LIST = 0, 11, 12, 13, 14, 15
 _FIXED = {2: ">?", 3: ">b", 4: ">d", 6: ">h", 8: ">i", 10: ">q"}
 #: A depth that no valid entry of a table reaches.
 _DEEPEST = 32
-_MOST_VALUES = 300_000
+_MAX_VALUES = 300_000
 #: The first bytes of a server that refuses a client without SASL.
 _SASL = (b"\x03", b"\x04")
 
@@ -100,7 +100,7 @@ class _Reader:
 
     def value(self, kind: int, depth: int = 0) -> Any:
         self._values += 1
-        if depth > _DEEPEST or self._values > _MOST_VALUES:
+        if depth > _DEEPEST or self._values > _MAX_VALUES:
             raise ThriftError("it nests deeper, or has more values, than any entry of a table")
         if kind in _FIXED:
             form = _FIXED[kind]

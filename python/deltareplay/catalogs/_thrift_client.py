@@ -10,7 +10,7 @@ from deltareplay._support import log
 from deltareplay.catalogs import _thrift
 
 #: The maximum size of a response.
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 
 
 class ThriftClient:
@@ -29,7 +29,7 @@ class ThriftClient:
         self._socket = socket.create_connection((host, port), timeout)
         self._deadline = time.monotonic() + timeout
         self._buffer = bytearray()
-        self._left = _MOST_BYTES
+        self._left = _MAX_BYTES
 
     def ask(self, method: str, arguments: _thrift.Fields) -> dict[int, Any]:
         """Call a method.
@@ -49,7 +49,7 @@ class ThriftClient:
     def _read(self, size: int) -> bytes:
         self._left -= size
         if self._left < 0:
-            raise _thrift.ThriftError(f"it is longer than {_MOST_BYTES >> 20} MiB")
+            raise _thrift.ThriftError(f"it is longer than {_MAX_BYTES >> 20} MiB")
         while len(self._buffer) < size:
             self._wait()
             chunk = self._socket.recv(1 << 16)

@@ -10,7 +10,7 @@ from deltareplay.catalogs._rest_values import number_of, place_of
 from deltareplay.catalogs._unity_credentials import of_older
 
 #: Unpublished commits usually fill one or two pages.
-_MOST_PAGES = 100
+_MAX_PAGES = 100
 _COMMITS = "/delta/preview/commits"
 _MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")
 
@@ -35,7 +35,7 @@ class OlderTable:
             return LogTail(None, table_id=self._id)
         commits: dict[int, RatifiedCommit] = {}
         start = 0
-        for _page in range(_MOST_PAGES):
+        for _page in range(_MAX_PAGES):
             request = {"table_id": self._id, "table_uri": self.uri, "start_version": start}
             answer = self._client.get(_COMMITS, body=request)
             page = [_commit(commit) for commit in answer.get("commits") or []]
@@ -46,7 +46,7 @@ class OlderTable:
                 break
             start = newest + 1
         else:
-            raise ValueError(f"its list of commits has more than {_MOST_PAGES} pages")
+            raise ValueError(f"its list of commits has more than {_MAX_PAGES} pages")
         tail = [commits[version] for version in sorted(commits)]
         # -1: nothing was committed since the first version, which is published
         return LogTail(max(latest, 0), tail, self._id)

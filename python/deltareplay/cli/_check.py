@@ -59,7 +59,7 @@ def print_findings(
 
 
 #: Commits that are searched for the protocol at once, at most.
-_MOST_OBSTACLES = 1000
+_MAX_OBSTACLES = 1000
 
 
 @verb
@@ -123,7 +123,7 @@ def _protocol_of(table: Table, error: UnsupportedFeatureError) -> Protocol | Non
     from deltareplay.exceptions import DeltaReplayError
 
     end, step = error.version, 10
-    while end is not None and end >= 0 and step <= _MOST_OBSTACLES:
+    while end is not None and end >= 0 and step <= _MAX_OBSTACLES:
         start = max(0, end - step + 1)
         try:
             actions = list(records(table.actions(start, end)))

@@ -14,8 +14,8 @@ from deltareplay.viz.facts import Facts
 #: Fewer small files are not worth a commit.
 FEW = 16
 #: A gain of less time, or of a smaller share, is not noticeable.
-LEAST_SECONDS = 0.01
-LEAST_SHARE = 0.3
+MIN_SECONDS = 0.01
+MIN_SHARE = 0.3
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _log_advice(facts: Facts) -> Iterator[Advice]:
 
 
 def _is_noticeable(now: float, then: float) -> bool:
-    return now - then >= LEAST_SECONDS and now - then >= LEAST_SHARE * now
+    return now - then >= MIN_SECONDS and now - then >= MIN_SHARE * now
 
 
 def _files_advice(facts: Facts) -> Iterator[Advice]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: Rows of a list on a card; the others are counted.
-MOST_ROWS = 12
+MAX_ROWS = 12
 
 _LINE = "rgba(128,128,128,.35)"
 _CARD = (
@@ -78,7 +78,7 @@ def rows(
     heads: Sequence[str], entries: Sequence[Sequence[Content]], total: int | None = None
 ) -> Html:
     """Return a table with headings; of many rows, the first ones."""
-    visible = entries[:MOST_ROWS]
+    visible = entries[:MAX_ROWS]
     more = (len(entries) if total is None else total) - len(visible)
     body = [
         tag("tr", *(tag("td", cell, style=_CELL) for cell in row), style="background:none")
@@ -174,7 +174,7 @@ def _schema(of: Snapshot) -> Html:
 
 
 def _columns(fields: Sequence[tuple[str, str]]) -> Html:
-    listed = [(clip(name, 80), tag("code", clip(kind, 60))) for name, kind in fields[:MOST_ROWS]]
+    listed = [(clip(name, 80), tag("code", clip(kind, 60))) for name, kind in fields[:MAX_ROWS]]
     return rows(("column", "type"), listed, total=len(fields))
 
 
@@ -290,7 +290,7 @@ def verification(of: Verification) -> str:
             clip(f"{finding.message} ({finding.path})" if finding.path else finding.message, 240),
             clip(finding.remedy, 160),
         )
-        for finding in of.findings[:MOST_ROWS]
+        for finding in of.findings[:MAX_ROWS]
     ]
     number = len(of.findings) + of.omitted
     return card(

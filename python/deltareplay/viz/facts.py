@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from deltareplay._table.verify import Verification
 
 #: Older commits are not looked at.
-MOST_COMMITS = 10_000
+MAX_COMMITS = 10_000
 #: Older actions are not read: about a second for each million.
-MOST_ACTIONS = 1_000_000
+MAX_ACTIONS = 1_000_000
 #: Commits whose actions are read at once.
 CHUNK = 200
 #: Changes of the definition that are listed.
-MOST_CHANGES = 200
+MAX_CHANGES = 200
 #: The sums of a commit; `in` and `out` are added and removed files.
 FLOWS = ("files_in", "bytes_in", "rows_in", "files_out", "bytes_out", "rows_out")
 
@@ -98,7 +98,7 @@ def life(table: Table, snapshot: Snapshot, latest: int, cutoff: int) -> Life:
     """
     life = Life()
     try:
-        history = table.history(latest - snapshot.version + MOST_COMMITS)
+        history = table.history(latest - snapshot.version + MAX_COMMITS)
     except DeltaReplayError as error:  # a checkpoint may make up for a damaged commit
         life.error = error
         return life
@@ -128,7 +128,7 @@ def _read_actions(table: Table, life: Life, cutoff: int) -> None:
     definitions: list[tuple[int, str, dict[str, Any]]] = []
     actions = 0
     end = len(life.commits)
-    while end and actions < MOST_ACTIONS:
+    while end and actions < MAX_ACTIONS:
         begin = end - 1
         while begin and end - begin < CHUNK and _follows(life.commits, begin):
             begin -= 1
@@ -147,7 +147,7 @@ def _read_actions(table: Table, life: Life, cutoff: int) -> None:
         end -= len(chunk)
     life.read = len(life.commits) - end
     changes = list(_changes(definitions))
-    life.changes = changes[-MOST_CHANGES:]
+    life.changes = changes[-MAX_CHANGES:]
     life.more_changes = len(changes) - len(life.changes)
 
 
@@ -329,7 +329,7 @@ T = TypeVar("T")
 
 #: With more files, only the latest version is verified: the whole log takes 600 MB per million
 #: files.
-MOST_VERIFIED = 300_000
+MAX_VERIFIED = 300_000
 
 
 @dataclass
@@ -413,7 +413,7 @@ def _or_error(work: Callable[[], T]) -> T | DeltaReplayError:
 
 
 def _verified(table: Table, newest: Snapshot, orphans: bool) -> Verification | None:
-    if newest.num_files <= MOST_VERIFIED or orphans:
+    if newest.num_files <= MAX_VERIFIED or orphans:
         return table.verify(data_files=orphans)
     table.snapshot(newest.version, verify=True)
     return None

@@ -39,7 +39,7 @@ WIDTHS = (
     28 * _DAY,
     364 * _DAY,
 )
-MOST_BUCKETS = 4096
+MAX_BUCKETS = 4096
 #: Buckets of sizes per doubling.
 STEPS = 16
 
@@ -83,7 +83,7 @@ class Times(Totals):
             pc.max_element_wise(keys, pa.scalar(FIRST_MOMENT)), pa.scalar(LAST_MOMENT)
         )
         super().add(pc.divide(inside, pa.scalar(self.width)), columns)
-        while len(self.sums) > MOST_BUCKETS and self._level + 1 < len(WIDTHS):
+        while len(self.sums) > MAX_BUCKETS and self._level + 1 < len(WIDTHS):
             self.widen()
 
     def widen(self) -> None:
@@ -168,9 +168,9 @@ SMALL = 32 * MIB
 #: OPTIMIZE rewrites a file with a larger share of deleted rows.
 PURGED = 0.05
 #: Above this number, partitions are grouped by fewer columns.
-MOST_PARTITIONS = 100_000
+MAX_PARTITIONS = 100_000
 #: With more columns, decoding their statistics takes too much memory.
-MOST_COLUMNS = 200
+MAX_COLUMNS = 200
 #: Rows that are summed at once.
 _AT_ONCE = 100_000
 _SUMMED = ["size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
@@ -253,7 +253,7 @@ def live_files(snapshot: Snapshot) -> LiveFiles:
     names = ["path", "size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
     partitioned = set(partition_columns)
     columns = [Column(name, kind) for name, kind in columns_of(fields) if name not in partitioned]
-    if 0 < len(columns) <= MOST_COLUMNS:
+    if 0 < len(columns) <= MAX_COLUMNS:
         live.columns = columns
         names.append("stats_parsed")
     waiting: list[pa.RecordBatch] = []
@@ -407,12 +407,12 @@ class _Partitions:
         }
         self._parts.append(self._grouped(pa.table(columns)))
         self._rows += self._parts[-1].num_rows
-        if self._rows > 2 * MOST_PARTITIONS:
+        if self._rows > 2 * MAX_PARTITIONS:
             self._join()
 
     def _join(self) -> None:
         joined = self._grouped(pa.concat_tables(self._parts))
-        while joined.num_rows > MOST_PARTITIONS and self.levels:
+        while joined.num_rows > MAX_PARTITIONS and self.levels:
             self.levels -= 1
             joined = self._grouped(joined)
         self._parts, self._rows = [joined], joined.num_rows

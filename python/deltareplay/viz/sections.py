@@ -20,14 +20,14 @@ from deltareplay.viz.charts import (
     round_times,
     sparkline,
 )
-from deltareplay.viz.facts import MOST_COMMITS, MOST_VERIFIED, Commit, Facts
+from deltareplay.viz.facts import MAX_COMMITS, MAX_VERIFIED, Commit, Facts
 from deltareplay.viz.live_files import WIDTHS
 from deltareplay.viz.markup import Cell, Content, Html, Row, clip, join, numbers_of, table, tag
 
 #: Columns of a chart over time.
-MOST_BARS = 60
+MAX_BARS = 60
 #: Series of a chart; the others are combined.
-MOST_SERIES = 5
+MAX_SERIES = 5
 
 
 def section(name: str, title: str, *content: Content) -> Html:
@@ -135,7 +135,7 @@ def about(facts: Facts) -> list[Content]:
     metadata, protocol = snapshot.metadata, snapshot.protocol
     created = metadata.created_time
     features = sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())})
-    pairs: list[tuple[str, Content]] = [
+    definition: list[tuple[str, Content]] = [
         (
             "Version",
             f"{snapshot.version}, committed {units.stamp(facts.moment) if facts.moment else '?'}"
@@ -157,11 +157,7 @@ def about(facts: Facts) -> list[Content]:
         for name, version in sorted(transactions.items())
     ]
     return [
-        tag(
-            "dl",
-            *(join([tag("dt", name), tag("dd", value)]) for name, value in pairs),
-            class_="pairs",
-        ),
+        pairs(definition),
         source("metaData", "protocol", "commitInfo"),
         table(
             "Applications that commit with a transaction id",
@@ -208,7 +204,7 @@ def findings(facts: Facts) -> list[Content]:
                 "p",
                 f"Checked: version {facts.latest} was replayed as a whole and compared with its "
                 f"checksum, if there is one. Of a table with more than "
-                f"{units.count(MOST_VERIFIED)} files, older commits and checkpoints are checked "
+                f"{units.count(MAX_VERIFIED)} files, older commits and checkpoints are checked "
                 "only by Table.verify().",
                 class_="soft",
             ),
@@ -268,7 +264,7 @@ def lived(facts: Facts) -> list[Content]:
         )
         return [nothing]
     first, last = commits[0], commits[-1]
-    older = f"; older ones are not in the log or not among the last {MOST_COMMITS:,}"
+    older = f"; older ones are not in the log or not among the last {MAX_COMMITS:,}"
     summary = (
         f"{units.plural(len(commits), 'commit')}, from version {first.version} of "
         f"{units.stamp(first.moment)} to version {last.version} of {units.stamp(last.moment)}"
@@ -297,7 +293,7 @@ class _Timeline:
         times = [units.milliseconds(commit.moment) for commit in commits]
         times = [min(max(time, units.FIRST_MOMENT), units.LAST_MOMENT) for time in times]
         self.width = next(
-            (w for w in WIDTHS if max(times) // w - min(times) // w < MOST_BARS), WIDTHS[-1]
+            (w for w in WIDTHS if max(times) // w - min(times) // w < MAX_BARS), WIDTHS[-1]
         )
         self.first = min(times) // self.width
         self.number = max(times) // self.width - self.first + 1
@@ -338,7 +334,7 @@ def width_name(width: int) -> str:
 def _operations(commits: Sequence[Commit]) -> Html:
     timeline = _Timeline(commits)
     kinds = Counter(commit.operation for commit in commits)
-    operations = [name for name, _ in kinds.most_common(MOST_SERIES)]
+    operations = [name for name, _ in kinds.most_common(MAX_SERIES)]
     series = [*operations, "others"] if len(kinds) > len(operations) else operations
     bars: list[Bar] = []
     rows: list[Row] = []

@@ -24,14 +24,15 @@ from deltareplay.viz.charts import (
     treemap,
 )
 from deltareplay.viz.facts import Facts
-from deltareplay.viz.live_files import MOST_COLUMNS, LiveFiles, columns_of, pc
-from deltareplay.viz.markup import Cell, Content, Html, Row, clip, join, numbers_of, table, tag
+from deltareplay.viz.live_files import MAX_COLUMNS, LiveFiles, columns_of, pc
+from deltareplay.viz.markup import Cell, Content, Html, Row, clip, numbers_of, table, tag
 from deltareplay.viz.sections import (
-    MOST_BARS,
+    MAX_BARS,
     date_text,
     failed,
     figure,
     marks,
+    pairs,
     source,
     width_name,
 )
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from deltareplay._table.vacuum import Vacuumed
 
 #: Tiles of the treemap; the others are combined.
-MOST_TILES = 60
+MAX_TILES = 60
 _DAY = re.compile(r"\d{4}-\d\d-\d\d$")
 #: Average sizes of files where the colour of a part of the treemap changes.
 _SHADES = tuple(size << 20 for size in (1, 8, 32, 128, 512))
@@ -114,7 +115,7 @@ def _sizes(files: LiveFiles) -> Html:
 
 
 def _ages(files: LiveFiles) -> Html:
-    histogram = files.ages.bars(MOST_BARS)
+    histogram = files.ages.bars(MAX_BARS)
     width = files.ages.width
     first, end = histogram[0][0], histogram[-1][0] + width
     bars: list[Bar] = []
@@ -156,9 +157,9 @@ def _partitions(facts: Facts) -> Html | None:
             _shade(total / number if number else 0),
             f"{units.size(total)}, {units.plural(int(number), 'file')}",
         )
-        for name, number, total in groups[: MOST_TILES - 1]
+        for name, number, total in groups[: MAX_TILES - 1]
     ]
-    rest = groups[MOST_TILES - 1 :]
+    rest = groups[MAX_TILES - 1 :]
     if rest:
         number, total = sum(row[1] for row in rest), sum(row[2] for row in rest)
         detail = f"{units.size(total)}, {units.plural(int(number), 'file')}"
@@ -237,14 +238,14 @@ def _grouping(
             [("files", "sum"), ("bytes", "sum")]
         )
         number = grouped.num_rows
-        rank = (number <= MOST_TILES, number if number <= MOST_TILES else -number)
+        rank = (number <= MAX_TILES, number if number <= MAX_TILES else -number)
         if best is None or rank > best[0]:
             best = (rank, candidate, grouped)
     assert best is not None
     _, candidate, grouped = best
     order = pc.sort_indices(grouped, sort_keys=[("bytes_sum", "descending")])
     parts = len(order)
-    listed = grouped.take(order[: MOST_TILES - 1])
+    listed = grouped.take(order[: MAX_TILES - 1])
     shares = [
         (
             " / ".join("null" if row[key] is None else row[key] for key in candidate),
@@ -254,7 +255,7 @@ def _grouping(
         for row in listed.to_pylist()
     ]
     if parts > len(shares):
-        rest = grouped.take(order[MOST_TILES - 1 :])
+        rest = grouped.take(order[MAX_TILES - 1 :])
         numbers = zip(rest["files_sum"].to_pylist(), rest["bytes_sum"].to_pylist(), strict=True)
         shares += [("", files, total) for files, total in numbers]
     return clip(" and ".join(titles[key] for key in candidate), 200), shares
@@ -340,7 +341,7 @@ def statistics(facts: Facts) -> list[Content]:
     if files.columns is None:
         return [
             tag("p", caption, class_="soft"),
-            tag("p", f"With more than {MOST_COLUMNS} columns, they are not listed one by one."),
+            tag("p", f"With more than {MAX_COLUMNS} columns, they are not listed one by one."),
             source("add.stats"),
         ]
     rows: list[Row] = [
@@ -369,34 +370,30 @@ def statistics(facts: Facts) -> list[Content]:
 
 def log(facts: Facts) -> list[Content]:
     """Return the section on the cost of the log, and its expired files."""
-    pairs: list[tuple[str, str]] = []
+    costs: list[tuple[str, str]] = []
     errors: list[Content] = []
     if isinstance(facts.log, DeltaReplayError):
         errors.append(failed("The cost of the log could not be measured", facts.log))
     else:
-        pairs += _cost(facts.log)
-    pairs += _removed_files(facts)
+        costs += _cost(facts.log)
+    costs += _removed_files(facts)
     if isinstance(facts.cleanup, DeltaReplayError):
         errors.append(failed("Log cleanup", facts.cleanup))
     else:
-        pairs.append(("Expired files of the log", _expired(facts.cleanup)))
+        costs.append(("Expired files of the log", _expired(facts.cleanup)))
     if isinstance(facts.orphans, DeltaReplayError):
         errors.append(failed("Orphaned files could not be listed", facts.orphans))
         orphans = None
     elif facts.orphans is None:
-        pairs.append(
+        costs.append(
             ("Orphans", "not looked for: report(orphans=True) lists the table's directory")
         )
         orphans = None
     else:
-        pairs.append(("Orphans and expired files", _orphaned(facts.orphans)))
+        costs.append(("Orphans and expired files", _orphaned(facts.orphans)))
         orphans = _orphaned_files(facts.orphans)
     return [
-        tag(
-            "dl",
-            *(join([tag("dt", name), tag("dd", clip(value, 500))]) for name, value in pairs),
-            class_="pairs",
-        ),
+        pairs((name, clip(value, 500)) for name, value in costs),
         *errors,
         orphans,
         source(

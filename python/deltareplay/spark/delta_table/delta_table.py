@@ -293,7 +293,7 @@ class DeltaTable:
         >>> new = DeltaTable.create(spark).location("/tmp/events")  # doctest: +SKIP
         >>> new.addColumn("id", "bigint").execute()  # doctest: +SKIP
         """
-        return DeltaTableBuilder(capabilities.given_or_active(sparkSession), "create", cls)
+        return DeltaTableBuilder(capabilities.session_or_active(sparkSession), "create", cls)
 
     @classmethod
     def createIfNotExists(
@@ -307,7 +307,7 @@ class DeltaTable:
         >>> DeltaTable.createIfNotExists(spark).location("/tmp/events")  # doctest: +SKIP
         """
         return DeltaTableBuilder(
-            capabilities.given_or_active(sparkSession), "create_if_not_exists", cls
+            capabilities.session_or_active(sparkSession), "create_if_not_exists", cls
         )
 
     @classmethod
@@ -319,7 +319,7 @@ class DeltaTable:
 
         >>> DeltaTable.replace(spark).location("/tmp/events")  # doctest: +SKIP
         """
-        return DeltaTableBuilder(capabilities.given_or_active(sparkSession), "replace", cls)
+        return DeltaTableBuilder(capabilities.session_or_active(sparkSession), "replace", cls)
 
     @classmethod
     def createOrReplace(
@@ -333,7 +333,7 @@ class DeltaTable:
         >>> DeltaTable.createOrReplace(spark).location("/tmp/events")  # doctest: +SKIP
         """
         return DeltaTableBuilder(
-            capabilities.given_or_active(sparkSession), "create_or_replace", cls
+            capabilities.session_or_active(sparkSession), "create_or_replace", cls
         )
 
     @classmethod

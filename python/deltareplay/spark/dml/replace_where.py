@@ -77,7 +77,7 @@ def replace(
     """
     statement.refuse_append_only()
     candidates, _ = statement.matched(transaction, condition, _ALIAS)
-    identity_columns.refuse_given(df, statement.target)
+    identity_columns.refuse_assigned(df, statement.target)
     rows = table_rows(df, statement.target, replace_where=condition)
     marked = RowSets.of(candidates.rows().alias(_ALIAS).where(as_column(condition)))
     return _committed(statement, candidates, marked, rows, df.columns, transaction)
@@ -106,7 +106,7 @@ def replace_matching(
     with subqueries.of(statement.spark) as opened_queries:
         on = opened_queries.opened(matching.on)
         written = matching.shape(source.frame)
-        identity_columns.refuse_given(written, target)
+        identity_columns.refuse_assigned(written, target)
         table_rows(written, target)
         none = statement.empty(alias)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from deltareplay._table.table import Kind
 
 #: The maximum number of tasks that each read the numbers of all rows; else a shuffle is better.
-_MOST_SHARES = 8
+_MAX_SHARES = 8
 
 #: More bytes than any table has.
 _ALL = (1 << 63) - 1
@@ -163,7 +163,7 @@ def changes(
 
 def _is_better_shuffled(steps: ChangeShuffle, split_size: int) -> bool:
     """Return whether comparing rows in shares would take too many of them."""
-    return steps.follows_commits and len(steps.parts(split_size)) > _MOST_SHARES
+    return steps.follows_commits and len(steps.parts(split_size)) > _MAX_SHARES
 
 
 def _apart(row_changes: Changes, split_size: int) -> tuple[list[ChangeSplit], list[WholeFile]]:

@@ -59,7 +59,7 @@ def reads_void(spark: SparkSession) -> bool:
     return version(spark) >= READS_VOID
 
 
-def given_or_active(spark: SparkSession | None) -> SparkSession:
+def session_or_active(spark: SparkSession | None) -> SparkSession:
     """Return the session passed, or the active one if it is None.
 
     Raises:

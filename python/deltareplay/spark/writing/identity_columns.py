@@ -74,7 +74,7 @@ def set_marks(transaction: Transaction, target: TargetTable, marks: Mapping[str,
         transaction.set_metadata(metadata)
 
 
-def refuse_given(df: DataFrame, target: TargetTable) -> None:
+def refuse_assigned(df: DataFrame, target: TargetTable) -> None:
     """Check that rows have no values for a column that is GENERATED ALWAYS AS IDENTITY.
 
     Raises:

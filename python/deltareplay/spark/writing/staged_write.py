@@ -66,7 +66,7 @@ class FileRows:
             InvalidArgumentError: The table lacks a column, or has another type for it; or a column
                 that must not be null is missing.
         """
-        identity_columns.refuse_given(df, target)
+        identity_columns.refuse_assigned(df, target)
         rows = table_rows(df, target, replace_where=replace_where)
         return cls.as_stored(rows, target, supplied=df.columns)
 
