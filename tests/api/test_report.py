@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -476,3 +477,20 @@ def test_a_change_inside_of_a_type_is_one_of_the_schema() -> None:
 
     assert facts("integer", True) == {("column", "a"): "array<integer>"}
     assert facts("long", False) == {("column", "a"): "array<long> not null"}
+
+
+def test_time_is_linear_in_partition_columns(log: logs.LogBuilder) -> None:
+    """With a grouping for each column and each prefix, 1,600 columns took 5 s of CPU, now 0.5."""
+    names = [f"p{number}" for number in range(1600)]
+    fields = [
+        {"name": name, "type": "string", "nullable": True, "metadata": {}}
+        for name in ("id", *names)
+    ]
+    log.create(
+        json.dumps({"type": "struct", "fields": fields}),
+        logs.add("a.parquet", partition_values=dict.fromkeys(names, "x")),
+        partition_columns=names,
+    )
+    start = time.process_time()
+    dr.Table(log.uri).report(log.table / "report.html")
+    assert time.process_time() - start < 2.5

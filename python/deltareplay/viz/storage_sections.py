@@ -211,17 +211,21 @@ def _shade(average: float) -> int:
     return 1 + sum(average >= bound for bound in _SHADES)
 
 
+#: Partition columns that are also tried alone, and in prefixes: each takes a pass over all columns.
+_MOST_GROUPED = 16
+
+
 def _grouping(
     partitions: pa.Table, names: Sequence[str]
 ) -> tuple[str, list[tuple[str, float, float]]]:
     """Group partitions into the most parts that a picture can show.
 
-    Candidates are all partition columns, prefixes of them, single columns, and single columns by
-    month if they are days.
+    Candidates are all partition columns and, of the first ones, prefixes, single columns, and
+    single columns by month if they are days.
     """
     columns = {f"k{level}": partitions[f"k{level}"] for level in range(len(names))}
     titles = {f"k{level}": name for level, name in enumerate(names)}
-    for level, name in enumerate(names):
+    for level, name in enumerate(names[:_MOST_GROUPED]):
         values = partitions[f"k{level}"]
         first = values[0].as_py()
         if first is not None and _DAY.match(first):
@@ -229,8 +233,9 @@ def _grouping(
             titles[f"m{level}"] = f"month of {name}"
     keys = [f"k{level}" for level in range(len(names))]
     months = [key for key in columns if key.startswith("m")]
-    candidates = [keys[:end] for end in range(len(keys), 0, -1)]
-    candidates += [[key] for key in (*keys[1:], *months)]
+    most = min(len(keys) - 1, _MOST_GROUPED)
+    candidates = [keys, *(keys[:end] for end in range(most, 0, -1))]
+    candidates += [[key] for key in (*keys[1:_MOST_GROUPED], *months)]
     rows = pa.table({**columns, "files": partitions["files"], "bytes": partitions["bytes"]})
     best: tuple[tuple[bool, int], list[str], pa.Table] | None = None
     for candidate in candidates:
