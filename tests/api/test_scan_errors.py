@@ -12,6 +12,7 @@ from support import data, logs, vectors
 from support.mixed import LEFT, ids, snapshot_of
 
 import deltareplay as dr
+from deltareplay._protocol.schema import Struct
 
 SQUASHED: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "data."),
@@ -168,3 +169,10 @@ def test_a_name_that_arrow_cannot_hold_is_refused(log: logs.LogBuilder) -> None:
             call()
         assert caught.value.code == "schema.name"
     assert snapshot.scan(["id"]).to_arrow().to_pydict() == {"id": [1]}
+
+
+def test_a_schema_too_deep_for_python_is_refused() -> None:
+    """How deep Python's parser of JSON goes depends on its version, and on the stack."""
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        Struct.parse("[" * 100_000)
+    assert caught.value.code == "schema.pyarrow"

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from deltareplay.exceptions import UnsupportedFeatureError
+
 #: Prefixes of the metadata that generates the values of a column.
 _IDENTITY = "delta.identity."
 _PHYSICAL = "delta.columnMapping.physicalName"
@@ -101,11 +103,16 @@ class Struct:
 
         Raises:
             ValueError, TypeError, KeyError: The text is not a schema.
+            UnsupportedFeatureError: ``schema.pyarrow``: it is nested too deep for Python.
 
         >>> Struct.parse('{"type":"struct","fields":[{"name":"id","type":"long"}]}').fields
         (Field(name='id', type='long', nullable=True, metadata={}),)
         """
-        return cls(fields_of_json(json.loads(text)["fields"]) if text else ())
+        try:
+            return cls(fields_of_json(json.loads(text)["fields"]) if text else ())
+        except RecursionError as error:
+            message = "the schema is nested too deep for Python: `schema_json` has it as text"
+            raise UnsupportedFeatureError(message, code="schema.pyarrow") from error
 
     @property
     def by_name(self) -> dict[str, Field]:
