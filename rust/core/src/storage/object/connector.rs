@@ -26,8 +26,8 @@ const MOST_REDIRECTS: usize = 10;
 
 /// Bytes of a page of a listing, or of an error.
 const MOST_BYTES: usize = 64 << 20;
-/// Bytes of a listing of a WebDAV server, which has no pages: some million files.
-const MOST_BYTES_LISTED: usize = 1 << 30;
+/// Bytes of a listing of a WebDAV server, which has no pages: some hundred thousand files.
+const MOST_BYTES_LISTED: usize = 256 << 20;
 
 /// A redirect leads to another origin, or there is no end of them.
 #[derive(Debug)]
