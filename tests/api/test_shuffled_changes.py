@@ -49,7 +49,7 @@ def test_parts_have_a_size(rows: dr.Table) -> None:
 
 
 def test_events_are_sorted_by_row(rows: dr.Table) -> None:
-    order = [("who", "descending"), ("who_low", "descending")]
+    order = [("identity", "descending"), ("identity_low", "descending")]
     row_events = row_events_of(rows).sort_by(order)
     assert "not sorted" in refused(lambda: planned(rows).outcomes(row_events))
 
@@ -65,7 +65,9 @@ def test_a_step_takes_what_the_one_before_gives(rows: dr.Table) -> None:
 
 @pytest.mark.parametrize("column", ["piece", "commit"])
 def test_outcomes_are_of_the_range(rows: dr.Table, column: str) -> None:
-    row_events = row_events_of(rows).sort_by([("who", "ascending"), ("who_low", "ascending")])
+    row_events = row_events_of(rows).sort_by(
+        [("identity", "ascending"), ("identity_low", "ascending")]
+    )
     outcomes = pa.table(planned(rows).outcomes(row_events))
     at = outcomes.schema.get_field_index(column)
     kind = outcomes.schema.field(at).type

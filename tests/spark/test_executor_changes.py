@@ -85,7 +85,7 @@ def test_shuffled_net_changes_are_those_of_one_process(
         size = in_parts(alone)
         frame = dr_spark.changes(spark, table, 2, 8, **chosen, split_size=size, shuffle=True)
         plan = frame._jdf.queryExecution().toString()
-        assert plan.count("Exchange hashpartitioning(who") > 0
+        assert plan.count("Exchange hashpartitioning(identity") > 0
         assert told(frame) == rows(alone.to_arrow())
 
 

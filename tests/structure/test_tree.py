@@ -75,6 +75,17 @@ def test_files_are_not_too_long() -> None:
     assert not long, "cut them where a thought ends"
 
 
+def test_unit_tests_of_rust_have_their_own_files() -> None:
+    inline = [
+        name
+        for name in tracked()
+        if name.startswith("rust/core/src/")
+        and name.endswith(".rs")
+        and re.search(r"^mod tests \{", (ROOT / name).read_text("utf-8"), re.MULTILINE)
+    ]
+    assert not inline, "move the tests to tests.rs"
+
+
 #: Where code may call what only some operating systems have.
 OF_ONE_SYSTEM = "rust/core/src/storage/platform/"
 

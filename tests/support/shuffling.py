@@ -27,8 +27,12 @@ def shuffled(table: Any, changes: Any, size: int) -> pa.Table:
         pa.table(steps().row_events(table.native, part)) for part in parts
     )
     outcomes = pa.concat_tables(
-        pa.table(steps().outcomes(share.sort_by([("who", "ascending"), ("who_low", "ascending")])))
-        for share in shares(row_events, "who")
+        pa.table(
+            steps().outcomes(
+                share.sort_by([("identity", "ascending"), ("identity_low", "ascending")])
+            )
+        )
+        for share in shares(row_events, "identity")
     )
     return pa.concat_tables(
         pa.table(steps().rows(table.native, share.sort_by("piece")))

@@ -27,7 +27,7 @@ const LEAN: [&str; 4] = ["path", "size", "partitionValues", "deletionVector"];
 const FULL: [&str; 5] = ["path", "size", "partitionValues", "deletionVector", "stats"];
 
 const FEWEST_RUNS: u32 = 5;
-const LEAST_TIME: Duration = Duration::from_secs(1);
+const MIN_TIME: Duration = Duration::from_secs(1);
 
 fn main() -> Outcome<()> {
     let word = std::env::args().nth(1).unwrap_or_default();
@@ -72,7 +72,7 @@ fn report(name: &str, work: &mut Work<'_>) -> Outcome<()> {
     work()?; // warms up, and is right, or nothing is timed
     let (cpu, start) = (cpu_seconds(), Instant::now());
     let (mut least, mut runs) = (Duration::MAX, 0);
-    while runs < FEWEST_RUNS || start.elapsed() < LEAST_TIME {
+    while runs < FEWEST_RUNS || start.elapsed() < MIN_TIME {
         let begin = Instant::now();
         work()?;
         least = least.min(begin.elapsed());

@@ -212,7 +212,7 @@ def _shade(average: float) -> int:
 
 
 #: Partition columns that are also tried alone, and in prefixes: each takes a pass over all columns.
-_MOST_GROUPED = 16
+_MAX_GROUPED = 16
 
 
 def _grouping(
@@ -225,7 +225,7 @@ def _grouping(
     """
     columns = {f"k{level}": partitions[f"k{level}"] for level in range(len(names))}
     titles = {f"k{level}": name for level, name in enumerate(names)}
-    for level, name in enumerate(names[:_MOST_GROUPED]):
+    for level, name in enumerate(names[:_MAX_GROUPED]):
         values = partitions[f"k{level}"]
         first = values[0].as_py()
         if first is not None and _DAY.match(first):
@@ -233,9 +233,9 @@ def _grouping(
             titles[f"m{level}"] = f"month of {name}"
     keys = [f"k{level}" for level in range(len(names))]
     months = [key for key in columns if key.startswith("m")]
-    most = min(len(keys) - 1, _MOST_GROUPED)
+    most = min(len(keys) - 1, _MAX_GROUPED)
     candidates = [keys, *(keys[:end] for end in range(most, 0, -1))]
-    candidates += [[key] for key in (*keys[1:_MOST_GROUPED], *months)]
+    candidates += [[key] for key in (*keys[1:_MAX_GROUPED], *months)]
     rows = pa.table({**columns, "files": partitions["files"], "bytes": partitions["bytes"]})
     best: tuple[tuple[bool, int], list[str], pa.Table] | None = None
     for candidate in candidates:

@@ -50,7 +50,7 @@ impl Drop for Batches {
         // In a forked child, waiting for the threads to end would never end itself.
         if self.process == std::process::id() {
             #[allow(unsafe_code)]
-            // SAFETY: nobody uses `inner` after this, for `self` is going.
+            // SAFETY: `inner` is not used after this, since `self` is dropped.
             unsafe {
                 ManuallyDrop::drop(&mut self.inner)
             }
@@ -93,6 +93,15 @@ impl From<FileTable> for ArrowTable {
     }
 }
 
+impl From<RecordBatch> for ArrowTable {
+    fn from(batch: RecordBatch) -> Self {
+        Self {
+            schema: batch.schema(),
+            batches: vec![batch],
+        }
+    }
+}
+
 #[pymethods]
 impl ArrowTable {
     /// The schema as a capsule of the Arrow C data interface.
@@ -107,7 +116,7 @@ impl ArrowTable {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        drop(requested_schema); // a wish, not a demand: the consumer casts
+        drop(requested_schema); // only a hint: the consumer casts
         let batches = Batches::new(Box::new(self.batches.clone().into_iter().map(Ok)));
         stream_capsule(py, Arc::clone(&self.schema), batches)
     }
@@ -132,7 +141,7 @@ impl ArrowBatch {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        drop(requested_schema); // a wish, not a demand: the consumer casts
+        drop(requested_schema); // only a hint: the consumer casts
         let data = StructArray::from(self.0.clone()).into_data();
         let (array, _) = to_ffi(&data).map_err(|cause| refused(py, &cause))?;
         Ok((
@@ -199,7 +208,7 @@ impl BatchIterator {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        drop(requested_schema); // a wish, not a demand: the consumer casts
+        drop(requested_schema); // only a hint: the consumer casts
         let batches = detached(py, || Ok(self.lock()?.take()))?;
         let Some(batches) = batches else {
             return Err(PyRuntimeError::new_err("these batches were read before"));

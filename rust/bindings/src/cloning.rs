@@ -76,10 +76,7 @@ impl Cloning {
 
     /// Commits; returns the version.
     fn commit(&self, py: Python<'_>, durable: bool) -> PyResult<Option<u64>> {
-        let options = TransactionOptions {
-            durable,
-            ..TransactionOptions::default()
-        };
+        let options = TransactionOptions::durable(durable);
         detached(py, || {
             let mut planned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             planned.take().ok_or_else(finished)?.commit(options)

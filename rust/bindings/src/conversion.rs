@@ -61,7 +61,7 @@ impl Conversion {
 
     /// Converts all files; returns the version, None if there is a table already.
     fn convert(&self, py: Python<'_>, table: &Table, durable: bool) -> PyResult<Option<u64>> {
-        let options = options(durable);
+        let options = TransactionOptions::durable(durable);
         detached(py, || table.0.convert(&self.0, options))
     }
 
@@ -126,7 +126,7 @@ impl Conversion {
         adds: Vec<String>,
         durable: bool,
     ) -> PyResult<Option<u64>> {
-        let options = options(durable);
+        let options = TransactionOptions::durable(durable);
         let definition = (definition.0.into(), definition.1.into());
         detached(py, || {
             let adds = adds
@@ -138,12 +138,5 @@ impl Conversion {
                 .0
                 .commit_conversion(&self.0, definition, adds, options)
         })
-    }
-}
-
-fn options(durable: bool) -> TransactionOptions {
-    TransactionOptions {
-        durable,
-        ..TransactionOptions::default()
     }
 }

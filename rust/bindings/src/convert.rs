@@ -31,7 +31,7 @@ pub(crate) fn storage_options(
     Ok(strings.into_iter().collect())
 }
 
-/// A sequence of strings; a single string is a mistake, not a sequence of letters.
+/// A sequence of strings; a single string is a mistake, not a sequence of characters.
 pub(crate) fn texts(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<String>>> {
     let Some(value) = value else {
         return Ok(None);
@@ -116,6 +116,17 @@ pub(crate) fn unsigned(py: Python<'_>, name: &str, value: i128) -> PyResult<u64>
             format!("{name} is {value}: pass a number from 0 to {}", u64::MAX),
         )
     })
+}
+
+/// As [`unsigned`], if there is a value.
+pub(crate) fn optional(py: Python<'_>, name: &str, value: Option<i128>) -> PyResult<Option<u64>> {
+    value.map(|value| unsigned(py, name, value)).transpose()
+}
+
+/// A limit of rows or bytes; one beyond the address space is none.
+pub(crate) fn limit(py: Python<'_>, name: &str, value: Option<i128>) -> PyResult<Option<usize>> {
+    let value = optional(py, name, value)?;
+    Ok(value.map(|value| usize::try_from(value).unwrap_or(usize::MAX)))
 }
 
 /// A `datetime` (naive means UTC) or ISO 8601 text as milliseconds since the epoch, rounded down.

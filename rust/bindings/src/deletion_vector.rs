@@ -75,7 +75,7 @@ impl DeletionVector {
                 return Err(Error::invalid(
                     "dv.not_inline",
                     format!(
-                        "the deletion vector lies in a file (storage type {storage_type}), \
+                        "the deletion vector is in a file (storage type {storage_type}), \
                      which a descriptor alone does not open: read the file, and decode its bytes \
                      with the descriptor's offset"
                     ),
@@ -205,11 +205,11 @@ impl DeletionVector {
 impl DeletionVector {
     /// A number of rows, of which none is deleted after the last.
     fn checked(&self, py: Python<'_>, num_rows: i128) -> PyResult<u64> {
-        const MOST: u64 = 1 << 40;
+        const MAX: u64 = 1 << 40;
         let last = self.0.max();
         match u64::try_from(num_rows) {
-            Ok(rows) if rows <= MOST && last.is_none_or(|last| last < rows) => Ok(rows),
-            Ok(rows) if rows <= MOST => Err(invalid(
+            Ok(rows) if rows <= MAX && last.is_none_or(|last| last < rows) => Ok(rows),
+            Ok(rows) if rows <= MAX => Err(invalid(
                 py,
                 "argument.range",
                 format!(
@@ -221,7 +221,7 @@ impl DeletionVector {
             _ => Err(invalid(
                 py,
                 "argument.range",
-                format!("num_rows is {num_rows}: pass a number from 0 to {MOST}"),
+                format!("num_rows is {num_rows}: pass a number from 0 to {MAX}"),
             )),
         }
     }

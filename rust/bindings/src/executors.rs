@@ -112,7 +112,7 @@ pub(crate) fn named_files(
     })
 }
 
-/// The same of files that were removed, since an instant or at any time.
+/// The same for removed files, since an instant or at any time.
 #[pyfunction]
 #[pyo3(signature = (table, snapshot, since))]
 pub(crate) fn removed_files(

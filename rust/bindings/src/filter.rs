@@ -16,7 +16,7 @@ use crate::exceptions::{invalid, to_exception};
 use crate::gate::detached;
 
 /// More bits than a number of 38 digits has; Python refuses to print very long numbers.
-const MOST_BITS: u64 = 512;
+const MAX_BITS: u64 = 512;
 
 /// `filter`: SQL text, `[(column, op, value), ...]`, or a list of such lists.
 pub(crate) fn predicate(
@@ -89,7 +89,7 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
         return Ok(Literal::Boolean(value.is_true()));
     }
     if value.is_instance_of::<PyInt>() {
-        if value.call_method0("bit_length")?.extract::<u64>()? > MOST_BITS {
+        if value.call_method0("bit_length")?.extract::<u64>()? > MAX_BITS {
             let message =
                 "an integer in the filter has more than the 38 digits that a column can hold";
             return Err(invalid(value.py(), "filter.literal", message));
@@ -174,7 +174,7 @@ fn finer_than_microseconds(value: &Bound<'_, PyAny>) -> PyErr {
     invalid(value.py(), "filter.literal", &message)
 }
 
-/// A value of numpy's, as the value of Python that it stands for.
+/// Converts a numpy scalar to a literal.
 fn numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     let dtype = value.getattr("dtype")?;
     let kind: String = dtype.getattr("kind")?.extract()?;
@@ -273,7 +273,7 @@ pub(crate) fn spark_expression(
     Ok((printed.sql, printed.functions.into_iter().collect()))
 }
 
-/// The SQL of a filter, with a moment where it asks for the time.
+/// The SQL of a filter, with a fixed current time.
 #[pyfunction]
 pub(crate) fn filter_at(
     py: Python<'_>,

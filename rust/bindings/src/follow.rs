@@ -15,7 +15,7 @@ use crate::filter;
 use crate::gate::detached;
 
 /// The limit of Delta's own streaming source, if no other is set.
-const MOST_FILES: u64 = 1000;
+const MAX_FILES: u64 = 1000;
 
 /// A table that is followed.
 #[pyclass(module = "deltareplay._native", frozen)]
@@ -88,13 +88,8 @@ pub(crate) struct Arguments<'py> {
 
 impl Arguments<'_> {
     fn options(&self, py: Python<'_>) -> PyResult<FollowOptions> {
-        let limit = |name, value: Option<i128>| {
-            value
-                .map(|value| convert::unsigned(py, name, value))
-                .transpose()
-        };
-        let max_bytes = limit("max_bytes_per_batch", self.max_bytes_per_batch)?;
-        let max_files = limit("max_files_per_batch", self.max_files_per_batch)?;
+        let max_bytes = convert::optional(py, "max_bytes_per_batch", self.max_bytes_per_batch)?;
+        let max_files = convert::optional(py, "max_files_per_batch", self.max_files_per_batch)?;
         let changes: Option<Kind> = match &self.kind {
             Some(kind) => Some(convert::kind(py, kind, self.deleted.as_deref())?),
             None if self.deleted.is_some() => {
@@ -116,7 +111,7 @@ impl Arguments<'_> {
             changes,
             require_feed: self.require_feed,
             key: convert::texts("key", self.key.as_ref())?.unwrap_or_default(),
-            max_files: max_files.or_else(|| max_bytes.is_none().then_some(MOST_FILES)),
+            max_files: max_files.or_else(|| max_bytes.is_none().then_some(MAX_FILES)),
             max_bytes,
             available_now: self.available_now,
             until: match &self.until {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::spec::variant_name::variant_named;
-use deltareplay_core::statements::{Clause, MergeDefinition, Then};
-use deltareplay_core::table::{self, Replaced, RowsOptions, RowsWritten, SchemaMode};
+use deltareplay_core::statements::{Clause, Then};
+use deltareplay_core::table::{RowsOptions, RowsWritten, SchemaMode};
 use deltareplay_core::transaction::TransactionOptions;
 use deltareplay_core::write::WriteOptions;
 use pyo3::prelude::*;
@@ -37,7 +37,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The size that was asked for.
+    /// The size that was requested.
     pub(crate) fn target(&self) -> Result<Option<u64>> {
         target(self.target_file_size)
     }
@@ -78,7 +78,7 @@ fn version_of_application((application, version): (String, i128)) -> Result<(Str
     Ok((application, version))
 }
 
-/// A size of files that may have been asked for.
+/// A size of files that may have been requested.
 pub(crate) fn target(size: Option<i128>) -> Result<Option<u64>> {
     let size = size.map(|size| write_options(Some(size))).transpose()?;
     Ok(size.map(|write| write.target_file_size as u64))
@@ -98,59 +98,6 @@ fn write_options(target_file_size: Option<i128>) -> Result<WriteOptions> {
     Ok(write)
 }
 
-/// Appends the rows of an Arrow stream.
-pub(crate) fn append(
-    py: Python<'_>,
-    table: &table::Table,
-    data: &Bound<'_, PyAny>,
-    options: Options,
-) -> PyResult<Outcome> {
-    let rows = stream(data)?;
-    detached(py, || table.append(rows, options.core()?)).map(outcome)
-}
-
-/// Replaces rows by those of an Arrow stream.
-pub(crate) fn overwrite(
-    py: Python<'_>,
-    table: &table::Table,
-    data: &Bound<'_, PyAny>,
-    condition: Option<&Bound<'_, PyAny>>,
-    partitions: bool,
-    options: Options,
-) -> PyResult<Outcome> {
-    let rows = stream(data)?;
-    let replaced = match filter::predicate(py, condition)? {
-        Some(condition) => Replaced::Where(condition),
-        None if partitions => Replaced::Partitions,
-        None => Replaced::All,
-    };
-    detached(py, || table.overwrite(rows, &replaced, options.core()?)).map(outcome)
-}
-
-/// Deletes rows.
-pub(crate) fn delete(
-    py: Python<'_>,
-    table: &table::Table,
-    condition: Option<&Bound<'_, PyAny>>,
-    options: Options,
-) -> PyResult<Outcome> {
-    let condition = filter::predicate(py, condition)?;
-    detached(py, || table.delete(condition.as_ref(), options.core()?)).map(outcome)
-}
-
-/// Sets columns of rows.
-pub(crate) fn update(
-    py: Python<'_>,
-    table: &table::Table,
-    condition: Option<&Bound<'_, PyAny>>,
-    set: &[(String, String)],
-    options: Options,
-) -> PyResult<Outcome> {
-    let condition = filter::predicate(py, condition)?;
-    let work = || table.update_rows(condition.as_ref(), set, options.core()?);
-    detached(py, work).map(outcome)
-}
-
 /// When, what, on which condition, with which columns.
 pub(crate) type PyClause = (
     String,
@@ -159,7 +106,8 @@ pub(crate) type PyClause = (
     Option<Vec<(String, String)>>,
 );
 
-fn clause((when, then, condition, set): PyClause) -> Result<Clause> {
+/// Converts a clause from Python.
+pub(crate) fn clause((when, then, condition, set): PyClause) -> Result<Clause> {
     let unknown = || Error::invalid("rows.merge", "unknown kind of merge clause");
     Ok(Clause {
         when: variant_named(&when).ok_or_else(unknown)?,
@@ -171,28 +119,6 @@ fn clause((when, then, condition, set): PyClause) -> Result<Clause> {
             _ => return Err(unknown()),
         },
     })
-}
-
-/// Merges the rows of an Arrow stream.
-pub(crate) fn merge(
-    py: Python<'_>,
-    table: &table::Table,
-    data: &Bound<'_, PyAny>,
-    (on, source_name, target_name): (String, String, String),
-    clauses: Vec<PyClause>,
-    options: Options,
-) -> PyResult<Outcome> {
-    let rows = stream(data)?;
-    let work = || {
-        let definition = MergeDefinition {
-            on,
-            source_name,
-            target_name,
-            clauses: clauses.into_iter().map(clause).collect::<Result<_>>()?,
-        };
-        table.merge(rows, &definition, options.core()?)
-    };
-    detached(py, work).map(outcome)
 }
 
 /// The definition of a table, on which its data files depend.

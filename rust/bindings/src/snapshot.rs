@@ -48,7 +48,7 @@ impl Snapshot {
         &self.state
     }
 
-    /// The columns and the filter of files that these stand for.
+    /// Resolves columns and a filter of files.
     fn selection(
         &self,
         columns: Option<&[String]>,
@@ -227,16 +227,12 @@ impl Snapshot {
             row_id: with_row_id,
             change_type: false,
         };
-        let look_ahead = look_ahead
-            .map(|bytes| convert::unsigned(py, "look_ahead", bytes))
-            .transpose()?
-            .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let options = ScanOptions {
             columns: convert::texts("columns", columns)?,
             filter: filter::predicate(py, filter)?,
             extras,
             skip_errors,
-            look_ahead,
+            look_ahead: convert::limit(py, "look_ahead", look_ahead)?,
         };
         detached(py, || {
             scan::Scan::new(self.table.source(), &self.state, options)
@@ -284,10 +280,7 @@ impl Snapshot {
             .totals
             .map(|side| (side.files, side.rows, side.bytes));
         Ok((
-            ArrowTable {
-                schema: changes.files.schema(),
-                batches: vec![changes.files],
-            },
+            ArrowTable::from(changes.files),
             definition
                 .map(|change| (change.what, change.name, change.before, change.after))
                 .collect(),

@@ -32,7 +32,7 @@ pub(crate) fn sidecar_out(written: WrittenSidecar) -> PySidecar {
     )
 }
 
-/// The same back again.
+/// Converts it back.
 pub(crate) fn sidecar_in(written: PySidecar) -> WrittenSidecar {
     let (path, size_in_bytes, modification_time, num_files, num_removes) = written;
     WrittenSidecar {

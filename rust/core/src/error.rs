@@ -19,7 +19,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// No Delta table at this place.
     TableNotFound,
-    /// The table is there, the version or timestamp that was asked for is not.
+    /// The table is there, the version or timestamp that was requested is not.
     VersionNotFound,
     /// The request contradicts itself or the table.
     InvalidArgument,
@@ -188,7 +188,7 @@ impl Error {
         &self.0.message
     }
 
-    /// The file at fault, relative to the table root where it lies below it.
+    /// The file at fault, relative to the table root where it is below it.
     pub fn path(&self) -> Option<&str> {
         self.0.path.as_deref()
     }

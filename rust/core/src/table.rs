@@ -127,7 +127,7 @@ impl Table {
         self.load(at, strict, false)
     }
 
-    /// The same for whoever will probably read its files, too.
+    /// The same if its files will probably be read, too.
     ///
     /// # Errors
     ///
@@ -235,5 +235,4 @@ impl Table {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

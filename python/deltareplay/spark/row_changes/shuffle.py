@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from deltareplay._table.table import Table
 
 #: Events of rows, and the outcome of each row: the columns of ``ChangeShuffle``.
-_NUMBERS = ("who", "who_low", "what", "what_low", "values", "values_low")
+_NUMBERS = ("identity", "identity_low", "value_hash", "value_hash_low", "values", "values_low")
 _ROW_EVENTS = [
     *(Field(name, "long") for name in _NUMBERS),
     Field("commit", "integer"),
@@ -70,7 +70,7 @@ class RowOutcomes:
     steps: str
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Return the outcomes of events, sorted by ``who`` and ``who_low``: a row has all here."""
+        """Return the outcomes of events, which are sorted by ``identity`` and ``identity_low``."""
         if (events := stream_of(batches)) is not None:
             yield from reader(_native.ChangeShuffle(self.steps).outcomes(events))
 
@@ -113,7 +113,7 @@ def frame(
     events = RowEvents(table, steps, parts)
     row_events = run.rows(spark, events, len(parts), struct_type(_ROW_EVENTS))
     # all events of a row go to one task, then all outcomes of a file to the task that reads it
-    together = row_events.repartition("who").sortWithinPartitions("who", "who_low")
+    together = row_events.repartition("identity").sortWithinPartitions("identity", "identity_low")
     outcomes = run.over(together, RowOutcomes(steps), struct_type(_OUTCOMES))
     by_file = outcomes.repartition("piece").sortWithinPartitions("piece")
     return run.over(by_file, OutcomeRows(table, steps, schema), schema)

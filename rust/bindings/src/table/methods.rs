@@ -10,21 +10,24 @@ use deltareplay_core::scan::Bitmaps;
 use deltareplay_core::spec::DeletionVectorDescriptor;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::spec::variant_name::variant_named;
-use deltareplay_core::table::{self, Alteration, CreateMode, TableDefinition, TableOptions};
+use deltareplay_core::statements::MergeDefinition;
+use deltareplay_core::table::{
+    self, Alteration, CreateMode, Replaced, TableDefinition, TableOptions,
+};
 use deltareplay_core::transaction::{CommitDescription, IsolationLevel, TransactionOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::Table;
 use super::columns::{self, Added, Change};
-use crate::batches::{ArrowTable, BatchIterator};
+use crate::batches::{ArrowTable, BatchIterator, stream};
 use crate::catalog::PyCatalog;
 use crate::changes::Changes;
 use crate::convert;
 use crate::exceptions::invalid;
 use crate::filter;
 use crate::gate::detached;
-use crate::rows::{self, Options, Outcome, PyClause};
+use crate::rows::{Options, Outcome, PyClause, clause, outcome};
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
 use crate::written::{PyCheckpoint, checkpoint_out};
@@ -88,25 +91,14 @@ impl Table {
     /// The commits, newest first.
     #[pyo3(signature = (limit=None))]
     fn history(&self, py: Python<'_>, limit: Option<i128>) -> PyResult<ArrowTable> {
-        let limit = limit
-            .map(|limit| convert::unsigned(py, "limit", limit))
-            .transpose()?
-            .map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        let batch = detached(py, || self.0.history(limit))?;
-        Ok(ArrowTable {
-            schema: batch.schema(),
-            batches: vec![batch],
-        })
+        let limit = convert::limit(py, "limit", limit)?;
+        detached(py, || self.0.history(limit)).map(ArrowTable::from)
     }
 
     /// The row of the history of one version.
     fn history_of(&self, py: Python<'_>, version: i128) -> PyResult<ArrowTable> {
         let version = convert::unsigned(py, "version", version)?;
-        let batch = detached(py, || self.0.history_of(version))?;
-        Ok(ArrowTable {
-            schema: batch.schema(),
-            batches: vec![batch],
-        })
+        detached(py, || self.0.history_of(version)).map(ArrowTable::from)
     }
 
     /// The decoded paths, relative to the root, of files that the log names; absolute within the
@@ -117,7 +109,7 @@ impl Table {
             let resolved = source.resolver.resolve("", path);
             let resolved = resolved.and_then(|resolved| {
                 match source.storage.check_readable(&resolved) {
-                    // whoever opens it finds out
+                    // opening it reports the error
                     Err(error) if error.code() != "storage.not_found" => Err(error),
                     _ => Ok(resolved.into_owned()),
                 }
@@ -172,10 +164,7 @@ impl Table {
             columns: convert::texts("columns", columns)?,
             filter: filter::predicate(py, filter)?,
             key: convert::texts("key", key)?.unwrap_or_default(),
-            most_rows: most_rows
-                .map(|rows| convert::unsigned(py, "most_rows", rows))
-                .transpose()?
-                .map(|rows| usize::try_from(rows).unwrap_or(usize::MAX)),
+            most_rows: convert::limit(py, "most_rows", most_rows)?,
             require_feed,
             allow_out_of_range,
         };
@@ -209,10 +198,7 @@ impl Table {
                 name,
                 description,
             };
-            let options = TransactionOptions {
-                durable,
-                ..TransactionOptions::default()
-            };
+            let options = TransactionOptions::durable(durable);
             self.0.create(definition, mode, options)
         })
     }
@@ -354,7 +340,8 @@ impl Table {
         data: &Bound<'_, PyAny>,
         options: Options,
     ) -> PyResult<Outcome> {
-        rows::append(py, &self.0, data, options)
+        let rows = stream(data)?;
+        detached(py, || self.0.append(rows, options.core()?)).map(outcome)
     }
 
     /// Replaces all rows, those that satisfy a condition, or those of the same partitions, by the rows
@@ -367,7 +354,13 @@ impl Table {
         partitions: bool,
         options: Options,
     ) -> PyResult<Outcome> {
-        rows::overwrite(py, &self.0, data, condition, partitions, options)
+        let rows = stream(data)?;
+        let replaced = match filter::predicate(py, condition)? {
+            Some(condition) => Replaced::Where(condition),
+            None if partitions => Replaced::Partitions,
+            None => Replaced::All,
+        };
+        detached(py, || self.0.overwrite(rows, &replaced, options.core()?)).map(outcome)
     }
 
     /// Deletes the rows that satisfy a condition, or all.
@@ -377,7 +370,8 @@ impl Table {
         condition: Option<&Bound<'_, PyAny>>,
         options: Options,
     ) -> PyResult<Outcome> {
-        rows::delete(py, &self.0, condition, options)
+        let condition = filter::predicate(py, condition)?;
+        detached(py, || self.0.delete(condition.as_ref(), options.core()?)).map(outcome)
     }
 
     /// Sets columns in the rows that satisfy a condition, or in all.
@@ -388,7 +382,12 @@ impl Table {
         set: Vec<(String, String)>,
         options: Options,
     ) -> PyResult<Outcome> {
-        rows::update(py, &self.0, condition, &set, options)
+        let condition = filter::predicate(py, condition)?;
+        let work = || {
+            self.0
+                .update_rows(condition.as_ref(), &set, options.core()?)
+        };
+        detached(py, work).map(outcome)
     }
 
     /// Merges the rows of an Arrow stream; `names`: the condition, and its names for source and target.
@@ -400,7 +399,18 @@ impl Table {
         clauses: Vec<PyClause>,
         options: Options,
     ) -> PyResult<Outcome> {
-        rows::merge(py, &self.0, data, names, clauses, options)
+        let rows = stream(data)?;
+        let (on, source_name, target_name) = names;
+        let work = || {
+            let definition = MergeDefinition {
+                on,
+                source_name,
+                target_name,
+                clauses: clauses.into_iter().map(clause).collect::<Result<_>>()?,
+            };
+            self.0.merge(rows, &definition, options.core()?)
+        };
+        detached(py, work).map(outcome)
     }
 
     /// Writes a checkpoint of this snapshot: path, actions, files, bytes, sidecars.
@@ -432,12 +442,8 @@ impl Table {
         start: Option<i128>,
         end: Option<i128>,
     ) -> PyResult<(u64, u64, String, u64, u64, u64, u64)> {
-        let number = |name, number: Option<i128>| {
-            number
-                .map(|number| convert::unsigned(py, name, number))
-                .transpose()
-        };
-        let (start, end) = (number("start", start)?, number("end", end)?);
+        let start = convert::optional(py, "start", start)?;
+        let end = convert::optional(py, "end", end)?;
         let written = detached(py, || self.0.compact_log(start, end))?;
         Ok((
             written.start,
@@ -488,9 +494,7 @@ impl Table {
     #[pyo3(signature = (start, end=None))]
     fn actions(&self, py: Python<'_>, start: i128, end: Option<i128>) -> PyResult<BatchIterator> {
         let start = convert::unsigned(py, "start", start)?;
-        let end = end
-            .map(|end| convert::unsigned(py, "end", end))
-            .transpose()?;
+        let end = convert::optional(py, "end", end)?;
         if end.is_some_and(|end| end < start) {
             return Err(invalid(
                 py,

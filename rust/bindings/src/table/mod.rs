@@ -1,7 +1,7 @@
-//! `Table`: where a table lies and how to get there.
+//! `Table`: where a table is and how to get there.
 //!
-//! The class alone, for those that take one; what Python calls on it stands in `methods`, which gives
-//! out nearly every other class.
+//! Only the class, which other modules take; its Python methods are in `methods`, which imports
+//! nearly every other class.
 
 use deltareplay_core::table;
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! The differences between two versions of a table: files and their vectors, and the table's
 //! definition.
 //!
-//! Two states are compared, not the commits between them: a file that came and went is in neither.
+//! Two states are compared, not the commits between them: a file that was added and removed is in neither.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::row_count::live_rows;
 
 /// Deeper parts of a schema are compared as one.
-const MOST_DEPTH: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// The kind of difference of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct Difference {
 pub struct Totals {
     /// Live files.
     pub files: u64,
-    /// Their rows; `None` where a file does not tell.
+    /// Their rows; `None` if a file does not state it.
     pub rows: Option<u64>,
     /// Their sizes together.
     pub bytes: u64,
@@ -261,7 +261,7 @@ fn fields(prefix: &str, schema: &Value, depth: usize, texts: &mut Vec<(String, S
         let nested = data_type.get("type").and_then(Value::as_str) == Some("struct");
         let mut text = match data_type {
             Value::String(name) => name.clone(),
-            _ if nested && depth < MOST_DEPTH => "struct".to_owned(),
+            _ if nested && depth < MAX_DEPTH => "struct".to_owned(),
             other => other.to_string(),
         };
         if field.get("nullable") == Some(&Value::Bool(false)) {
@@ -272,7 +272,7 @@ fn fields(prefix: &str, schema: &Value, depth: usize, texts: &mut Vec<(String, S
             text.push_str(&format!(" {}", Value::Object(metadata.clone())));
         }
         texts.push((path.clone(), text));
-        if nested && depth < MOST_DEPTH {
+        if nested && depth < MAX_DEPTH {
             fields(&format!("{path}."), data_type, depth + 1, texts);
         }
     }

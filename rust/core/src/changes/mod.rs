@@ -56,13 +56,13 @@ pub struct ChangeOptions {
     pub columns: Option<Vec<String>>,
     /// A filter of the changed rows; `None` for all.
     pub filter: Option<Predicate>,
-    /// Columns that tell rows apart, where the table itself does not.
+    /// Columns that identify rows, where the table itself does not.
     pub key: Vec<String>,
     /// The number of rows that may be held to be compared; `None` for four million.
     pub most_rows: Option<usize>,
     /// Refuse versions at which the change data feed was off, as the reference does.
     pub require_feed: bool,
-    /// A range that lies after the newest version is empty rather than an error.
+    /// A range that is after the newest version is empty rather than an error.
     pub allow_out_of_range: bool,
 }
 
@@ -120,7 +120,7 @@ impl Changes {
         self.range.versions
     }
 
-    /// The rows: commits in their order, in each the rows that left before those that came. Net
+    /// The rows: commits in their order, in each the removed rows before the added ones. Net
     /// changes come in the order of the files that hold them.
     pub fn rows(&self) -> Result<ChangeRows> {
         ChangeRows::of_changes(self)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::net::Net;
-use super::net::compare::MOST_ROWS;
+use super::net::compare::MAX_ROWS;
 use super::net::endpoints;
 use super::net::endpoints::RangeBounds;
 use super::net::identify::{RowIdentity, Share};
@@ -22,7 +22,7 @@ use crate::replay::{Keys, Source};
 /// A step towards changed rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Task {
-    /// Rows that are changed as they stand.
+    /// Rows that are changed as they are.
     Pieces(Vec<Piece>),
     /// Rows of one commit that must be compared; some of them.
     Compare(#[serde(with = "shared")] Arc<Item>, Share),
@@ -59,7 +59,7 @@ impl Task {
     }
 }
 
-/// The options by which rows are identified, whatever the way.
+/// The options by which rows are identified.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct IdentityOptions {
     key: Vec<String>,
@@ -72,7 +72,7 @@ impl IdentityOptions {
         Self {
             key: key.to_vec(),
             seed: RandomState::new().hash_one(0),
-            most_rows: most_rows.unwrap_or(MOST_ROWS).max(1),
+            most_rows: most_rows.unwrap_or(MAX_ROWS).max(1),
         }
     }
 
@@ -196,7 +196,7 @@ impl NetPlan {
         Self::of(&commits, &changes.source.keys, has_key, kind)
     }
 
-    /// The bounds of the range, where rows have ids and these tell what it comes to; else why not.
+    /// The bounds of the range, where rows have ids and these decide it; else the reason.
     pub(super) fn range_bounds(&self, keys: &Keys) -> Result<RangeBounds, &'static str> {
         let moves = match &self.moves {
             Some(moves) => moves,
@@ -246,8 +246,8 @@ impl NetPlan {
     }
 }
 
-/// The files that commits rewrote without a change. `None` when the log does not tell rows of all of
-/// them by their ids.
+/// The files that commits rewrote without a change. `None` if the log
+/// does not identify the rows of all of them by ids.
 fn moves(commits: &[(Commit, CommitFacts)], keys: &Keys) -> Option<Vec<(Stamp, Item)>> {
     let mut items = Vec::new();
     for (commit, facts) in commits {

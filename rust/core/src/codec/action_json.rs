@@ -205,5 +205,4 @@ impl<'de> Deserialize<'de> for Text {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;

@@ -188,5 +188,4 @@ fn md5_hex(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -52,7 +52,7 @@ impl TypedColumns for StructArray {
 ///
 /// Corrupt: `log.columns`.
 pub fn filter_rows(rows: &RecordBatch, mask: &BooleanArray) -> Result<RecordBatch> {
-    arrow_select::filter::filter_record_batch(rows, mask).map_err(misfit)
+    arrow_select::filter::filter_record_batch(rows, mask).map_err(columns_mismatch)
 }
 
 /// Returns these fields of the rows, in this order.
@@ -65,7 +65,7 @@ pub fn project(rows: &RecordBatch, fields: &[FileField]) -> Result<RecordBatch> 
     let columns = fields.iter().map(index).collect::<Result<Vec<_>, _>>();
     columns
         .and_then(|columns| rows.project(&columns))
-        .map_err(misfit)
+        .map_err(columns_mismatch)
 }
 
 /// Returns the error for a column that is missing or has another type.
@@ -75,6 +75,6 @@ pub fn missing(name: &str) -> Error {
 }
 
 /// Returns the error for columns that Arrow cannot combine.
-pub fn misfit(cause: ArrowError) -> Error {
+pub fn columns_mismatch(cause: ArrowError) -> Error {
     Error::corrupt("log.columns", "the columns of actions do not fit together").because(cause)
 }

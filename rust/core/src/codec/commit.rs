@@ -89,7 +89,7 @@ pub struct ActionBatch {
     /// The first position of each decoded file.
     pub starts: Vec<u32>,
     /// The number of positions.
-    pub places: u32,
+    pub num_positions: u32,
 }
 
 impl ActionBatch {
@@ -203,7 +203,7 @@ impl ActionDecoder {
 
     /// Begins a file that is decoded in pieces.
     pub fn begin_file(&mut self) {
-        self.out.starts.push(self.out.places);
+        self.out.starts.push(self.out.num_positions);
     }
 
     /// Decodes some whole lines of the file; errors count lines and bytes from the beginning of the piece.
@@ -250,7 +250,7 @@ impl ActionDecoder {
             || skipped("remove", self.removes.is_some())
             || skipped("cdc", self.cdcs.is_some());
         if pass && line.trim_ascii_end().ends_with("}}") {
-            self.out.places += 1;
+            self.out.num_positions += 1;
             return true;
         }
         false
@@ -258,8 +258,8 @@ impl ActionDecoder {
 
     fn line(&mut self, line: &str) -> std::result::Result<(), Problem> {
         let mut cursor = Cursor::new(line);
-        let position = self.out.places;
-        self.out.places = position.checked_add(1).ok_or(Problem::Json(JsonError {
+        let position = self.out.num_positions;
+        self.out.num_positions = position.checked_add(1).ok_or(Problem::Json(JsonError {
             offset: 0,
             what: "more than 2^32 actions in a row of commits",
         }))?;

@@ -13,7 +13,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
-use super::columns::{TypedColumns, misfit, missing};
+use super::columns::{TypedColumns, columns_mismatch, missing};
 use super::file_actions::{ADD_FIELDS, FileField};
 use super::partition_values::{Unparsable, parse_partition_values};
 use super::statistics::{holds, num_records, parse_stats, shaped, union};
@@ -182,7 +182,8 @@ impl FileColumns {
         };
         let columns = self.0.iter().map(of).collect::<Result<_>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(self.schema(), columns, &options).map_err(misfit)
+        RecordBatch::try_new_with_options(self.schema(), columns, &options)
+            .map_err(columns_mismatch)
     }
 }
 
@@ -326,5 +327,4 @@ fn stats(source: &ArrayRef, shape: &Fields) -> Result<StructArray> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -237,8 +237,8 @@ type Strings<'a> = (&'a StringViewArray, &'a [Range<usize>]);
 /// Views that refer to the same bytes repeatedly are copied or parsed up to this mean length; above it, the
 /// bytes may be repeated at most this many times. Otherwise a dictionary of a few kilobytes could expand to
 /// gigabytes.
-const MOST_REPEATED: usize = 16 << 10;
-const MOST_TIMES: usize = 64;
+const MAX_REPEATED: usize = 16 << 10;
+const MAX_TIMES: usize = 64;
 
 /// Refuses long texts of which nearly all are repetitions.
 pub fn check_repeated(texts: &StringViewArray) -> Result<(), ArrowError> {
@@ -255,7 +255,7 @@ fn refuse_repeated<'a>(
         let buffers = texts.flat_map(|array| array.data_buffers().iter());
         buffers.map(|buffer| buffer.len()).sum::<usize>()
     };
-    if total / MOST_REPEATED > rows && total / MOST_TIMES > buffered() {
+    if total / MAX_REPEATED > rows && total / MAX_TIMES > buffered() {
         let message = format!("{total} bytes of text, nearly all of them repetitions");
         return Err(ArrowError::InvalidArgumentError(message));
     }
@@ -373,5 +373,4 @@ pub fn viewed(data_type: &DataType) -> DataType {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests;

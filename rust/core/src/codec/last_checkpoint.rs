@@ -165,5 +165,4 @@ fn text(raw: Box<RawValue>) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests;

@@ -70,7 +70,7 @@ pub fn parse_partition_values(
             Some(distinct) => parse_distinct(&distinct.values, field, unparsable)?,
             None => Arc::new(values.clone()),
         };
-        let rows = take(&distinct, &UInt32Array::from(column.places), None)
+        let rows = take(&distinct, &UInt32Array::from(column.indexes), None)
             .and_then(|rows| cast(&rows, field.data_type()))
             .map_err(|cause| unsupported(field).because(cause))?;
         fields.push(Arc::new(field.as_ref().clone().with_nullable(true)));
@@ -125,8 +125,8 @@ fn cannot_partition(name: &str, data_type: &dyn Display) -> Error {
 
 /// The value of each row of one column.
 struct PartitionColumn<'a> {
-    places: Vec<Option<u32>>,
-    /// The distinct strings that `places` refers to; otherwise it refers to the map's own values.
+    indexes: Vec<Option<u32>>,
+    /// The distinct strings that `indexes` refers to; otherwise it refers to the map's own values.
     distinct: Option<Distinct<'a>>,
     /// True if the empty string is a value; otherwise it is null.
     empty_is_value: bool,
@@ -136,7 +136,7 @@ struct PartitionColumn<'a> {
 #[derive(Default)]
 struct Distinct<'a> {
     values: Vec<&'a str>,
-    places: HashMap<&'a str, u32>,
+    indexes: HashMap<&'a str, u32>,
     last: u32,
 }
 
@@ -145,7 +145,7 @@ impl PartitionColumn<'_> {
         let is_text = field.data_type().is_string();
         let verbatim = is_text || field.data_type().is_binary();
         Self {
-            places: vec![None; rows],
+            indexes: vec![None; rows],
             distinct: (!verbatim).then(Distinct::default),
             empty_is_value: is_text,
         }
@@ -159,8 +159,10 @@ impl<'a> Distinct<'a> {
         if self.values.get(self.last as usize) == Some(&value) {
             return self.last;
         }
-        let Self { values, places, .. } = self;
-        self.last = *places.entry(value).or_insert_with(|| {
+        let Self {
+            values, indexes, ..
+        } = self;
+        self.last = *indexes.entry(value).or_insert_with(|| {
             values.push(value);
             (values.len() - 1) as u32
         });
@@ -206,7 +208,7 @@ fn collect<'a>(
             let Some(column) = partition_columns.get_mut(column) else {
                 continue;
             };
-            let Some(index @ None) = column.places.get_mut(row) else {
+            let Some(index @ None) = column.indexes.get_mut(row) else {
                 continue;
             };
             if values.is_null(entry) || (!column.empty_is_value && values.value(entry).is_empty()) {
@@ -333,5 +335,4 @@ fn java_float(text: &str) -> &str {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 mod tests;

@@ -23,7 +23,7 @@ const CODE: &str = "checksum.json";
 
 /// The maximum size of a checksum that is read. Checksums hold transactions, domains and sometimes the live
 /// files.
-pub const MOST_CHECKSUM_BYTES: u64 = 128 << 20;
+pub const MAX_CHECKSUM_BYTES: u64 = 128 << 20;
 
 /// The content of one version, according to its writer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -289,5 +289,4 @@ fn each_element<'a>(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests;

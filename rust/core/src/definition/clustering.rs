@@ -20,7 +20,7 @@ pub const CLUSTERING: &str = "delta.clustering";
 pub const NOT_CLUSTERED: &str = r#"{"clusteringColumns":[]}"#;
 
 /// The reference implementation allows at most this many columns.
-const MOST_COLUMNS: usize = 4;
+const MAX_COLUMNS: usize = 4;
 const FIRST_COLUMNS: i64 = 32;
 
 /// Returns the configuration of the domain for these columns; struct fields are separated by dots.
@@ -34,9 +34,9 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
     if !metadata.partition_columns.is_empty() {
         return refused("a partitioned table cannot be clustered".to_owned());
     }
-    if columns.len() > MOST_COLUMNS {
+    if columns.len() > MAX_COLUMNS {
         return refused(format!(
-            "a table is clustered by at most {MOST_COLUMNS} columns, not by {}",
+            "a table is clustered by at most {MAX_COLUMNS} columns, not by {}",
             columns.len()
         ));
     }

@@ -33,10 +33,5 @@ pub use text::string_literals::double_quoted;
 pub use value::literal::{Decimal, Literal};
 
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice
-)]
+#[allow(clippy::string_slice)]
 mod tests;

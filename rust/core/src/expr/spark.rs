@@ -1,6 +1,6 @@
-//! Expressions of a table as SQL for Spark: parsed, and printed anew.
+//! Expressions of a table as SQL for Spark: parsed, and printed again.
 //!
-//! Whoever wrote the log of a table chose its constraints, generated columns and defaults. Spark would
+//! The writer of the log chose a table's constraints, generated columns and defaults. Spark would
 //! evaluate any text: one that calls Java methods, reads files by a subquery, or asks for variables of the
 //! environment. So Spark gets no text of a log, but what is printed here from the parsed expression: columns
 //! of the table, literals, operators, casts, `CASE`, and the functions of [`functions`]. Anything else is
@@ -30,9 +30,9 @@ use crate::spec::json::clipped;
 /// An expression of a table, ready for Spark.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SparkExpression {
-    /// SQL that Spark reads as one value, whatever stands around it.
+    /// SQL that Spark reads as one operand in any context.
     pub sql: String,
-    /// The names of the functions that it calls, in small letters.
+    /// The names of the functions that it calls, in lower case.
     pub functions: BTreeSet<String>,
 }
 
@@ -99,7 +99,7 @@ fn refused(why: &str) -> Printed {
 
 struct Printer {
     sql: String,
-    /// In small letters.
+    /// In lower case.
     columns: HashSet<String>,
     /// Variables of the lambda functions around.
     variables: Vec<String>,
@@ -350,5 +350,4 @@ impl Printer {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

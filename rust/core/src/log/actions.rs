@@ -1,6 +1,6 @@
 //! The raw actions of a range of commits as columns: one row an action, one struct column a kind.
 //!
-//! Actions as they stand in the log: nothing is reconciled, and compacted files and checkpoints
+//! Actions as they are in the log: nothing is reconciled, and compacted files and checkpoints
 //! play no part.
 
 use std::sync::{Arc, LazyLock};
@@ -179,7 +179,7 @@ fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordB
     fn action<T>((_, action): &Positioned<T>) -> &T {
         action
     }
-    let places = [
+    let positions = [
         files(&actions.adds),
         files(&actions.removes),
         files(&actions.cdcs),
@@ -207,8 +207,8 @@ fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordB
     ];
     // a line that holds two kinds gives two rows, in the order of the columns
     let mut order: Vec<(u32, usize)> = Vec::new();
-    for (kind, places) in places.iter().enumerate() {
-        order.extend(places.iter().map(|position| (*position, kind)));
+    for (kind, positions) in positions.iter().enumerate() {
+        order.extend(positions.iter().map(|position| (*position, kind)));
     }
     order.sort_unstable();
     let version_of = |position: u32| {

@@ -1,7 +1,7 @@
 //! The interface to the catalog that manages a table: it lists the commits that count, and takes
 //! one more.
 //!
-//! The trait and its nouns; how a log is read and written with them stands in [`super::managed`].
+//! The trait and its nouns; [`super::managed`] reads and writes a log with them.
 //!
 //! Protocol: "Catalog-managed tables".
 
@@ -19,13 +19,13 @@ pub trait Catalog: Vending {
     /// Returns the commits that count beside the published ones.
     fn load(&self) -> Result<LogTail>;
 
-    /// Asks for a staged commit to become its version.
+    /// Requests that a staged commit becomes its version.
     ///
     /// After any error of the kind Storage it is unknown whether the catalog took it: [`Self::load`]
     /// tells, and asking again for the same version and file is safe.
     fn commit(&self, staged: &StagedCommit) -> Result<Ratification>;
 
-    /// Tells that the commits up to this version are published.
+    /// Reports that the commits up to this version are published.
     fn published(&self, version: u64) -> Result<()>;
 }
 
@@ -111,7 +111,7 @@ pub enum Permission {
     TakeOver,
     /// Deleting data files that no version needs.
     Vacuum,
-    /// Packing and ordering data files anew.
+    /// Packing and ordering data files again.
     Optimize,
     /// Deleting expired files of the log.
     CleanupLog,

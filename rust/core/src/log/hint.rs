@@ -12,7 +12,7 @@ use crate::storage::{FileMeta, Storage};
 
 /// A larger hint is not read. Most have some hundred bytes; a copy of the checkpoint's schema is the
 /// longest part.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Errors of a hint's bytes, which the log does not need. A link out of the table is refused.
 const IGNORED: [&str; 2] = ["storage.file_too_large", "storage.truncated"];
@@ -37,7 +37,7 @@ impl Hint {
     /// Reads the hint. Only storage can fail.
     pub fn read(storage: &dyn Storage) -> Result<Self> {
         let path = hint_path();
-        let bytes = match storage.read_at_most(&path, MOST_BYTES) {
+        let bytes = match storage.read_at_most(&path, MAX_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if IGNORED.contains(&error.code()) => {
                 return Ok(Self::ignored(path, &error));

@@ -87,7 +87,7 @@ pub enum Moment {
 ///
 /// # Errors
 ///
-/// `version.timestamp` when the instant lies before the first or after the last version that can be
+/// `version.timestamp` when the instant is before the first or after the last version that can be
 /// read.
 pub fn version_at(
     storage: &dyn Storage,
@@ -102,7 +102,7 @@ pub fn version_at(
 }
 
 impl Moment {
-    /// Why no version is meant by an instant that lies outside.
+    /// Why no version is meant by an instant that is outside.
     pub fn refused(self, timestamp: i64) -> Error {
         let (what, version, time) = match self {
             Self::Before(version, time) => {
@@ -112,7 +112,7 @@ impl Moment {
             Self::After(version, time) => ("after the newest version,", version, time),
         };
         let message = format!(
-            "timestamp {} lies {what} version {version}, committed at {}: pass a timestamp in between, or a \
+            "timestamp {} is {what} version {version}, committed at {}: pass a timestamp in between, or a \
              version",
             render(timestamp),
             render(time)
@@ -269,11 +269,11 @@ pub fn read_entries(
                 .starts
                 .get(number + 1)
                 .copied()
-                .unwrap_or(actions.places);
+                .unwrap_or(actions.num_positions);
             let text = infos
                 .next_if(|(position, _)| *position < end)
                 .map(|(_, text)| text.as_str());
-            while infos.next_if(|(position, _)| *position < end).is_some() {} // a second one is nobody's
+            while infos.next_if(|(position, _)| *position < end).is_some() {} // ignore a second one
             let info: Map<String, Value> = match text {
                 Some(text) => info_of(text).map_err(|cause| {
                     located(

@@ -188,7 +188,7 @@ impl LogListing {
     }
 
     /// The oldest version that can be rebuilt: 0 with commit 0, else the oldest checkpoint from which
-    /// the commits go on.
+    /// the commits continue.
     pub fn earliest_recreatable(&self) -> Option<u64> {
         let first = self.commits.first().map(|commit| commit.version);
         if first == Some(0) {
@@ -203,5 +203,4 @@ impl LogListing {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

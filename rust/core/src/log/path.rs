@@ -137,5 +137,4 @@ pub fn commit_path(version: u64) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

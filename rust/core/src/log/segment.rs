@@ -12,7 +12,7 @@ use super::warning::LogWarning;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::FileMeta;
 
-/// One layer of the tail: a commit, or a compacted file that stands for several.
+/// One layer of the tail: a commit, or a compacted file that replaces several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TailFile {
     /// The first version it holds.
@@ -206,7 +206,7 @@ fn check_contiguous(
     }
 }
 
-/// Compacted files in the place of the commits they stand for; plain commits where none fits.
+/// Compacted files instead of the commits that they contain; plain commits where none fits.
 fn tail(
     listing: &LogListing,
     commits: &[VersionedFile],

@@ -56,7 +56,7 @@ pub struct Version<'a> {
 ///
 /// # Errors
 ///
-/// Invalid argument: `clone.target` where one table lies inside of the other; Unsupported: `clone.store`
+/// Invalid argument: `clone.target` where one table is inside of the other; Unsupported: `clone.store`
 /// for a shallow clone on another store.
 pub fn plan(
     of: Version<'_>,
@@ -178,7 +178,7 @@ pub fn transaction(
         .find(|domain| domain.domain == CLUSTERING);
     let mut transaction = match existing {
         Some(existing) => Transaction::begin(target, existing, description, options)?,
-        None => Transaction::unborn(target, description, options),
+        None => Transaction::for_new_table(target, description, options),
     };
     transaction.clone_definition(
         metadata,

@@ -77,5 +77,4 @@ pub(crate) fn delete_all(storage: &dyn Storage, paths: &[&str]) -> Result<()> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -27,7 +27,7 @@ use crate::write::random::now_after;
 use crate::write::{AddFile, RemoveFile};
 
 /// Maximum number of missing files named in an error.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Files checked per unit of work.
 const CHECK_BATCH: usize = 64;
@@ -193,7 +193,7 @@ fn missing(source: &Source, files: &[AddFile]) -> Result<Vec<String>> {
 fn refused(version: u64, missing: &[String]) -> Error {
     let named = missing
         .iter()
-        .take(MOST_NAMED)
+        .take(MAX_NAMED)
         .map(String::as_str)
         .collect::<Vec<_>>();
     let message = format!(
@@ -201,7 +201,7 @@ fn refused(version: u64, missing: &[String]) -> Error {
          ignore_missing_files=True to do without them",
         missing.len(),
         named.join(", "),
-        if missing.len() > MOST_NAMED {
+        if missing.len() > MAX_NAMED {
             ", ..."
         } else {
             ""

@@ -116,14 +116,14 @@ fn last_commit(source: &Source, commits: &[VersionedFile], feature: &str) -> Res
             .collect();
         decode_files(&*source.storage, &files, &mut decoder)?;
         let actions = decoder.finish()?;
-        let mut places = with_vectors(actions.adds.as_ref());
-        places.extend(with_vectors(actions.removes.as_ref()));
+        let mut positions = with_vectors(actions.adds.as_ref());
+        positions.extend(with_vectors(actions.removes.as_ref()));
         for (position, metadata) in &actions.metadatas {
             if in_metadata(feature, metadata)? {
-                places.push(*position);
+                positions.push(*position);
             }
         }
-        if let Some(position) = places.into_iter().max() {
+        if let Some(position) = positions.into_iter().max() {
             let next = actions.starts.partition_point(|start| *start <= position);
             let commit = next.checked_sub(1).and_then(|at| run.get(at));
             return Ok(commit.map(|commit| commit.version));

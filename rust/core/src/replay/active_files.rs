@@ -1,7 +1,7 @@
 //! The live files of a version, kept so that the next version costs only its own commits.
 //!
-//! Rows stand in immutable chunks that versions share. A newer version masks the rows that its
-//! commits speak of and adds a chunk of its own; a mask that frays is folded into a new chunk. Each
+//! Rows are in immutable chunks that versions share. A newer version masks the rows that its
+//! commits name and adds a chunk of its own; a mask that frays is folded into a new chunk. Each
 //! row's key is kept beside it, so that nothing is decoded or hashed again.
 
 use std::ops::Range;
@@ -11,13 +11,13 @@ use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
 
 use super::key::{FileActionKey, KeySet, low};
-use crate::codec::columns::misfit;
+use crate::codec::columns::columns_mismatch;
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::storage::pool::ordered;
 
-/// A chunk with more pieces than this is written anew.
-const MOST_PIECES: usize = 24;
+/// A chunk with more pieces than this is rewritten.
+const MAX_PIECES: usize = 24;
 
 /// Chunks smaller than this are joined with the one before them as they grow in number.
 const SMALL_ROWS: usize = 8 * 1024;
@@ -61,7 +61,7 @@ impl Chunk {
     /// The live rows of these chunks as one.
     fn join(chunks: &[Self], columns: &FileColumns) -> Result<Self> {
         let pieces: Vec<RecordBatch> = chunks.iter().flat_map(Chunk::pieces).collect();
-        let rows = concat_batches(&columns.schema(), &pieces).map_err(misfit)?;
+        let rows = concat_batches(&columns.schema(), &pieces).map_err(columns_mismatch)?;
         let keys = chunks.iter().flat_map(|chunk| {
             chunk
                 .live
@@ -141,7 +141,7 @@ impl ActiveFiles {
         self.chunks.iter().flat_map(Chunk::pieces).collect()
     }
 
-    /// The files after newer commits: without those that `seen` speaks of, with `added`.
+    /// The files after newer commits: without those in `seen`, with `added`.
     pub fn advance(
         &self,
         seen: &KeySet,
@@ -155,7 +155,7 @@ impl ActiveFiles {
                 None => next.chunks.push(chunk.clone()),
                 Some(live) if live.is_empty() => {}
                 Some(live) => {
-                    let frayed = live.len() > MOST_PIECES;
+                    let frayed = live.len() > MAX_PIECES;
                     let chunk = Chunk {
                         live: live.into(),
                         ..chunk.clone()

@@ -68,9 +68,9 @@ struct OpenFile {
 /// Some live rows and their keys.
 #[derive(Clone, Debug)]
 pub struct KeyedRows {
-    /// The rows, with the fields that were asked for.
+    /// The rows, with the fields that were requested.
     pub rows: RecordBatch,
-    /// The key of each row; empty unless keys were asked for.
+    /// The key of each row; empty unless keys were requested.
     pub keys: Vec<FileActionKey>,
 }
 
@@ -158,7 +158,7 @@ impl Checkpoint {
         &self.control
     }
 
-    /// The file actions that stand in a JSON manifest itself.
+    /// The file actions in a JSON manifest itself.
     pub fn inline_rows(&self, selection: &Selection) -> Result<Option<KeyedRows>> {
         let Some((path, bytes)) = &self.manifest else {
             return Ok(None);
@@ -407,10 +407,10 @@ fn head(
 }
 
 /// A larger JSON manifest is not read: file actions beyond that are in sidecars, or in Parquet.
-const MOST_MANIFEST_BYTES: u64 = 512 << 20;
+const MAX_MANIFEST_BYTES: u64 = 512 << 20;
 
 fn read_manifest(storage: &dyn Storage, path: &str) -> Result<Bytes> {
-    storage.read_at_most(path, MOST_MANIFEST_BYTES)
+    storage.read_at_most(path, MAX_MANIFEST_BYTES)
 }
 
 /// The control actions of a JSON manifest.

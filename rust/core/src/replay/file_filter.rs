@@ -1,7 +1,7 @@
 //! Bounds of the columns of files: partition values and statistics from the log.
 //!
 //! Names are those of the log (physical ones where columns are mapped), values those of the schema.
-//! Whatever is missing, malformed or of another type is unknown, and a file with it is kept.
+//! A value that is missing, malformed or of another type is unknown, and its file is kept.
 //!
 //! Protocol: "Partition Value Serialization", "Per-file Statistics".
 
@@ -14,7 +14,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType as ArrowType, Field, Fields};
 use arrow_select::nullif::nullif;
 
-use crate::codec::columns::misfit;
+use crate::codec::columns::columns_mismatch;
 use crate::codec::file_columns::{FileColumn, FileColumns, PARTITION_VALUES, STATS};
 use crate::codec::partition_values::check_partition_column;
 use crate::codec::statistics::{Side, loosened, stats_schema};
@@ -130,7 +130,7 @@ impl FileFilter {
         self.predicate.may_match(&self.bounds(parsed))
     }
 
-    /// As [`FileFilter::may_match`], by the parts of the predicate that speak of partition columns
+    /// As [`FileFilter::may_match`], by the parts of the predicate that refer to partition columns
     /// alone.
     pub fn partitions_may_match(&self, parsed: &RecordBatch) -> Result<BooleanBuffer> {
         let partition = |column: &BoundColumn| {
@@ -157,7 +157,7 @@ impl FileFilter {
     }
 }
 
-/// Returns `true` if the statistics of each file are exact, as far as they tell it.
+/// Returns `true` if the statistics of each file are exact, as far as they state it.
 pub fn tight_bounds(parsed: &RecordBatch) -> Result<Vec<bool>> {
     let tight = match parsed.column_by_name(STATS) {
         Some(stats) => nested(stats, &[TIGHT_BOUNDS.to_owned()])?,
@@ -178,7 +178,7 @@ pub struct FileBounds<'a> {
 impl FileBounds<'_> {
     /// The same as writers wrote them, which may be rounded.
     #[must_use]
-    pub fn unloosened(self) -> Self {
+    pub fn without_widening(self) -> Self {
         Self {
             as_written: true,
             ..self
@@ -315,10 +315,9 @@ fn count(values: Option<ArrayRef>) -> Result<Option<Int64Array>> {
         .iter()
         .map(|count| Some(count.is_some_and(|count| count < 0)))
         .collect();
-    let counts = nullif(&values, &below).map_err(misfit)?;
+    let counts = nullif(&values, &below).map_err(columns_mismatch)?;
     Ok(Some(counts.as_primitive::<Int64Type>().clone()))
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 mod tests;

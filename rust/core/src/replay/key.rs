@@ -1,8 +1,8 @@
 //! The key of a logical file, which file actions share: `(path, deletion vector id)`.
 //!
 //! A key is a 128-bit hash of both, so that a tail of any size costs 16 bytes an action and a
-//! checkpoint row costs no allocation at all. The seed is drawn once a process: nobody can prepare
-//! paths that collide.
+//! checkpoint row costs no allocation at all. The seed is drawn once per process, so that no one can
+//! craft paths that collide.
 //!
 //! Protocol: "Action Reconciliation".
 

@@ -23,7 +23,7 @@ pub struct Source {
     pub resolver: Arc<PathResolver>,
     /// File actions to keys.
     pub keys: Keys,
-    /// The table's log by the word of its catalog, where there is one: what `storage` is, or lies over.
+    /// The table's log as its catalog defines it, if there is one; `storage` is it, or is below it.
     catalog: Option<Arc<ManagedLog>>,
     /// The bytes of files that are read again.
     kept: Option<Arc<KeptFiles>>,
@@ -171,7 +171,7 @@ impl Source {
             .map_or(Ok(()), |catalog| catalog.publish(version))
     }
 
-    /// Begins to do so, for whoever has something else to do meanwhile; `None` where no catalog manages
+    /// Begins to do so in the background; `None` where no catalog manages
     /// the table.
     ///
     /// # Errors
@@ -187,7 +187,7 @@ impl Source {
         aside(move || catalog.publish(version)).map(Some)
     }
 
-    /// Tells the catalog of a version that begins what it manages.
+    /// Reports to the catalog a version that begins what it manages.
     ///
     /// # Errors
     ///

@@ -40,7 +40,7 @@ impl LogState {
         state
     }
 
-    /// Goes on with newer actions.
+    /// Continues with newer actions.
     pub fn newer(&mut self, batch: &ActionBatch) {
         if let Some(protocol) = batch.protocol() {
             self.protocol = Some(protocol.clone());

@@ -11,9 +11,9 @@ use crate::spec::file_size::runs;
 use crate::storage::Storage;
 use crate::storage::pool::ordered;
 
-/// A run of files has at most this many bytes or one file; a small file counts as [`LEAST_BYTES`].
+/// A run of files has at most this many bytes or one file; a small file counts as [`MIN_BYTES`].
 const RUN_BYTES: u64 = 4 << 20;
-const LEAST_BYTES: u64 = RUN_BYTES / 512;
+const MIN_BYTES: u64 = RUN_BYTES / 512;
 
 /// Decodes the tail's files, oldest first, into batches in log order.
 pub fn decode_tail(
@@ -67,6 +67,6 @@ fn decode_run(
 }
 
 fn runs_of(tail: &[TailFile]) -> Vec<Vec<TailFile>> {
-    let size = |file: &TailFile| file.file.size.max(LEAST_BYTES);
+    let size = |file: &TailFile| file.file.size.max(MIN_BYTES);
     runs(tail.iter().cloned(), RUN_BYTES, size)
 }

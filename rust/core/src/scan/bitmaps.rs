@@ -24,7 +24,7 @@ const WINDOW: usize = 256;
 /// A word has `2^6` rows.
 pub(super) const WORD_BITS: u32 = 6;
 /// A chunk takes no more than 2 MiB.
-pub(super) const MOST_BITS: u32 = 24;
+pub(super) const MAX_BITS: u32 = 24;
 
 /// The chunks of some deletion vectors, batch by batch.
 pub struct Bitmaps {
@@ -45,7 +45,7 @@ impl Bitmaps {
             source: source.clone(),
             descriptors,
             done: 0,
-            chunk_bits: chunk_bits.clamp(WORD_BITS, MOST_BITS),
+            chunk_bits: chunk_bits.clamp(WORD_BITS, MAX_BITS),
         }
     }
 
@@ -178,5 +178,4 @@ fn set(words: &mut Vec<u64>, rows: Range<u64>) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests;

@@ -15,7 +15,7 @@ use crate::spec::DeletionVectorDescriptor;
 use crate::storage::FileBytes;
 use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Rows, Work};
 
-/// The files to read, and what becomes of their rows.
+/// The files to read, and the result for their rows.
 pub(crate) trait FileRows: Send + Sync + 'static {
     /// The rows as they are returned.
     type Batch: Rows;

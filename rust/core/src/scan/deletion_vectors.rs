@@ -28,7 +28,7 @@ const READ_BYTES: u64 = 16 << 20;
 /// Vectors that wait to be taken.
 const RESULTS_AHEAD: usize = 256;
 
-/// One vector, as often as it is asked for: it may differ by path and offset only.
+/// One vector, as often as it is requested: it may differ by path and offset only.
 pub type Loaded = Result<Arc<DeletionVector>>;
 
 /// Loads the vectors of these descriptors, in their order. An error is one result among others, and
@@ -56,7 +56,7 @@ pub fn load(
     slots.map(|slot| slot.unwrap_or_else(missing)).collect()
 }
 
-/// A vector in a file, and who asks for it.
+/// A vector in a file, and the data files that need it.
 struct StoredVector {
     position: u64,
     size: u32,
@@ -309,5 +309,4 @@ fn fail(vector: &StoredVector, error: Error, give: &mut dyn FnMut(usize, Loaded)
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests;

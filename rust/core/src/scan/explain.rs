@@ -10,7 +10,7 @@ use arrow_buffer::BooleanBuffer;
 pub struct FilesAndBytes {
     /// The number of files.
     pub files: u64,
-    /// Their sizes together, as the log tells them.
+    /// Their sizes together, as in the log.
     pub bytes: u64,
 }
 

@@ -15,7 +15,7 @@ use crate::replay::Source;
 use crate::storage::FileBytes;
 use crate::storage::pool::rows::{Give, Look, OrderedRows};
 
-/// A file, or the row groups of it whose middle lies in a range of bytes.
+/// A file, or the row groups of it whose middle is in a range of bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FilePart {
     /// The file.

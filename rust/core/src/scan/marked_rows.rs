@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{PrimitiveArray, RecordBatch, RecordBatchReader};
 
-use super::bitmaps::{Chunks, MOST_BITS, WORD_BITS};
+use super::bitmaps::{Chunks, MAX_BITS, WORD_BITS};
 use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
@@ -38,9 +38,9 @@ impl MarkedRows {
                 Error::invalid("rows.source", message).because(cause)
             })?;
             let files: &PrimitiveArray<Int32Type> = batch.typed("file")?;
-            let places: &PrimitiveArray<Int64Type> = batch.typed("word")?;
+            let word_indexes: &PrimitiveArray<Int64Type> = batch.typed("word")?;
             let bits: &PrimitiveArray<Int64Type> = batch.typed("bits")?;
-            for ((file, word_index), bits) in files.iter().zip(places).zip(bits) {
+            for ((file, word_index), bits) in files.iter().zip(word_indexes).zip(bits) {
                 let (Some(file), Some(word_index), Some(bits)) = (file, word_index, bits) else {
                     return Err(wrong("a null among them"));
                 };
@@ -76,7 +76,7 @@ impl MarkedRows {
 
     /// As [`super::bitmaps::Bitmaps`]; `vector` is the number of the file.
     pub fn bitmaps(&self, chunk_bits: u32) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
-        let bits = chunk_bits.clamp(WORD_BITS, MOST_BITS);
+        let bits = chunk_bits.clamp(WORD_BITS, MAX_BITS);
         let files: Vec<_> = self.files.clone().into_iter().collect();
         let mut done = 0;
         std::iter::from_fn(move || {
@@ -112,5 +112,4 @@ fn wrong(what: &str) -> Error {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -17,7 +17,7 @@ use arrow_select::concat::concat;
 use arrow_select::filter::filter;
 use arrow_select::take::take;
 
-use crate::codec::columns::misfit;
+use crate::codec::columns::columns_mismatch;
 use crate::codec::file_columns::{FileColumn, FileColumns, STATS};
 use crate::codec::statistics::rounding;
 use crate::error::Result;
@@ -33,7 +33,7 @@ use crate::snapshot::row_count::live_rows;
 type MinMax = (ArrayRef, ArrayRef);
 
 /// The columns `min` and `max`, one row, of a column that is named or the path to one through structs;
-/// nulls where no row has a value. `None` when the log does not tell: a warning then says why.
+/// nulls where no row has a value. `None` if the log does not state it: a warning then says why.
 ///
 /// # Errors
 ///
@@ -67,7 +67,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     for files in snapshot.file_batches(source, columns, None)? {
         let files = files?;
         let parsed = known.columns().of(&files)?;
-        let bounds = known.bounds(&parsed).unloosened();
+        let bounds = known.bounds(&parsed).without_widening();
         let bounds = bounds.bounds(&column)?.unwrap_or_default();
         let (exact, rounded) = if is_partition {
             (vec![true; files.num_rows()], None)
@@ -79,7 +79,9 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
             None => with_values(&bounds, &live_rows(&files)?, &exact),
         };
         match files_with_values {
-            Ok(rows) => extremes = both(&extremes, &bounds, &rows.into()).map_err(misfit)?,
+            Ok(rows) => {
+                extremes = both(&extremes, &bounds, &rows.into()).map_err(columns_mismatch)?
+            }
             Err((row, why)) => {
                 let path = files.column_by_name("path");
                 let path = path.and_then(|path| path.as_string_opt::<i32>());
@@ -97,7 +99,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
         ("min", extremes.0, true),
         ("max", extremes.1, true),
     ]);
-    batch.map(Some).map_err(misfit)
+    batch.map(Some).map_err(columns_mismatch)
 }
 
 /// Returns `true` if writers give the values themselves.
@@ -109,7 +111,7 @@ fn is_exact(data_type: &DataType) -> bool {
         )
 }
 
-/// The files whose statistics speak of all their rows and of no others.
+/// The files whose statistics cover all their rows and no others.
 fn exact(files: &RecordBatch, parsed: &RecordBatch) -> Result<Vec<bool>> {
     let mut exact = tight_bounds(parsed)?;
     if let Some(vectors) = files.column_by_name("deletionVector") {
@@ -194,7 +196,7 @@ fn is_in_full(text: &str, scale: i8) -> bool {
     scale >= 2 && digits == usize::from(scale.unsigned_abs()) && fraction.ends_with('0')
 }
 
-/// The files that have values; or the first one that does not tell, and why.
+/// The files that have values; or the first one without them, and why.
 fn with_values(
     bounds: &Bounds,
     live: &[Option<u64>],

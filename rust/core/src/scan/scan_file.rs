@@ -28,7 +28,7 @@ pub struct ScanFile {
     pub path: String,
     /// Values of the partition columns, by their names in the log.
     pub partition_values: Vec<(String, Option<String>)>,
-    /// The length in bytes that the log tells.
+    /// The length in bytes from the log.
     pub size: i64,
     /// The deletion vector.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -192,7 +192,7 @@ impl Split {
 }
 
 /// Files are not cut finer than this: no row group is smaller by much.
-const LEAST_PIECE: u64 = 4096;
+const MIN_PIECE: u64 = 4096;
 
 /// Runs of files of about `target_size` bytes; larger files are cut by bytes.
 pub(super) fn cut(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<FilePart>> {
@@ -201,9 +201,8 @@ pub(super) fn cut(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<FilePart>> 
         (file, size)
     };
     let part = |file, bytes| FilePart { file, bytes };
-    cut_files(files.into_iter().map(size), target_size, LEAST_PIECE, part)
+    cut_files(files.into_iter().map(size), target_size, MIN_PIECE, part)
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests;

@@ -70,7 +70,7 @@ impl ReplayCache {
         }
     }
 
-    /// The live files, with the columns that were asked for so far.
+    /// The live files, with the columns that were requested so far.
     pub(super) fn files(&self) -> Option<Arc<ActiveFiles>> {
         self.lock().files.clone()
     }

@@ -21,13 +21,13 @@ impl FileColumns {
     ///
     /// # Errors
     ///
-    /// `columns.unknown`, `columns.twice`; `schema.physical_name` where typed columns are asked for
+    /// `columns.unknown`, `columns.twice`; `schema.physical_name` where typed columns are requested
     /// and the schema does not say how the log names them.
     pub fn of_names(names: Option<&[String]>, snapshot: &Snapshot) -> Result<Self> {
         Self::named(names, &Naming::of(snapshot))
     }
 
-    /// The same where no snapshot is at hand.
+    /// The same without a snapshot.
     pub(super) fn named(names: Option<&[String]>, table: &Naming<'_>) -> Result<Self> {
         let Some(names) = names else {
             return Ok(Self::all());

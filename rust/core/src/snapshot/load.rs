@@ -13,7 +13,7 @@ use super::state::{definition_of, read_state};
 use super::verify::check_definition;
 use super::{Checksum, Inner, Snapshot, TableDefinition, refused};
 use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection};
-use crate::codec::version_checksum::{MOST_CHECKSUM_BYTES, VersionChecksum};
+use crate::codec::version_checksum::{MAX_CHECKSUM_BYTES, VersionChecksum};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::commit::{WHOLE_FILE, decode_file};
 use crate::log::hint::Hint;
@@ -26,10 +26,10 @@ use crate::storage::{Early, FileMeta, Remembered, beside, check_size, check_whol
 /// ascending as the reference does it.
 const LOOK_BACK: u64 = 100;
 
-/// Commits after the checkpoint that are fetched before somebody asks for the files have at most so many bytes.
+/// Commits after the checkpoint that are fetched before the files are requested have at most this many bytes.
 const TAIL_BYTES: u64 = 8 << 20;
 /// The most bytes of a checkpoint that are fetched before a listing shows it.
-const MOST_EARLY: u64 = 1 << 20;
+const MAX_EARLY: u64 = 1 << 20;
 
 /// Loads version `target`, or the newest one.
 ///
@@ -41,7 +41,7 @@ pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapsh
     load_ahead(source, target, strict, false)
 }
 
-/// The same for whoever will probably read the files, too: with `tail`, the commits after the checkpoint are fetched
+/// The same if the files will probably be read, too: with `tail`, the commits after the checkpoint are fetched
 /// beside the newest one.
 ///
 /// # Errors
@@ -230,7 +230,7 @@ fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<Early>
     let (path, range) = heads(checkpoint).into_iter().next()?;
     let range = range.unwrap_or(0..checkpoint.files.first()?.size);
     // the hint may claim any length, and nothing else bounds what is fetched before the listing
-    let is_small = range.end - range.start <= MOST_EARLY;
+    let is_small = range.end - range.start <= MAX_EARLY;
     is_small.then(|| memory.fetch_early(&path, range)).flatten()
 }
 
@@ -260,12 +260,12 @@ fn tail_requests(most: usize) -> usize {
 
 type Content = Option<Result<Bytes>>;
 
-/// The version's own commit and its checksum, asked for at once. A commit that is read in pieces is left
+/// The version's own commit and its checksum, requested at once. A commit that is read in pieces is left
 /// out.
 fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
     let commit = segment.last_commit.as_ref();
     let commit = commit.filter(|file| file.size <= WHOLE_FILE);
-    let within = |file: &&FileMeta| file.size <= MOST_CHECKSUM_BYTES;
+    let within = |file: &&FileMeta| file.size <= MAX_CHECKSUM_BYTES;
     let checksum = segment.checksum.as_ref();
     let files = [commit, checksum.filter(within)];
     let paths: Vec<&str> = files.iter().flatten().map(|it| it.path.as_str()).collect();
@@ -279,7 +279,7 @@ fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
         }))
     });
     let refused = checksum.filter(|file| !within(file)).and_then(|file| {
-        check_size(&file.path, file.size, MOST_CHECKSUM_BYTES)
+        check_size(&file.path, file.size, MAX_CHECKSUM_BYTES)
             .err()
             .map(Err)
     });
@@ -330,7 +330,7 @@ pub(super) fn read_checksum(
     let read = segment
         .checksum
         .as_ref()
-        .map(|file| source.storage.read_at_most(&file.path, MOST_CHECKSUM_BYTES));
+        .map(|file| source.storage.read_at_most(&file.path, MAX_CHECKSUM_BYTES));
     parsed_checksum(segment, read, warnings)
 }
 

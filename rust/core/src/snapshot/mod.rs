@@ -1,7 +1,7 @@
 //! One version of a table: a value that never changes, found by `load`, carried on by `advance`.
 //!
 //! A snapshot knows its files of the log, its protocol and its metadata. The live data files are
-//! replayed when they are asked for, and then kept in its `ReplayCache`: `files` has that.
+//! replayed when they are requested, and then kept in its `ReplayCache`: `files` has that.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ struct TableDefinition {
     properties: TableProperties,
 }
 
-/// The version checksum and where it came from.
+/// The version checksum and its source.
 #[derive(Clone, Debug)]
 struct Checksum {
     path: String,
@@ -230,5 +230,4 @@ fn refused(warning: &LogWarning) -> Error {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 pub(crate) mod tests;

@@ -64,7 +64,7 @@ pub struct ReplayPlan {
 /// Some files of the log, or some bytes of one: plain values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplayPiece {
-    /// Tells the pieces and the tail of one plan from those of another.
+    /// Distinguishes the pieces and the tail of one plan from those of another.
     plan: u64,
     work: Work,
 }
@@ -155,7 +155,7 @@ impl ReplayPiece {
     /// # Errors
     ///
     /// Invalid argument: `replay.plan` when the tail is another plan's. Corrupt: the file of the log
-    /// that does not decode; `replay.vanished` when it is there no more.
+    /// that does not decode; `replay.vanished` if it no longer exists.
     pub fn rows(
         &self,
         source: &Source,
@@ -172,11 +172,11 @@ impl ReplayPiece {
         }
     }
 
-    /// Its tombstones, of those that the plan wants.
+    /// Its tombstones, if the plan selects them.
     ///
     /// # Errors
     ///
-    /// As [`ReplayPiece::rows`]; `replay.plan` as well where the plan wants none.
+    /// As [`ReplayPiece::rows`]; `replay.plan` as well if the plan selects none.
     pub fn tombstones(
         &self,
         source: &Source,
@@ -199,7 +199,8 @@ impl ReplayPiece {
         if self.plan == tail.spec().plan {
             return Ok(());
         }
-        let message = "this piece and this tail were made by two calls: read a piece with the tail that came with it";
+        let message =
+            "this piece and this tail are of two plans: read a piece with the tail of its own plan";
         Err(Error::invalid("replay.plan", message))
     }
 }

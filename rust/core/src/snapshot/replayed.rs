@@ -9,7 +9,7 @@ use arrow_schema::Fields;
 use super::Snapshot;
 use super::columns::Naming;
 use crate::codec::checkpoint::FileAction;
-use crate::codec::columns::{TypedColumns, filter_rows, misfit, project};
+use crate::codec::columns::{TypedColumns, columns_mismatch, filter_rows, project};
 use crate::codec::commit::ActionSelection;
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
 use crate::codec::file_columns::FileColumns;
@@ -42,7 +42,7 @@ pub(super) fn settled(rows: RecordBatch) -> Result<RecordBatch> {
             None,
         ));
     }
-    RecordBatch::try_new(rows.schema(), columns).map_err(misfit)
+    RecordBatch::try_new(rows.schema(), columns).map_err(columns_mismatch)
 }
 
 /// The live files that are requested, and their columns.
@@ -147,7 +147,7 @@ impl Replay {
             .as_ref()
             .map(|checkpoint| Checkpoint::open_for(source, checkpoint, Some(ahead)))
             .transpose()?;
-        Self::upon(checkpoint, snapshot, source, segment, request, removes)
+        Self::over_checkpoint(checkpoint, snapshot, source, segment, request, removes)
     }
 
     /// The tail alone: the rows below it are read elsewhere, and the state is what the tail says.
@@ -158,10 +158,10 @@ impl Replay {
         request: &LiveRequest,
         removes: &[FileField],
     ) -> Result<Self> {
-        Self::upon(None, snapshot, source, segment, request, removes)
+        Self::over_checkpoint(None, snapshot, source, segment, request, removes)
     }
 
-    fn upon(
+    fn over_checkpoint(
         checkpoint: Option<Checkpoint>,
         snapshot: &Snapshot,
         source: &Source,
@@ -223,7 +223,7 @@ impl Replay {
         }
     }
 
-    /// Every file that the tail speaks of.
+    /// Every file that the tail names.
     pub(super) fn into_hidden(self) -> Arc<KeySet> {
         self.hidden
     }

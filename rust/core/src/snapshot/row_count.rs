@@ -15,7 +15,7 @@ use crate::replay::Source;
 
 impl Snapshot {
     /// The number of rows: those that each file has by its statistics, without those that its vector
-    /// deletes. `None` when a file does not tell: a warning then names the first one.
+    /// deletes. `None` if a file does not state it: a warning then names the first one.
     pub fn num_rows(&self, source: &Source) -> Result<Option<u64>> {
         let names = ["path", "size", "numRecords", "deletionVector"].map(str::to_owned);
         let columns = FileColumns::of_names(Some(&names), self)?;

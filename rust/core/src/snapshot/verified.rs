@@ -1,8 +1,8 @@
 //! A version replayed whole, and compared with everything that its checksum says.
 //!
-//! Takes a snapshot that refuses what is doubtful, and gives nothing but an error: whatever it was
-//! made of is decoded now and not when it is asked for, each file is named once, and every field of
-//! the version checksum that the log can tell is compared.
+//! Takes a strict snapshot, and returns only an error: all files of the log
+//! are decoded now and not when they are needed, each file is named once, and every field of
+//! the version checksum that the log determines is compared.
 //!
 //! Protocol: "Version Checksum File".
 
@@ -44,7 +44,7 @@ impl Snapshot {
     /// # Errors
     ///
     /// `checksum.mismatch` with the field; `log.duplicate_file`, `stats.json`, `partition_value.parse`,
-    /// `dv.descriptor` and the errors of paths with the file; and whatever replay may meet.
+    /// `dv.descriptor` and the errors of paths with the file; and the errors of replay.
     pub fn verify(&self, source: &Source) -> Result<()> {
         self.check_whole(source)
             .map_err(|error| self.located(error))?;
@@ -133,7 +133,7 @@ impl Snapshot {
 
     /// The live files: each once, all that is said of them well-formed, and as the checksum has them.
     fn check_files(&self, source: &Source) -> Result<()> {
-        // it also says whether the schema tells how the log names the columns
+        // it also checks whether the schema has the names of columns in the log
         let typed = FileColumns::of_names(Some(&[PARTITION_VALUES.to_owned()]), self)?;
         let mut seen = KeySet::default();
         let mut counted = Counted::new(self.0.checksum.as_ref(), source)?;
@@ -243,14 +243,14 @@ impl<'a> Counted<'a> {
                 .rows()
                 .map_err(|error| error.at_path(checksum.path.clone()))?;
             let keys = path_keys(source, &rows)?;
-            let places: HashMap<_, _> = keys.into_iter().zip(0..).collect();
+            let indexes: HashMap<_, _> = keys.into_iter().zip(0..).collect();
             check(
                 checksum,
                 "the number of its own listed files",
                 Some(&all.count),
-                Some(&(places.len() as u64)),
+                Some(&(indexes.len() as u64)),
             )?;
-            listed = Some((rows, places));
+            listed = Some((rows, indexes));
         }
         Ok(Self {
             checksum,
@@ -289,10 +289,10 @@ impl<'a> Counted<'a> {
         if let Some(histogram) = &mut self.by_size {
             histogram.add(size);
         }
-        let Some((expected, places)) = &mut self.listed else {
+        let Some((expected, indexes)) = &mut self.listed else {
             return Ok(());
         };
-        let Some(index) = places.remove(&key) else {
+        let Some(index) = indexes.remove(&key) else {
             let what = "which files are live";
             return Err(mismatch(
                 checksum,
@@ -335,8 +335,8 @@ impl<'a> Counted<'a> {
             expected.file_size_histogram.as_ref(),
             self.by_size.as_ref(),
         )?;
-        if let Some((rows, places)) = &self.listed
-            && let Some(index) = places.values().min()
+        if let Some((rows, indexes)) = &self.listed
+            && let Some(index) = indexes.values().min()
         {
             let lost = display_field(rows, FileField::Path, *index);
             return Err(mismatch(

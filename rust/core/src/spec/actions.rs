@@ -1,7 +1,7 @@
 //! The actions of the log as plain data, one struct a kind.
 //!
 //! File actions (`add`, `remove`, `cdc`) live in Arrow columns (`codec::file_actions`), never in
-//! structs; what stands here occurs a few times in a snapshot. As JSON it is the body of its action.
+//! structs; these occur a few times in a snapshot. As JSON it is the body of its action.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Texts of limited length: Spark keeps `char(n)` and `varchar(n)` in the metadata of string columns.
 //!
-//! A `char(n)` is filled up with blanks to `n` letters wherever it is computed with or compared, whether its writer
+//! A `char(n)` is padded with spaces to `n` characters wherever it is computed with or compared, whether its writer
 //! did so or not. Rows are given back as they are stored.
 
 use std::borrow::Cow;
@@ -15,8 +15,8 @@ use crate::spec::schema::StructField;
 
 /// The key in a column's metadata.
 pub(crate) const DECLARED_TYPE: &str = "__CHAR_VARCHAR_TYPE_STRING";
-/// The most letters of a text that is filled up.
-const MOST_LETTERS: usize = 4096;
+/// The maximum length to which texts are padded.
+const MAX_LETTERS: usize = 4096;
 
 impl StructField {
     /// `n` of a `char(n)` column.
@@ -31,9 +31,9 @@ pub(crate) fn char_length(field: &Field) -> Option<usize> {
     filling(field.metadata().get(DECLARED_TYPE)?)
 }
 
-/// A table may say what it wants: texts of more letters stay as they are.
+/// Returns the length to which texts are padded; longer ones than the limit are not.
 fn filling(declared: &str) -> Option<usize> {
-    declared_length(declared, "char").filter(|letters| *letters <= MOST_LETTERS)
+    declared_length(declared, "char").filter(|letters| *letters <= MAX_LETTERS)
 }
 
 /// `n` of a type of this name with a length.
@@ -44,7 +44,7 @@ pub(crate) fn declared_length(declared: &str, name: &str) -> Option<usize> {
     inside.trim().parse().ok()
 }
 
-/// The text, filled up with blanks to this many letters.
+/// The text, padded with spaces to this many characters.
 pub(crate) fn filled(text: &str, letters: usize) -> Cow<'_, str> {
     match letters.checked_sub(text.chars().count()) {
         None | Some(0) => Cow::Borrowed(text),
@@ -52,12 +52,12 @@ pub(crate) fn filled(text: &str, letters: usize) -> Cow<'_, str> {
     }
 }
 
-/// The text as one to compare with those of this many letters: blanks at its end count for nothing.
+/// The text as one to compare with those of this many characters: trailing spaces are ignored.
 pub(crate) fn fitted(text: &str, letters: usize) -> Cow<'_, str> {
     filled(text.trim_end_matches(' '), letters)
 }
 
-/// The texts, each filled up with blanks; values of another type stay as they are.
+/// The texts, each padded with spaces; values of another type stay as they are.
 pub(crate) fn filled_up(values: &ArrayRef, letters: usize) -> ArrayRef {
     let fill = |text: Option<&str>| text.map(|text| filled(text, letters).into_owned());
     if let Some(texts) = values.as_string_opt::<i32>() {

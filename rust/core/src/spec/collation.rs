@@ -48,20 +48,4 @@ fn first(collations: &Value) -> Option<String> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    /// The forms of the protocol's request for comments on collated strings.
-    #[test]
-    fn names() {
-        let of = |text: &str| first(&serde_json::from_str(text).unwrap());
-        let lower = Some("spark.UTF8_LCASE".to_owned());
-        assert_eq!(of(r#"{"s":"spark.UTF8_LCASE"}"#), lower);
-        assert_eq!(of(r#"{"s.element":"spark.UTF8_LCASE"}"#), lower);
-        assert_eq!(of(r#"{"s":"spark.UTF8_BINARY"}"#), None);
-        assert_eq!(of(r#"{"s":"utf8_binary"}"#), None);
-        assert_eq!(of("{}"), None);
-        assert_eq!(of(r#""ICU.de""#), None);
-    }
-}
+mod tests;

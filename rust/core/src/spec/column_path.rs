@@ -70,5 +70,4 @@ pub fn physical_path(schema: &StructType, path: &[String]) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 mod tests;

@@ -130,7 +130,7 @@ impl DeletionVectorDescriptor {
         self.offset
     }
 
-    /// The byte of the file at which the vector's own size stands.
+    /// The byte of the file at which the vector's own size is.
     pub fn position(&self) -> u64 {
         self.offset
             .and_then(|offset| u64::try_from(offset).ok())
@@ -154,7 +154,7 @@ impl DeletionVectorDescriptor {
             && self.cardinality == 0
     }
 
-    /// Returns an id that tells vectors of one data file apart: storage type, path or content, and
+    /// Returns an id that distinguishes the vectors of one data file: storage type, path or content, and
     /// `@offset` where the log has one. Offset 0 and no offset are two ids.
     pub fn unique_id(&self) -> String {
         let mut id = format!("{}{}", self.storage.letter(), self.path_or_inline);
@@ -205,5 +205,4 @@ impl From<DeletionVectorDescriptor> for Fields {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

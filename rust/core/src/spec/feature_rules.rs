@@ -9,7 +9,7 @@ use crate::spec::features::TableFeature;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
 /// Features whose duties a commit of this build fulfils. Duties about the rows themselves (constraints,
-/// generated values, change files) are those of whoever writes the data files.
+/// generated values, change files) apply to writers of data files.
 const WRITABLE: [&str; 26] = [
     "appendOnly",
     "invariants",
@@ -87,7 +87,7 @@ impl TableFeature {
         WRITABLE.contains(&self.name)
     }
 
-    /// Returns `true` if transactions that run while it is added to the table must begin anew.
+    /// Returns `true` if transactions that run while it is added to the table must begin again.
     pub fn stops_concurrent_writers(&self) -> bool {
         !HARMLESS_TO_CONCURRENT_WRITERS.contains(&self.name)
     }

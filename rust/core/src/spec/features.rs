@@ -1,7 +1,7 @@
 //! Every table feature that has a name, and what this build does about it.
 //!
-//! Versions and lists decide in [`crate::spec::protocol`]; here stands only what is known of each
-//! feature: its kind, the versions it came with, what it requires, what reading it takes.
+//! Versions and lists decide in [`crate::spec::protocol`]; this module has only the facts of each
+//! feature: its kind, the versions that introduced it, what it requires, what reading it takes.
 //!
 //! Protocol: "Table Features", "Requirements for Readers", the feature RFCs.
 
@@ -158,7 +158,7 @@ pub const CATALOG_MANAGED: [&str; 3] = ["catalogManaged", "catalogOwned", "catal
 
 const CATALOG_REQUIRES: &[&str] = &["inCommitTimestamp", "vacuumProtocolCheck"];
 const CATALOG: &str = "ask the table's catalog for commits and have it ratify new ones";
-const TREE: &str = "the list of files lies in manifests outside the log";
+const TREE: &str = "the list of files is in manifests outside the log";
 const ASK_TREE: &str =
     "read it with a client that supports adaptive metadata trees, or drop the feature";
 const WIDEN: &str =
@@ -332,5 +332,4 @@ const TREE_REQUIRES: &[&str] = &[
 ];
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 /// A log may claim any size: no file is cut into more pieces than about this number.
-const MOST_PIECES: u64 = 10_000;
+const MAX_PIECES: u64 = 10_000;
 
 /// The bytes; `None` for what is no size from 1 on.
 pub fn parse_file_size(text: &str) -> Option<u64> {
@@ -60,7 +60,7 @@ pub fn cut_files<F: Clone, P>(
             parts.push((part(file, None), size));
             continue;
         }
-        let pieces = size.div_ceil(target.max(least).max(size / MOST_PIECES).max(1));
+        let pieces = size.div_ceil(target.max(least).max(size / MAX_PIECES).max(1));
         let length = size.div_ceil(pieces);
         for number in 0..pieces {
             let start = number.saturating_mul(length);
@@ -79,39 +79,4 @@ pub fn cut_files<F: Clone, P>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{parse_file_size, runs};
-
-    #[test]
-    fn runs_are_as_long_as_fits() {
-        let of = |sizes: &[u64], most| runs(sizes.to_vec(), most, |size| *size);
-        assert_eq!(
-            of(&[4, 6, 1, 20, 0, 3], 10),
-            [vec![4, 6], vec![1], vec![20], vec![0, 3]]
-        );
-        assert_eq!(
-            of(&[0, u64::MAX, u64::MAX], 1),
-            [vec![0], vec![u64::MAX], vec![u64::MAX]]
-        );
-        assert!(of(&[], 1).is_empty());
-    }
-
-    #[test]
-    fn sizes_have_units() {
-        for (text, expected) in [
-            ("134217728", Some(128 << 20)),
-            ("128mb", Some(128 << 20)),
-            (" 1 GB ", Some(1 << 30)),
-            ("104857600b", Some(100 << 20)),
-            ("2t", Some(2 << 40)),
-            ("0", None),
-            ("", None),
-            ("mb", None),
-            ("-1", None),
-            ("1.5gb", None),
-            ("99999999999t", None),
-        ] {
-            assert_eq!(parse_file_size(text), expected, "{text}");
-        }
-    }
-}
+mod tests;

@@ -126,5 +126,4 @@ fn data_type(arrow: &ArrowType, depth: usize) -> Result<DataType> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -19,7 +19,7 @@ const UNITS: [(&str, i64); 7] = [
     ("microsecond", 1),
 ];
 
-/// Microseconds of a unit of time, which is written in the singular and in small letters; `None` if it is
+/// Microseconds of a unit of time, which is written in the singular and in lower case; `None` if it is
 /// none or, as months and years are, has no fixed length.
 pub(crate) fn micros_of_unit(unit: &str) -> Option<i64> {
     let known = UNITS.iter().find(|(name, _)| *name == unit);
@@ -80,5 +80,4 @@ fn seconds(text: &str) -> Option<i128> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

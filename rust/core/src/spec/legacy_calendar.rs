@@ -1,7 +1,7 @@
 //! Days and instants of the hybrid calendar, Julian before 1582-10-15, in the proleptic Gregorian one.
 //!
 //! Spark 2 counted days and instants by the calendar of `java.util`, and Spark 3 still does where a session
-//! asks for it. The same count then stands for another date, or for another time of the day: `java.util`
+//! asks for it. The same count is then another date, or another time of the day: `java.util`
 //! knows only the standard time of each zone before 1900, while local mean times differ from it by minutes.
 //! A value keeps its date and time of the day in its zone and gets the count that they have today, as
 //! Spark does when it reads such files.
@@ -36,7 +36,7 @@ pub(crate) enum LegacyZone {
     Known(KnownZone),
     /// There is no such zone.
     Unknown(String),
-    /// Nobody says which.
+    /// It is not stated.
     Unnamed,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct KnownZone {
     switches: Vec<(i64, i64)>,
 }
 
-/// An instant that cannot be told without its zone.
+/// An instant that depends on its zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ZoneMissing(LegacyZone);
 
@@ -173,5 +173,4 @@ impl fmt::Display for ZoneMissing {
 impl std::error::Error for ZoneMissing {}
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;

@@ -348,5 +348,4 @@ pub fn check_combination(configuration: &BTreeMap<String, String>) -> Result<()>
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -1,4 +1,4 @@
-//! May this build read the table, may it write it, and what stands in the way?
+//! May this build read the table, may it write it, and what prevents it?
 //!
 //! Decided from versions and feature lists alone, feature by feature; no other part of a table is
 //! looked at.
@@ -134,7 +134,7 @@ impl Protocol {
     ///
     /// # Errors
     ///
-    /// Unsupported: `protocol.writer_features` with everything that stands in the way. Corrupt:
+    /// Unsupported: `protocol.writer_features` with everything that prevents it. Corrupt:
     /// `protocol.malformed`.
     pub fn check_writable(&self) -> Result<()> {
         self.check_readable()?;
@@ -181,7 +181,7 @@ impl Protocol {
         Err(Error::unsupported("protocol.reader_features", message))
     }
 
-    /// Returns `true` if an empty feature list stands beside a version that has none; some writers
+    /// Returns `true` if there is an empty feature list with a version that has none; some writers
     /// leave it there.
     pub fn has_idle_lists(&self) -> bool {
         let idle = |list: &Option<Vec<String>>, version: i32, most: i32| {
@@ -307,5 +307,4 @@ impl Protocol {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests;

@@ -15,7 +15,7 @@ use crate::spec::json::clipped;
 use crate::spec::property_rules::feature_name;
 use crate::spec::schema::StructType;
 
-/// The protocol of a new table that asks for nothing.
+/// The protocol of a new table without features.
 const DEFAULT_VERSIONS: (i32, i32) = (1, 2);
 
 /// Features by canonical name, and whether readers must know them.
@@ -292,8 +292,8 @@ impl Protocol {
         Ok(self.joined(needed))
     }
 
-    /// Returns `true` if every feature of this protocol is one of `new` too, so that nobody who
-    /// reads and writes by `new` misses anything.
+    /// Returns `true` if every feature of this protocol is one of `new` too, so that clients
+    /// that support `new` support this one.
     pub fn can_upgrade_to(&self, new: &Self) -> bool {
         FeatureSet::of(self).is_within(&FeatureSet::of(new))
     }
@@ -347,5 +347,4 @@ fn refuse_version_properties(metadata: &Metadata) -> Result<()> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

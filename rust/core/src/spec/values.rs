@@ -77,9 +77,9 @@ pub(crate) fn date(text: &str) -> Option<i32> {
 
 /// The count of `unit`s since 1970-01-01T00:00:00, cut down to the unit.
 ///
-/// The date and the time of day are parted by `T` or a blank; a date alone is its midnight. With
+/// The date and the time of day are parted by `T` or a space; a date alone is its midnight. With
 /// `utc`, an offset (`Z`, `+01:00`, `UTC`) is applied and a text without one is in UTC. Else the
-/// text is a wall clock, and only an offset of zero may stand there.
+/// text is a wall clock, and only an offset of zero is allowed.
 pub(crate) fn timestamp(text: &str, unit: TimeUnit, utc: bool) -> Option<i64> {
     let mut rest = Reader(text.as_bytes());
     let days = rest.date()?;
@@ -124,7 +124,7 @@ impl Reader<'_> {
         }
     }
 
-    /// All digits that stand here: their value and number, which must be in `length`.
+    /// All digits that follow: their value and number, which must be in `length`.
     #[inline]
     fn number(&mut self, length: std::ops::RangeInclusive<usize>) -> Option<(i64, usize)> {
         let mut value = 0;
@@ -171,7 +171,7 @@ impl Reader<'_> {
             .then_some((hour * 3600 + minute * 60 + second, nanos))
     }
 
-    /// Seconds east of Greenwich; 0 where nothing stands.
+    /// Seconds east of Greenwich; 0 if there is none.
     fn offset(&mut self) -> Option<i64> {
         while self.take(b' ') {}
         let sign = match self.0 {
@@ -208,10 +208,5 @@ impl Reader<'_> {
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice
-)]
+#[allow(clippy::string_slice)]
 mod tests;

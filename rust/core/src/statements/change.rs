@@ -32,7 +32,7 @@ use crate::spec::properties::TableProperties;
 use crate::spec::{Metadata, Protocol};
 use crate::transaction::Transaction;
 use crate::write::AddFile;
-use crate::write::columns::misfit;
+use crate::write::columns::columns_mismatch;
 use crate::write::random::now_after;
 use crate::write::{DataWriter, table_layout};
 use crate::write::{Layout, Purpose};
@@ -295,7 +295,8 @@ impl Changer {
             self.counts.deleted += removed;
             if removed > 0 {
                 let deleted = self.changes.is_some().then(|| {
-                    filter_record_batch(&self.columns(rows)?, &plan.removed).map_err(misfit)
+                    filter_record_batch(&self.columns(rows)?, &plan.removed)
+                        .map_err(columns_mismatch)
                 });
                 if let Some(deleted) = deleted {
                     self.write_changes("delete", &deleted?)?;
@@ -308,14 +309,14 @@ impl Changer {
         self.counts.deleted += removed.saturating_sub(updated);
         if updated > 0 {
             let ids = match rows.column_by_name("_row_id").filter(|_| self.tracked) {
-                Some(ids) => Some(take(ids, positions, None).map_err(misfit)?),
+                Some(ids) => Some(take(ids, positions, None).map_err(columns_mismatch)?),
                 None => None,
             };
             self.write(values, ids, None)?;
         }
         if self.changes.is_some() {
             let rows = self.columns(rows)?;
-            let before = take_record_batch(&rows, positions).map_err(misfit)?;
+            let before = take_record_batch(&rows, positions).map_err(columns_mismatch)?;
             self.write_changes("update_preimage", &before)?;
             self.write_changes("update_postimage", values)?;
             let mut deleted: Vec<bool> = plan
@@ -329,7 +330,7 @@ impl Changer {
                 }
             }
             let deleted = filter_record_batch(&rows, &BooleanArray::from(deleted));
-            self.write_changes("delete", &deleted.map_err(misfit)?)?;
+            self.write_changes("delete", &deleted.map_err(columns_mismatch)?)?;
         }
         Ok(())
     }
@@ -338,7 +339,7 @@ impl Changer {
     fn columns(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let count = self.table.schema.fields().len();
         rows.project(&(0..count).collect::<Vec<_>>())
-            .map_err(misfit)
+            .map_err(columns_mismatch)
     }
 
     /// Writes rows of the table's columns to files of the table.
@@ -370,7 +371,7 @@ impl Changer {
         let mut columns = rows.columns().to_vec();
         let change_type = StringArray::new_repeated(change_type, rows.num_rows());
         columns.push(Arc::new(change_type));
-        let all = RecordBatch::try_new(changes.lenient(), columns).map_err(misfit)?;
+        let all = RecordBatch::try_new(changes.lenient(), columns).map_err(columns_mismatch)?;
         self.change_rows += all.num_rows() as u64;
         changes.write(&all, &mut self.written)
     }

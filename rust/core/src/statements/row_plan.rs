@@ -62,7 +62,7 @@ impl RowPlanner for DeleteAll {
 pub struct Counts {
     /// Deleted rows.
     pub deleted: u64,
-    /// True if there are more: of files that were removed unread, and whose statistics do not tell.
+    /// True if there are more: of files that were removed unread, and whose statistics lack their number.
     pub deleted_unknown: bool,
     /// Updated rows.
     pub updated: u64,

@@ -19,15 +19,15 @@ use crate::spec::schema::{DataType, StructField, StructType};
 use crate::spec::{Metadata, Protocol};
 use crate::write::Intake;
 use crate::write::coerce::{check, coerce, null_inside};
-use crate::write::columns::{misfit, nullable};
+use crate::write::columns::{columns_mismatch, nullable};
 
 /// Columns, or fields of structs, and the expressions that give them their values.
 pub type Assignments = [(String, String)];
 
-/// One of them: the places that lead to the field, and its name with those above it.
+/// One of them: the indexes that lead to the field, and its name with those above it.
 #[derive(Debug)]
 struct Assignment {
-    places: Vec<usize>,
+    indexes: Vec<usize>,
     name: String,
     data_type: DataType,
     formula: BoundFormula,
@@ -40,7 +40,7 @@ pub(super) struct Setter {
     values: Vec<Assignment>,
     partly: bool,
     intake: Intake,
-    /// The columns that the intake takes: the table's without those that are computed anew.
+    /// The columns that the intake takes: the table's without those that are recomputed.
     taken: SchemaRef,
 }
 
@@ -57,12 +57,12 @@ impl Setter {
         let mut values: Vec<Assignment> = Vec::with_capacity(set.len());
         let mut names: Vec<String> = Vec::with_capacity(set.len());
         for (name, text) in set {
-            let (places, fields) = field_path(&schema, name)?;
+            let (indexes, fields) = field_path(&schema, name)?;
             let (Some(first), Some(field)) = (fields.first(), fields.last()) else {
                 continue;
             };
             let within = |earlier: &Assignment| {
-                earlier.places.starts_with(&places) || places.starts_with(&earlier.places)
+                earlier.indexes.starts_with(&indexes) || indexes.starts_with(&earlier.indexes)
             };
             if values.iter().any(within) {
                 let message = format!("the column {} is set twice", clipped(name));
@@ -81,7 +81,7 @@ impl Setter {
             }
             names.push(first.name.clone());
             values.push(Assignment {
-                places,
+                indexes,
                 name,
                 data_type: field.data_type.clone(),
                 formula,
@@ -102,7 +102,7 @@ impl Setter {
         self.values.iter().map(|assignment| &assignment.formula)
     }
 
-    /// The places of the columns whose old values, or parts of them, are in the rows with the new ones.
+    /// The indexes of the columns whose old values, or parts of them, are in the rows with the new ones.
     pub(crate) fn kept(&self) -> impl Iterator<Item = usize> {
         let is_replaced = |at: usize, data_type: &DataType| {
             let is_overlaid = self.partly && matches!(data_type, DataType::Struct(_));
@@ -110,7 +110,7 @@ impl Setter {
                 && self
                     .values
                     .iter()
-                    .any(|assignment| assignment.places == [at])
+                    .any(|assignment| assignment.indexes == [at])
         };
         let fields = self.schema.fields().iter().enumerate();
         let kept = fields.filter(move |(at, field)| {
@@ -124,7 +124,7 @@ impl Setter {
         let mut columns = rows.columns().to_vec();
         for assignment in &self.values {
             let value = assignment.formula.evaluate(scope)?;
-            if let Some((at, within)) = assignment.places.split_first()
+            if let Some((at, within)) = assignment.indexes.split_first()
                 && let Some(column) = columns.get_mut(*at)
             {
                 *column = if self.partly {
@@ -143,18 +143,18 @@ impl Setter {
             .filter(|(field, _)| self.taken.index_of(&field.name).is_ok())
             .map(|(_, column)| column)
             .collect();
-        let kept = RecordBatch::try_new(Arc::clone(&self.taken), kept).map_err(misfit)?;
+        let kept = RecordBatch::try_new(Arc::clone(&self.taken), kept).map_err(columns_mismatch)?;
         self.intake.take(&kept)
     }
 }
 
-/// The places that lead to a column, or to a field of a struct, and the fields on the way.
+/// The indexes that lead to a column, or to a field of a struct, and the fields on the way.
 fn field_path<'a>(
     schema: &'a StructType,
     name: &str,
 ) -> Result<(Vec<usize>, Vec<&'a StructField>)> {
     let refused = |message: String| Err(Error::invalid("rows.column", message));
-    let (mut places, mut way): (Vec<usize>, Vec<&StructField>) = (Vec::new(), Vec::new());
+    let (mut indexes, mut way): (Vec<usize>, Vec<&StructField>) = (Vec::new(), Vec::new());
     for step in named_path(schema, name) {
         let fields = match way.last().map(|field| &field.data_type) {
             None => schema,
@@ -177,20 +177,20 @@ fn field_path<'a>(
                 clipped(name)
             ));
         };
-        places.push(at);
+        indexes.push(at);
         way.push(field);
     }
-    Ok((places, way))
+    Ok((indexes, way))
 }
 
-/// The values of a column with others in the part that places lead to. As in the reference, a struct that
+/// The values of a column with others in the part that indexes lead to. As in the reference, a struct that
 /// is null becomes one whose other fields are null.
-fn with_part(values: &ArrayRef, places: &[usize], part: ArrayRef, name: &str) -> Result<ArrayRef> {
-    let Some((at, within)) = places.split_first() else {
+fn with_part(values: &ArrayRef, indexes: &[usize], part: ArrayRef, name: &str) -> Result<ArrayRef> {
+    let Some((at, within)) = indexes.split_first() else {
         return Ok(part);
     };
     let Some(whole) = values.as_struct_opt() else {
-        return Err(misfit(ArrowError::CastError(format!(
+        return Err(columns_mismatch(ArrowError::CastError(format!(
             "{name} is not a struct"
         ))));
     };
@@ -207,7 +207,7 @@ fn masked(whole: &StructArray) -> Result<Vec<ArrayRef>> {
     let masked = |column: &ArrayRef| {
         let nulls = NullBuffer::union(column.nulls(), whole.nulls());
         let column_data = column.to_data().into_builder().nulls(nulls).build();
-        column_data.map(make_array).map_err(misfit)
+        column_data.map(make_array).map_err(columns_mismatch)
     };
     whole.columns().iter().map(masked).collect()
 }
@@ -302,8 +302,8 @@ impl RowPlanner for Updated {
 
     fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan> {
         let count = u32::try_from(rows.num_rows()).unwrap_or(u32::MAX);
-        let places: Vec<usize> = (0..self.width).collect();
-        let rows = rows.project(&places).map_err(misfit)?;
+        let indexes: Vec<usize> = (0..self.width).collect();
+        let rows = rows.project(&indexes).map_err(columns_mismatch)?;
         Ok(RowPlan {
             removed: BooleanArray::from(vec![true; rows.num_rows()]),
             updated: Some((

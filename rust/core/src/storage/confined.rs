@@ -46,7 +46,7 @@ impl Confinement {
         self.check_inside(&real, path)
     }
 
-    /// Roots are followed anew each time: the caller may move them, and they may not be there yet.
+    /// Roots are followed again each time: the caller may move them, and they may not be there yet.
     fn check_inside(&self, real: &Path, path: &str) -> Result<()> {
         let inside = |root: &PathBuf| canonical(root).is_ok_and(|root| real.starts_with(root));
         if self.roots.iter().any(inside) {
@@ -61,14 +61,14 @@ impl Confinement {
     }
 }
 
-/// Returns `true` if an opened file is the one that was checked: nobody put a link in between
+/// Returns `true` if an opened file is the one that was checked: no link was put in between
 /// meanwhile.
 pub(super) fn is_same(real: &Path, file: &File, opened: &Metadata) -> bool {
     fs::canonicalize(real).is_ok_and(|again| again == real)
         && platform::is_same_file(real, file, opened)
 }
 
-/// Returns the path that the absolute path `full` leads to, if that lies outside of the directory
+/// Returns the path that the absolute path `full` leads to, if that is outside of the directory
 /// `root`.
 pub(super) fn leads_out(root: &str, full: &str) -> Option<PathBuf> {
     let root = fs::canonicalize(&*with_root(root)).ok()?;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::platform::LINKS_IN_A_CIRCLE;
 use crate::error::{Error, Result};
 
-/// A directory, a pipe, and whatever else is no file.
+/// A directory, a pipe, or anything else that is not a file.
 pub(super) fn not_a_file(path: &str) -> Error {
     Error::storage("storage.not_a_file", "this path is not a file").at_path(path)
 }

@@ -120,7 +120,7 @@ impl FileBytes {
         }
     }
 
-    /// The same of a file of which only the footer is read.
+    /// The same for a file of which only the footer is read.
     pub fn footer_only(storage: &Arc<dyn Storage>, path: String, length: u64) -> Self {
         Self {
             footer_only: true,
@@ -240,7 +240,7 @@ impl FileBytes {
         }
         self.ask(&mut self.lock(), ranges, before);
         let mut parts = self.parts(ranges)?;
-        // a range that lies in several pieces becomes one
+        // a range that is in several pieces becomes one
         for range in ranges {
             let at = parts.partition_point(|(start, _)| *start <= range.start);
             let Some((start, bytes)) = at.checked_sub(1).and_then(|at| parts.get(at)) else {
@@ -375,7 +375,7 @@ pub(super) fn gaps<'a>(
     gaps
 }
 
-/// Ranges with at most so many bytes between them as one, but for those that something lies between.
+/// Ranges with at most so many bytes between them as one, but for those that something is between.
 pub(super) fn near(
     ranges: Vec<Range<u64>>,
     most: u64,
@@ -422,9 +422,5 @@ pub(super) fn joined(parts: &[(u64, Bytes)], range: &Range<u64>, path: &str) -> 
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::single_range_in_vec_init
-)]
+#[allow(clippy::single_range_in_vec_init)]
 mod tests;

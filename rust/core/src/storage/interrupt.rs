@@ -1,4 +1,4 @@
-//! The caller's wish to stop (Ctrl-C), and the points at which long work asks for it.
+//! Interruption by the caller (Ctrl-C), and the points at which long work checks for it.
 //!
 //! The binding installs one hook; loops and waits of this crate ask [`check`] often, and the hook is
 //! called at most every 50 ms in each thread.

@@ -21,7 +21,7 @@ impl KeptFiles {
         self.kept(FileBytes::new(storage, path.clone(), length), path)
     }
 
-    /// The same of a file of which only the footer is read.
+    /// The same for a file of which only the footer is read.
     pub fn footer(&self, storage: &Arc<dyn Storage>, path: String, length: u64) -> Arc<FileBytes> {
         self.kept(FileBytes::footer_only(storage, path.clone(), length), path)
     }

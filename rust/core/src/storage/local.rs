@@ -460,7 +460,7 @@ impl LocalStorage {
     }
 }
 
-/// The last step of a write. Where it fails the file is there, whatever the cause: no refusal.
+/// The last step of a write. If it fails, the file exists all the same.
 fn sync_directory_of(full: &str, path: &str) -> Result<()> {
     let directory = full.rsplit_once('/').map_or("", |(directory, _)| directory);
     sync_directory(directory).map_err(|cause| {

@@ -52,7 +52,7 @@ pub enum StoreKind {
     Gcs,
     /// `hdfs://`, with a name node or a name service, or neither: Hadoop's default file system.
     Hdfs,
-    /// Any other `http://` or `https://` server, which must speak WebDAV for listings.
+    /// Any other `http://` or `https://` server, which must support WebDAV for listings.
     Http,
 }
 
@@ -153,7 +153,7 @@ impl Location {
                         "for this container write abfss://container@account.dfs.core.windows.net/path"
                     }
                     "dbfs" => {
-                        "on Databricks pass the path below /dbfs, or the place on the object store"
+                        "on Databricks pass the path below /dbfs, or the path on the object store"
                     }
                     "viewfs" | "webhdfs" | "maprfs" => {
                         "write hdfs://, or mount the file system and pass the local path"
@@ -331,7 +331,7 @@ impl Location {
         format!("{}://{}{slash}{bucket}", self.scheme, self.authority)
     }
 
-    /// Do both lie on one store, whatever their paths? `s3` and `s3a` are one scheme, so are Azure's;
+    /// Returns `true` if both are on one store. `s3` and `s3a` are one scheme, so are Azure's;
     /// an Azure container is the same one only where both name the account, or neither does.
     pub fn same_store(&self, other: &Self) -> bool {
         self.kind == other.kind

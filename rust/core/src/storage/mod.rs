@@ -72,7 +72,7 @@ pub struct FileMeta {
     pub size: u64,
     /// Modification time in milliseconds since the Unix epoch.
     pub modification_time: i64,
-    /// Another number for other content, as far as the store tells: by its ETag. 0 where none is known.
+    /// Another number for other content, by its ETag; 0 if the store has none.
     #[serde(skip)]
     pub tag: u64,
 }
@@ -93,7 +93,7 @@ impl Eq for FileMeta {}
 /// Storage below one table root.
 ///
 /// A path that begins with `/` is absolute within the same store: the [`PathResolver`] gives one for a
-/// file below an allowed root that lies outside the table.
+/// file below an allowed root that is outside the table.
 pub trait Storage: Debug + Send + Sync {
     /// The table root as a URI, for messages.
     fn root(&self) -> &str;
@@ -168,7 +168,7 @@ pub trait Storage: Debug + Send + Sync {
         self.put_if_absent(path, bytes)
     }
 
-    /// Writes the file anew, whether or not there is one; readers see the old bytes or the new ones.
+    /// Writes the file, whether or not there is one; readers see the old bytes or the new ones.
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let _unwritten = bytes;
         Err(
@@ -178,7 +178,7 @@ pub trait Storage: Debug + Send + Sync {
     }
 
     /// Every file below a directory, which is the table root if it has no name, sorted by path; paths
-    /// count from the root. What lies in a directory whose path `enter` refuses is left out; a local one
+    /// count from the root. What is in a directory whose path `enter` refuses is left out; a local one
     /// is not even looked into.
     fn list_below(
         &self,
@@ -219,7 +219,7 @@ pub trait Storage: Debug + Send + Sync {
     }
 
     /// As [`Storage::put_if_absent`], of pieces that come one after the other: memory holds one or two of
-    /// them. Where the store cannot tell, a file that appears meanwhile is overwritten.
+    /// them. If the store cannot check that, a file that appears meanwhile is overwritten.
     fn put_pieces(
         &self,
         path: &str,
@@ -232,20 +232,20 @@ pub trait Storage: Debug + Send + Sync {
         self.put_if_absent(path, &whole)
     }
 
-    /// Every directory below the table root, each before what lies in it; those that `enter` refuses
+    /// Every directory below the table root, each before what is in it; those that `enter` refuses
     /// are left out with all below. None where directories are names of files only.
     fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
         let _none = enter;
         Ok(Vec::new())
     }
 
-    /// Removes a directory if nothing is in it, and tells whether it did.
+    /// Removes a directory if it is empty; returns `true` if it did.
     fn delete_empty(&self, directory: &str) -> Result<bool> {
         let _none = directory;
         Ok(false)
     }
 
-    /// Returns `true` if a link is at this path itself, whatever it leads to. Object stores have
+    /// Returns `true` if this path itself is a link. Object stores have
     /// none.
     fn is_link(&self, path: &str) -> bool {
         let _no_links = path;
@@ -273,7 +273,7 @@ pub trait Storage: Debug + Send + Sync {
 }
 
 /// Opens the storage below a table root. No I/O yet. `options` are those of `object_store`, and mean nothing for a
-/// local table. With `allowed_roots` a local table is confined to its own root and to them: what lies elsewhere once
+/// local table. With `allowed_roots` a local table is confined to its own root and to them: what is elsewhere once
 /// links are followed is not opened.
 ///
 /// # Errors
@@ -296,7 +296,7 @@ pub fn open_location(
     })
 }
 
-/// Returns `true` if a path lies below a directory; everything lies below the root, which has no
+/// Returns `true` if a path is below a directory; everything is below the root, which has no
 /// name.
 pub(crate) fn is_below(path: &str, directory: &str) -> bool {
     directory.is_empty()
@@ -324,5 +324,4 @@ fn refuse_climbing(path: &str) -> Result<()> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 pub(crate) mod tests;

@@ -1,6 +1,6 @@
 //! A table on an object store, or in memory: `object_store` behind the synchronous surface.
 //!
-//! The client is built on first use, and built anew in a forked child, whose parent's connections
+//! The client is built on first use, and rebuilt in a forked child, whose parent's connections
 //! are not its own.
 
 pub(super) mod ahead;
@@ -38,7 +38,7 @@ use crate::error::{Error, Result};
 const AT_ONCE: usize = 16;
 
 /// Bytes of each of many whole files. They are files of the log that a listing showed to be smaller.
-const MOST_OF_MANY: u64 = 512 << 20;
+const MAX_OF_MANY: u64 = 512 << 20;
 
 /// The client of the store.
 #[derive(Clone)]
@@ -70,7 +70,7 @@ impl ObjectStorage {
     /// Storage at `location`, which is not a local one. No I/O yet.
     ///
     /// `options` have `object_store`'s configuration keys, in either case; environment variables of
-    /// the usual names (`AWS_…`, `AZURE_…`, `GOOGLE_…`) stand in for what they leave out. Besides,
+    /// the usual names (`AWS_…`, `AZURE_…`, `GOOGLE_…`) are the defaults. In addition,
     /// `max_retries` and `retry_timeout` bound the repetition of failed requests, and
     /// `max_concurrent_requests` how many requests for bytes are in flight.
     ///
@@ -96,7 +96,7 @@ impl ObjectStorage {
         client.cloned()
     }
 
-    /// As [`Storage::put_if_absent`]; gives the tag of the file that was made, 0 where the store tells none.
+    /// As [`Storage::put_if_absent`]; returns the tag of the new file, 0 if the store has none.
     pub(super) fn create(&self, path: &str, bytes: Bytes) -> Result<Option<u64>> {
         let (object, store) = (self.object(path)?, self.client()?.store);
         let payload = PutPayload::from(bytes);
@@ -291,7 +291,7 @@ impl Storage for ObjectStorage {
                         let _permit = permits.acquire().await;
                         let object = object?;
                         Ok(match store.get(&object).await {
-                            Ok(answer) => parts::content(answer, MOST_OF_MANY, &object).await,
+                            Ok(answer) => parts::content(answer, MAX_OF_MANY, &object).await,
                             Err(cause) => Err(cause),
                         })
                     }
@@ -514,7 +514,7 @@ fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     merged
 }
 
-/// One range out of those fetched; None where the store sent less than asked for.
+/// One range out of those fetched; None where the store sent less than requested.
 fn cut(range: &Range<u64>, fetches: &[Range<u64>], fetched: &[Bytes]) -> Option<Bytes> {
     if range.is_empty() {
         return Some(Bytes::new());

@@ -36,7 +36,7 @@ pub(crate) fn read_footer(
     decoded(decoder, |ranges| storage.read_ranges(path, ranges))
 }
 
-/// The same of a file that may be read further.
+/// The same for a file that may be read further.
 pub(crate) fn footer_of(bytes: &FileBytes, rules: FooterRules) -> Result<Footer> {
     let decoder = FooterDecoder::new(bytes.length(), rules)?;
     decoded(decoder, |ranges| bytes.read(ranges))

@@ -1,4 +1,4 @@
-//! A value that belongs to one process id: built on first use, built anew in a forked child.
+//! A value that belongs to one process id: built on first use, rebuilt in a forked child.
 //!
 //! PySpark forks its workers. Threads do not survive a fork, so a thread pool, a runtime or an HTTP
 //! client of the parent is dead weight in the child: it is neither used nor dropped there, only left
@@ -71,7 +71,7 @@ impl<T: Send + Sync> PerProcess<T> {
 impl<T> Drop for PerProcess<T> {
     fn drop(&mut self) {
         let entry = *self.entry.get_mut();
-        // SAFETY: as in `get_or_try_init`; `&mut self` says that nobody else holds the entry.
+        // SAFETY: as in `get_or_try_init`; `&mut self` ensures that no one else holds the entry.
         if unsafe { entry.as_ref() }.is_some_and(|entry| entry.process == std::process::id()) {
             // SAFETY: the pointer came from `Box::into_raw` and is not used again.
             drop(unsafe { Box::from_raw(entry) });
@@ -80,5 +80,4 @@ impl<T> Drop for PerProcess<T> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -1,7 +1,7 @@
 //! The progress of long work, to be shown to a person.
 //!
 //! The storage here counts what the process lists and reads; [`ordered`](super::pool::ordered)
-//! tells how many of its units are done. The binding looks at both when it is asked whether to stop
+//! reports how many of its units are done. The binding looks at both when it is asked whether to stop
 //! ([`interrupt`](super::interrupt)), and nothing here costs more than an addition.
 
 use std::cell::Cell;

@@ -122,34 +122,4 @@ impl Drop for Promise {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_is_there_for_all_who_wait() {
-        let failed = Error::storage("storage.io", "no").at_path("a").at_offset(3);
-        let request = Request::ended(Err(failed));
-        for _ in 0..2 {
-            let error = request.wait().unwrap_err();
-            assert_eq!((error.code(), error.path()), ("storage.io", Some("a")));
-            assert_eq!(error.offset(), Some(3));
-        }
-    }
-
-    #[test]
-    fn a_broken_promise_is_an_error() {
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let ended = Box::new(move || sender.send(()).unwrap());
-        let handle = super::super::runtime::spawn(async {}).unwrap();
-        let request = Request::start(ended, |promise| {
-            drop(promise);
-            Ok(handle)
-        });
-        assert_eq!(
-            request.unwrap().wait().unwrap_err().code(),
-            "internal.panic"
-        );
-        receiver.recv().unwrap();
-    }
-}
+mod tests;

@@ -33,8 +33,8 @@ impl PathResolver {
     /// sidecars); the result is relative to the table root. An absolute path or URI must lie on the
     /// table's own store, below its root, and becomes relative to it; below an allowed root the
     /// result is absolute within that store and begins with `/`. `.` and empty parts vanish, and `..`
-    /// removes the part before it, whatever that is on disk: other engines compare paths in this way, too.
-    /// Data lies outside of the logs of tables: without a `directory`, no part of a path may be
+    /// removes the part before it, even if that is a link: other engines compare paths in this way, too.
+    /// Data is outside of the logs of tables: without a `directory`, no part of a path may be
     /// `_delta_log`.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl PathResolver {
         if encoded.is_empty() {
             let error = Error::corrupt("path.empty", "the log names a file by an empty path");
             return Err(if directory.is_empty() {
-                error.at_path("_delta_log") // nothing else tells whose it is
+                error.at_path("_delta_log") // nothing else identifies the table
             } else {
                 error
             });
@@ -114,7 +114,7 @@ impl PathResolver {
                 } else {
                     Err(Error::unsupported(
                         "path.other_store",
-                        "the file lies on another store than the table, \
+                        "the file is on another store than the table, \
                          which this version does not open",
                     )
                     .at_path(encoded))
@@ -129,7 +129,7 @@ impl PathResolver {
     }
 }
 
-/// Returns `true` if a directory has a table's log; some disks take large and small letters for the
+/// Returns `true` if a directory has a table's log; some disks treat upper and lower case as the
 /// same.
 fn is_log(name: &str) -> bool {
     name.eq_ignore_ascii_case("_delta_log")
@@ -225,7 +225,7 @@ fn encoding(original: &str) -> Error {
 fn escapes(original: &str) -> Error {
     Error::corrupt(
         "path.escapes_root",
-        "the log points outside the table; if that is meant, name the place in allowed_roots",
+        "the log points outside the table; if that is intended, name its location in allowed_roots",
     )
     .at_path(original)
 }
@@ -234,11 +234,10 @@ fn foreign(original: &str) -> Error {
     Error::corrupt(
         "path.foreign",
         "the log points to another store than the table's own; \
-         open the table by the same kind of URI, or name the place in allowed_roots",
+         open the table by the same kind of URI, or name its location in allowed_roots",
     )
     .at_path(original)
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

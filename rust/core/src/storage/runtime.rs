@@ -47,7 +47,7 @@ fn runtime() -> Result<&'static Runtime> {
     background.0.as_ref().ok_or_else(ending)
 }
 
-/// Begins `work`, which goes on by itself until it is aborted.
+/// Begins `work`, which continues by itself until it is aborted.
 pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Result<AbortHandle> {
     Ok(runtime()?.spawn(work).abort_handle())
 }
@@ -59,7 +59,7 @@ pub(super) fn block_on<T: Send + 'static>(
 ) -> Result<T> {
     let (sender, receiver) = sync_channel(1);
     let task = spawn(async move {
-        // Nobody listens any more after an interrupt: fine.
+        // The receiver is gone after an interrupt: fine.
         let _nobody = sender.send(work.await);
     })?;
     loop {
@@ -82,5 +82,4 @@ pub(super) fn block_on<T: Send + 'static>(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;

@@ -47,23 +47,4 @@ impl Drop for Scratch {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scratch_directory_goes_away_with_its_files() {
-        let scratch = Scratch::new().unwrap();
-        assert!(
-            scratch
-                .storage()
-                .put_if_absent_unsynced("a/b", b"text")
-                .unwrap()
-        );
-        assert_eq!(&scratch.storage().read("a/b").unwrap()[..], b"text");
-        let directory = scratch.directory.clone();
-        assert!(directory.exists());
-        drop(scratch);
-        assert!(!directory.exists());
-    }
-}
+mod tests;

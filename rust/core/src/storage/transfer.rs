@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 const PIECE: u64 = 16 << 20;
 
 /// Stores copy no larger file by one request.
-const MOST_AT_ONCE: u64 = 5 << 30;
+const MAX_AT_ONCE: u64 = 5 << 30;
 
 /// One file, from where to where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct FileCopy {
     pub size: Option<u64>,
 }
 
-/// Copies a file; it becomes visible whole. Gives its bytes. One that is there already stays: whoever copies
+/// Copies a file; it becomes visible whole. Returns its bytes. An existing file stays: those who copy
 /// chooses names that only copies of this file have.
 ///
 /// # Errors
@@ -45,7 +45,7 @@ pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> 
         return Err(Error::corrupt("clone.size", message).at_path(&copy.from));
     }
     if let Some(from) = &copy.within_store
-        && size <= MOST_AT_ONCE
+        && size <= MAX_AT_ONCE
     {
         match target.copy(from, &copy.to) {
             Err(error) if error.code() == "storage.unsupported" => {}
@@ -75,5 +75,4 @@ fn whole(target: &dyn Storage, path: &str, size: u64, created: bool) -> Result<u
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

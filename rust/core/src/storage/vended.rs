@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::{Ended, FileMeta, Location, Request, Storage, now, open_location};
 use crate::error::{Error, Result};
 
-/// New credentials are asked for this long before the old ones expire, or after half of their life.
+/// New credentials are requested this long before the old ones expire, or after half of their life.
 const MARGIN: i64 = 60_000;
 
 /// The access to a table's files that is requested.
@@ -70,7 +70,7 @@ impl fmt::Debug for VendedStorage {
 }
 
 impl VendedStorage {
-    /// The store below `location`; nothing is asked for yet.
+    /// The store below `location`; nothing is requested yet.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl VendedStorage {
         let now = now();
         let opened = |slots: &[Option<Opened>; 2]| {
             let good = |slot: &&Opened| slot.renew_at.is_none_or(|at| now < at);
-            // whoever may write may read
+            // permission to write includes reading
             let allowed = match access {
                 Access::Read => slots.as_slice(),
                 Access::ReadWrite => slots.get(1..).unwrap_or_default(),
@@ -262,5 +262,4 @@ impl Storage for VendedStorage {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -65,7 +65,7 @@ impl Table {
     }
 
     /// Writes the rows for a version that is known, while the newest one is looked up. Where that has other
-    /// metadata, they are written once more.
+    /// metadata, they are written again.
     fn append_ahead(
         &self,
         known: &Snapshot,

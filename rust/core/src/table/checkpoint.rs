@@ -1,4 +1,4 @@
-//! Checkpoints, compacted files and checksums that are asked for.
+//! Checkpoints, compacted files and checksums that are requested.
 
 use super::{At, ReplayPiece, ReplayTail, Table};
 use crate::derived::checkpoint::distributed::{self, CheckpointPlan, Planned, WrittenSidecar};

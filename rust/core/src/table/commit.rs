@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{At, Table};
-use crate::codec::version_checksum::{MOST_CHECKSUM_BYTES, VersionChecksum};
+use crate::codec::version_checksum::{MAX_CHECKSUM_BYTES, VersionChecksum};
 use crate::derived::checkpoint::{CheckpointLayout, has_checkpoint, write_checkpoint};
 use crate::derived::checksum::{carry_checksum, checksum_path, write_checksum};
 use crate::error::{Error, Result};
@@ -90,11 +90,11 @@ impl Table {
         Ok(())
     }
 
-    /// The number of files that a version has, if a checksum tells.
+    /// The number of files that a version has, if a checksum has it.
     fn known_files(&self, version: u64) -> Option<u64> {
         let path = checksum_path(version);
         let storage = &self.source.storage;
-        let bytes = storage.read_at_most(&path, MOST_CHECKSUM_BYTES).ok()?;
+        let bytes = storage.read_at_most(&path, MAX_CHECKSUM_BYTES).ok()?;
         VersionChecksum::parse(&bytes).ok()?.num_files
     }
 
@@ -112,7 +112,11 @@ impl Table {
     ) -> Result<Transaction> {
         match snapshot {
             Some(snapshot) => Transaction::begin(&self.source, snapshot, description, options),
-            None => Ok(Transaction::unborn(&self.source, description, options)),
+            None => Ok(Transaction::for_new_table(
+                &self.source,
+                description,
+                options,
+            )),
         }
     }
 }

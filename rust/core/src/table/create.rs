@@ -142,7 +142,7 @@ impl Table {
         };
         let mut transaction = match (exists, mode) {
             (true, CreateMode::New) => {
-                let message = "there is a table already: open it, or choose another place";
+                let message = "there is a table already: open it, or choose another location";
                 return Err(Error::invalid("table.exists", message).at_path(self.uri()));
             }
             (true, CreateMode::IfNotExists) => return Ok(None),

@@ -116,7 +116,7 @@ impl Table {
         Ok(commit)
     }
 
-    /// From here on a client need not read what came before.
+    /// From here on a client need not read earlier commits.
     pub(super) fn checkpoint_of(&self, commit: &Commit) -> Result<()> {
         let Some(version) = commit.version else {
             return Ok(());
@@ -240,7 +240,7 @@ impl Table {
         self.alter(change, options.clone()).map(drop)
     }
 
-    /// Writes files anew, with the rows that they have; `new`: as this metadata says.
+    /// Writes files again, with the rows that they have; `new`: as this metadata says.
     fn rewrite(
         &self,
         operation: &str,
@@ -290,7 +290,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `transaction.row_ids` for a file whose statistics do not tell its number of rows;
+    /// Invalid argument: `transaction.row_ids` for a file whose statistics lack its number of rows;
     /// as [`Table::commit`].
     pub(super) fn give_row_ids(&self, options: &TransactionOptions) -> Result<()> {
         let snapshot = self.snapshot(At::Latest, None)?;

@@ -2,7 +2,7 @@
 //!
 //! The traces of a feature in the newest version go first, then a checkpoint is put after it. Once
 //! that is older than a day, the log before it goes, and the feature with it: no client has to know
-//! it, and nothing has to be protected. Until then the feature stays, and an error tells when it
+//! it, and nothing has to be protected. Until then the feature stays, and an error states when it
 //! can go.
 //!
 //! Protocol: "Table Features", "Checkpoint Protection"; steps as in the reference implementation.

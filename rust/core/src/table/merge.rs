@@ -221,5 +221,4 @@ fn evolves(mode: SchemaMode) -> Result<bool> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -15,7 +15,7 @@ use crate::write::{
     encoded,
 };
 
-/// Files that no commit speaks of yet.
+/// Files that no commit names yet.
 #[derive(Debug, Default)]
 pub struct StagedRows {
     /// The files to commit.
@@ -115,7 +115,7 @@ impl Table {
         Ok(())
     }
 
-    /// Deletes files that no commit speaks of, by the paths that their actions would have.
+    /// Deletes files that no commit names, by the paths that their actions would have.
     ///
     /// # Errors
     ///

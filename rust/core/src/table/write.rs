@@ -246,7 +246,7 @@ pub(super) fn write_options(options: &RowsOptions) -> WriteOptions {
     }
 }
 
-/// The metrics of rows that left or became others. As in delta-spark, those that left are not told where
+/// The metrics of deleted and updated rows. As in delta-spark, deleted rows are not counted where
 /// they are not all known.
 pub(super) fn changed(written: &WrittenFiles, counts: &Counts) -> BTreeMap<String, String> {
     let mut metrics = texts([

@@ -1,6 +1,7 @@
-//! From staged actions to a version of the table: render, create the file, check for conflicts with whoever was faster, again.
+//! From staged actions to a version of the table: render, create the file, check for conflicts with
+//! faster writers, try again.
 //!
-//! The file of a version is created by whoever comes first, and nobody else. After an answer that says
+//! The file of a version is created by the first writer only. After an answer that says
 //! neither yes nor no, the file is read: it is ours if it has our transaction id. The same bytes are put
 //! again only where there is no file yet, so that nothing can be committed twice.
 
@@ -171,7 +172,7 @@ impl Transaction {
         property.map_or(Ok(IsolationLevel::Serializable), IsolationLevel::parse)
     }
 
-    /// The bytes of the commit as version `version`, and the files to add as they stand in them.
+    /// The bytes of the commit as version `version`, and the files to add as they are in them.
     fn render(
         &self,
         version: u64,

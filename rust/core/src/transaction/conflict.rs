@@ -31,7 +31,7 @@ const HARMLESS_PROPERTIES: [(&str, Option<&str>); 8] = [
 
 /// The consequence of a lost race.
 pub(super) enum Verdict {
-    /// The transaction may go on after this commit.
+    /// The transaction may continue after this commit.
     Passed,
     /// The winner is the same batch of the same application: nothing is left to do.
     DoneBefore,
@@ -211,7 +211,7 @@ impl Transaction {
     }
 }
 
-/// Returns `true` if the partition of a file may hold rows that the predicate asks for.
+/// Returns `true` if the partition of a file may hold rows that satisfy the predicate.
 fn partitions_match(predicate: &FileFilter, files: &FileActions) -> Result<bool> {
     let parsed = predicate.columns().of_known(&files.rows)?;
     Ok(any(&predicate.partitions_may_match(&parsed)?))

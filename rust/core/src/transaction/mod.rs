@@ -2,7 +2,7 @@
 //!
 //! A transaction reads one version, remembers what it read, stages actions, and commits them by creating
 //! the next file of the log. Where another writer was faster, each commit in between is checked by the
-//! protocol's rules; if none is in the way, ids and timestamps are made anew and the next version is
+//! protocol's rules; if none is in the way, ids and timestamps are made again and the next version is
 //! tried. Nothing of a transaction is visible before that.
 //!
 //! Protocol: "Delta Log Entries", "Writer Version Requirements"; conflict rules as in the reference
@@ -52,8 +52,18 @@ pub struct TransactionOptions {
     pub isolation: Option<IsolationLevel>,
     /// True if the commit is on disk when it is said to be done.
     pub durable: bool,
-    /// The time to go on against other writers, and against a store that does not answer.
+    /// The time for retries against other writers, and against a store that does not respond.
     pub timeout: Duration,
+}
+
+impl TransactionOptions {
+    /// Returns the default options, with or without durability.
+    pub fn durable(durable: bool) -> Self {
+        Self {
+            durable,
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for TransactionOptions {
@@ -170,14 +180,14 @@ impl Transaction {
         options: TransactionOptions,
     ) -> Result<Self> {
         let (metadata, protocol) = crate::definition::first_actions(metadata)?;
-        let mut created = Self::unborn(source, description, options);
+        let mut created = Self::for_new_table(source, description, options);
         created.metadata = Some(metadata);
         created.protocol = Some(protocol);
         Ok(created)
     }
 
     /// A transaction that creates the table by the metadata and the protocol that are staged in it.
-    pub fn unborn(
+    pub fn for_new_table(
         source: &Source,
         description: CommitDescription,
         options: TransactionOptions,
@@ -541,5 +551,5 @@ impl Transaction {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice)]
+#[allow(clippy::string_slice)]
 mod tests;

@@ -1,5 +1,5 @@
 //! Files that were written for a commit: a vacuum takes those that no commit has named for longer than the
-//! retention, however long their writer goes on.
+//! retention, however long their writer continues.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Transaction {
 
 fn vacuumed(file: &StagedFile) -> Error {
     let message = "this file was written for the commit, and is gone or has another size: writing took longer \
-                   than delta.deletedFileRetentionDuration, and a vacuum came meanwhile. Nothing was committed: \
+                   than delta.deletedFileRetentionDuration, and a vacuum ran meanwhile. Nothing was committed: \
                    write again, and set a longer retention";
     Error::storage("rows.vacuumed", message).at_path(file.path.clone())
 }

@@ -59,7 +59,7 @@ impl WholeCommit {
         })
     }
 
-    /// The in-commit timestamp, if the commit tells one.
+    /// The in-commit timestamp, if the commit has one.
     pub fn in_commit_timestamp(&self) -> Option<i64> {
         self.info.get("inCommitTimestamp").and_then(Value::as_i64)
     }

@@ -152,7 +152,7 @@ impl AddFile {
     /// Invalid argument: `transaction.deletion_vector` if the statistics lack the number of rows.
     pub fn revectored(&self, vector: DeletionVectorDescriptor) -> Result<Self> {
         let lacks = || {
-            let message = "a file with a deletion vector must tell its number of rows in its statistics: \
+            let message = "a file with a deletion vector must have its number of rows in its statistics: \
                            rewrite the file instead";
             Error::invalid("transaction.deletion_vector", message).at_path(self.path.clone())
         };

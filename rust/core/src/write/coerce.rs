@@ -20,7 +20,7 @@ use arrow_array::{
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType as ArrowType, FieldRef, Fields, TimeUnit};
 
-use super::columns::misfit;
+use super::columns::columns_mismatch;
 use crate::error::{Error, Result};
 use crate::expr::cast_value;
 use crate::spec::arrow::{field_index, strict_cast};
@@ -270,7 +270,7 @@ fn map_of(values: &ArrayRef, target: &MapType, entries: &FieldRef, name: &str) -
     let entry_rows = entry_rows.map_err(|_| null_inside(name))?;
     let nulls = source.nulls().cloned();
     let array = MapArray::try_new(Arc::clone(entries), offsets, entry_rows, nulls, false);
-    Ok(Arc::new(array.map_err(misfit)?))
+    Ok(Arc::new(array.map_err(columns_mismatch)?))
 }
 
 fn variant_of(values: &ArrayRef, fields: &Fields, name: &str) -> Result<ArrayRef> {
@@ -291,7 +291,7 @@ fn primitive(values: &ArrayRef, target: &ArrowType, name: &str) -> Result<ArrayR
     let by_way_of =
         |between: &ArrowType| plain_cast(&plain_cast(values, between, name)?, target, name);
     let spelled = |values: &ArrayRef| {
-        cast_value(values, target).map_err(|cause| unfit(name, target).because(cause))
+        cast_value(values, target).map_err(|cause| value_does_not_fit(name, target).because(cause))
     };
     let source = values.data_type();
     match target {
@@ -323,7 +323,7 @@ fn singles(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
         single.is_some_and(f32::is_infinite) && double.is_some_and(f64::is_finite)
     };
     if pairs.into_iter().any(is_lost) {
-        return Err(unfit(name, &ArrowType::Float32));
+        return Err(value_does_not_fit(name, &ArrowType::Float32));
     }
     Ok(Arc::new(singles))
 }
@@ -369,7 +369,8 @@ fn plain_cast(values: &ArrayRef, target: &ArrowType, name: &str) -> Result<Array
     if values.data_type() == target {
         return Ok(Arc::clone(values));
     }
-    strict_cast(&*own_text(values), target).map_err(|cause| unfit(name, target).because(cause))
+    strict_cast(&*own_text(values), target)
+        .map_err(|cause| value_does_not_fit(name, target).because(cause))
 }
 
 /// Returns the offsets rebased to 0, and the range of child values that belong to these rows: the array may
@@ -408,7 +409,7 @@ fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> Gener
     }
 }
 
-fn unfit(name: &str, target: &ArrowType) -> Error {
+fn value_does_not_fit(name: &str, target: &ArrowType) -> Error {
     let message = format!(
         "the column {} has a value that does not fit into the table's {target}",
         clipped(name)

@@ -30,6 +30,6 @@ pub(crate) fn nullable(schema: &StructType) -> SchemaRef {
 }
 
 /// Returns the error for rows that Arrow cannot convert to the columns of the table.
-pub(crate) fn misfit(cause: ArrowError) -> Error {
+pub(crate) fn columns_mismatch(cause: ArrowError) -> Error {
     Error::invalid("rows.type", "the rows do not fit into the table's columns").because(cause)
 }

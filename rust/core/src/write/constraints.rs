@@ -33,7 +33,7 @@ pub(super) struct Rules {
 struct Length {
     at: usize,
     limit: usize,
-    /// True if shorter text is padded with blanks.
+    /// True if shorter text is padded with spaces.
     padded: bool,
     text: String,
 }
@@ -144,7 +144,7 @@ impl Rules {
         });
     }
 
-    /// Returns the values of a `char(n)` column padded with blanks. Longer text is left to the check.
+    /// Returns the values of a `char(n)` column padded with spaces. Longer text is left to the check.
     pub(super) fn padded(&self, at: usize, values: ArrayRef) -> ArrayRef {
         let length = self.lengths.iter().find(|length| length.at == at);
         let Some(length) = length.filter(|length| length.padded) else {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType as ArrowType, Field};
 
-use super::columns::misfit;
+use super::columns::columns_mismatch;
 use super::layout::{Layout, Purpose};
 use super::writer::{RowWriter, WriteOptions, WrittenFiles};
 use crate::error::{Error, Result};
@@ -42,7 +42,7 @@ impl DataWriter {
             ] {
                 let name = name.as_deref().ok_or_else(|| {
                     let message = "the table tracks rows, but does not say in which columns files keep \
-                                   the ids of rows that move: enable row tracking anew";
+                                   the ids of rows that move: enable row tracking again";
                     Error::corrupt("rows.row_ids", message)
                 })?;
                 extras.push(Field::new(name, ArrowType::Int64, true));
@@ -74,7 +74,7 @@ impl DataWriter {
             columns.push(ids.unwrap_or_else(none));
             columns.push(versions.unwrap_or_else(none));
         }
-        let all = RecordBatch::try_new(self.rows.lenient(), columns).map_err(misfit)?;
+        let all = RecordBatch::try_new(self.rows.lenient(), columns).map_err(columns_mismatch)?;
         self.rows.write(&all, written)
     }
 
@@ -87,7 +87,7 @@ impl DataWriter {
         let column = |name: &str| rows.column_by_name(name).filter(|_| self.tracked).cloned();
         let (ids, versions) = (column("_row_id"), column("_row_commit_version"));
         let rows = rows.project(&(0..self.columns).collect::<Vec<_>>());
-        self.write(&rows.map_err(misfit)?, ids, versions, written)
+        self.write(&rows.map_err(columns_mismatch)?, ids, versions, written)
     }
 
     /// Closes the open files.

@@ -10,7 +10,7 @@ use arrow_schema::{Fields, SchemaRef};
 use serde_json::Value;
 
 use super::coerce::{check, coerce};
-use super::columns::misfit;
+use super::columns::columns_mismatch;
 use super::constraints::{offending, unknown};
 use crate::error::{Error, Result};
 use crate::expr::{BoundFormula, Formula};
@@ -105,7 +105,7 @@ pub(super) fn check_generated(
     let Some(column) = rows.columns().get(at) else {
         return Ok(());
     };
-    let same = not_distinct(column, &expected).map_err(misfit)?;
+    let same = not_distinct(column, &expected).map_err(columns_mismatch)?;
     match same.iter().position(|same| same != Some(true)) {
         Some(row) => {
             let what = format!(

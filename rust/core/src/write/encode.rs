@@ -24,7 +24,7 @@ const ROW_GROUP_ROWS: usize = 1 << 20;
 /// Fewer values than this are not worth a second thread.
 const FEW: usize = 16 << 10;
 /// The maximum number of bytes reserved in advance.
-const MOST_CAPACITY: usize = 256 << 20;
+const MAX_CAPACITY: usize = 256 << 20;
 
 /// Returns `true` if this number of values is worth more than one thread.
 pub(super) fn side_by_side(rows: usize, columns: usize) -> bool {
@@ -52,7 +52,7 @@ impl ParquetFile {
         let writer = ArrowWriter::try_new_with_options(Vec::new(), schema.clone(), options);
         let (writer, factory) = writer
             .and_then(ArrowWriter::into_serialized_writer)
-            .map_err(unwritable)?;
+            .map_err(cannot_encode)?;
         Ok(Self {
             writer,
             factory,
@@ -62,7 +62,7 @@ impl ParquetFile {
             groups: 0,
             capacity: target_size
                 .saturating_add(target_size / 8)
-                .min(MOST_CAPACITY),
+                .min(MAX_CAPACITY),
         })
     }
 
@@ -70,11 +70,11 @@ impl ParquetFile {
     pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<()> {
         if self.columns.is_empty() {
             let columns = self.factory.create_column_writers(self.groups);
-            self.columns = columns.map_err(unwritable)?;
+            self.columns = columns.map_err(cannot_encode)?;
         }
         let mut leaves: Vec<ArrowLeafColumn> = Vec::with_capacity(self.columns.len());
         for (field, values) in self.schema.fields().iter().zip(rows.columns()) {
-            leaves.extend(compute_leaves(field, values).map_err(unwritable)?);
+            leaves.extend(compute_leaves(field, values).map_err(cannot_encode)?);
         }
         let write = |(column, leaf): (&mut ArrowColumnWriter, ArrowLeafColumn)| column.write(&leaf);
         if side_by_side(rows.num_rows(), self.columns.len()) {
@@ -84,7 +84,7 @@ impl ParquetFile {
         } else {
             self.columns.iter_mut().zip(leaves).try_for_each(write)
         }
-        .map_err(unwritable)?;
+        .map_err(cannot_encode)?;
         self.rows += rows.num_rows();
         if self.rows >= ROW_GROUP_ROWS || self.in_progress() >= ROW_GROUP_BYTES {
             self.flush()?;
@@ -108,11 +108,13 @@ impl ParquetFile {
             // more row groups follow: a growing buffer would copy them repeatedly
             self.writer.inner_mut().reserve(self.capacity);
         }
-        let mut group = self.writer.next_row_group().map_err(unwritable)?;
-        for chunk in chunks.map_err(unwritable)? {
-            chunk.append_to_row_group(&mut group).map_err(unwritable)?;
+        let mut group = self.writer.next_row_group().map_err(cannot_encode)?;
+        for chunk in chunks.map_err(cannot_encode)? {
+            chunk
+                .append_to_row_group(&mut group)
+                .map_err(cannot_encode)?;
         }
-        group.close().map_err(unwritable)?;
+        group.close().map_err(cannot_encode)?;
         self.rows = 0;
         self.groups += 1;
         Ok(())
@@ -137,10 +139,10 @@ impl ParquetFile {
     /// Returns the complete file.
     pub(crate) fn finish(mut self) -> Result<Vec<u8>> {
         self.flush()?;
-        self.writer.into_inner().map_err(unwritable)
+        self.writer.into_inner().map_err(cannot_encode)
     }
 }
 
-fn unwritable(cause: ParquetError) -> Error {
+fn cannot_encode(cause: ParquetError) -> Error {
     Error::invalid("rows.parquet", "the rows cannot be written as Parquet").because(cause)
 }

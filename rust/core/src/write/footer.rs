@@ -171,9 +171,9 @@ impl LeafStatistics {
         let legacy = footer.legacy.as_ref();
         let calendar = legacy.and_then(|legacy| legacy.calendar(physical_type));
         let bounds = || {
-            let places = Int64Array::from(with_values);
+            let indexes = Int64Array::from(with_values);
             let of_groups = |values: ArrayRef| {
-                let values = take(&values, &places, None).ok()?;
+                let values = take(&values, &indexes, None).ok()?;
                 match calendar {
                     Some(calendar) => calendar.rebase_bounds(&values).ok(),
                     None => Some(values),
@@ -181,7 +181,7 @@ impl LeafStatistics {
             };
             let least = of_groups(converter.row_group_mins(groups).ok()?)?;
             let greatest = of_groups(converter.row_group_maxes(groups).ok()?)?;
-            let known = !places.is_empty() && least.null_count() + greatest.null_count() == 0;
+            let known = !indexes.is_empty() && least.null_count() + greatest.null_count() == 0;
             known.then(|| concat(&[&least, &greatest]).ok())?
         };
         Some(Self {

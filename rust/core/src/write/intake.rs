@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{Schema, SchemaRef};
 
 use super::coerce::{check, coerce, missing, refuse_duplicates, unknown};
-use super::columns::{misfit, nullable};
+use super::columns::{columns_mismatch, nullable};
 use super::constraints::Rules;
 use super::derive::{
     Identity, check_explicit, check_generated, check_updated, computed, default, generated,
@@ -218,12 +218,12 @@ impl Intake {
     fn batch(&self, columns: Vec<ArrayRef>, count: usize) -> Result<RecordBatch> {
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-            .map_err(misfit)
+            .map_err(columns_mismatch)
     }
 }
 
 fn without_columns(rows: usize) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)
-        .map_err(misfit)
+        .map_err(columns_mismatch)
 }

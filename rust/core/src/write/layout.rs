@@ -11,7 +11,7 @@ use arrow_schema::{ArrowError, DataType as ArrowType, Field, FieldRef, Fields, S
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use parquet::basic::Compression;
 
-use super::columns::{is_void, misfit, nullable};
+use super::columns::{columns_mismatch, is_void, nullable};
 use super::statistics::StatisticsPlan;
 use crate::codec::parquet_file::codec;
 use crate::error::{Error, Result};
@@ -131,7 +131,7 @@ impl Layout {
                 .ok_or_else(|| Error::invalid("rows.type", "rows lack a column of the table"))?;
             columns.push(renamed(values, field.data_type())?);
         }
-        RecordBatch::try_new(Arc::clone(&self.files), columns).map_err(misfit)
+        RecordBatch::try_new(Arc::clone(&self.files), columns).map_err(columns_mismatch)
     }
 }
 
@@ -228,14 +228,16 @@ pub(super) fn renamed(values: &ArrayRef, target: &ArrowType) -> Result<ArrayRef>
                 .map(|(column, field)| renamed(column, field.data_type()))
                 .collect::<Result<Vec<_>>>()?;
             let nulls = structure.nulls().cloned();
-            Arc::new(StructArray::try_new(fields.clone(), columns, nulls).map_err(misfit)?)
+            Arc::new(
+                StructArray::try_new(fields.clone(), columns, nulls).map_err(columns_mismatch)?,
+            )
         }
         (ArrowType::List(field), ArrowType::List(_)) => {
             let list = values.as_list::<i32>();
             let inner = renamed(list.values(), field.data_type())?;
             let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
             let array = ListArray::try_new(Arc::clone(field), offsets, inner, nulls);
-            Arc::new(array.map_err(misfit)?)
+            Arc::new(array.map_err(columns_mismatch)?)
         }
         (ArrowType::Map(field, sorted), ArrowType::Map(..)) => {
             let map = values.as_map();
@@ -244,11 +246,11 @@ pub(super) fn renamed(values: &ArrayRef, target: &ArrowType) -> Result<ArrayRef>
             let entries = entries.as_struct().clone();
             let (offsets, nulls) = (map.offsets().clone(), map.nulls().cloned());
             let array = MapArray::try_new(Arc::clone(field), offsets, entries, nulls, *sorted);
-            Arc::new(array.map_err(misfit)?)
+            Arc::new(array.map_err(columns_mismatch)?)
         }
         _ => {
             let message = format!("{} is not {target}", values.data_type());
-            return Err(misfit(ArrowError::CastError(message)));
+            return Err(columns_mismatch(ArrowError::CastError(message)));
         }
     })
 }

@@ -11,7 +11,7 @@ use arrow_schema::{Field, FieldRef};
 use arrow_select::take::take_record_batch;
 
 use super::coerce::coerce;
-use super::columns::misfit;
+use super::columns::columns_mismatch;
 use super::layout::Layout;
 use super::partition_values::texts;
 use crate::codec::file_actions::string_map_builder;
@@ -49,7 +49,8 @@ impl Layout {
             .into_iter()
             .map(|group| {
                 let values = values_of(&columns, &group);
-                let part = take_record_batch(rows, &UInt32Array::from(group)).map_err(misfit)?;
+                let part =
+                    take_record_batch(rows, &UInt32Array::from(group)).map_err(columns_mismatch)?;
                 Ok((values, part))
             })
             .collect()
@@ -101,7 +102,7 @@ pub(crate) fn partition_text(values: &ArrayRef, data_type: &DataType) -> Result<
 }
 
 /// More partitions than this are not listed individually.
-const MOST_NAMED: usize = 200;
+const MAX_NAMED: usize = 200;
 
 /// Some partitions of a table by their values, independent of their spelling in the log: two files are in the
 /// same partition if their values are equal, as SQL compares them.
@@ -109,7 +110,7 @@ pub struct Partitions {
     /// The names of the partition columns, and their names and types in the log.
     columns: Vec<(String, (String, FieldRef))>,
     keys: HashSet<Box<[u8]>>,
-    /// The values of each partition, in the order of the columns, up to [`MOST_NAMED`].
+    /// The values of each partition, in the order of the columns, up to [`MAX_NAMED`].
     named: Vec<Vec<ArrayRef>>,
 }
 
@@ -143,11 +144,11 @@ impl Partitions {
         let (values, count) = partitions.parsed(files)?;
         let Self { keys, named, .. } = &mut partitions;
         each_row(&values, count, |row, key| {
-            if keys.insert(key.into()) && named.len() < MOST_NAMED {
+            if keys.insert(key.into()) && named.len() < MAX_NAMED {
                 named.push(values.iter().map(|column| column.slice(row, 1)).collect());
             }
         })
-        .map_err(misfit)?;
+        .map_err(columns_mismatch)?;
         Ok(partitions)
     }
 
@@ -188,7 +189,8 @@ impl Partitions {
 
     fn hold(&self, values: &[ArrayRef], count: usize) -> Result<Vec<bool>> {
         let mut held = Vec::with_capacity(count);
-        each_row(values, count, |_, key| held.push(self.keys.contains(key))).map_err(misfit)?;
+        each_row(values, count, |_, key| held.push(self.keys.contains(key)))
+            .map_err(columns_mismatch)?;
         Ok(held)
     }
 
@@ -203,7 +205,7 @@ impl Partitions {
                 texts.keys().append_value(name);
                 texts.values().append_option(value.as_ref());
             }
-            texts.append(true).map_err(misfit)?;
+            texts.append(true).map_err(columns_mismatch)?;
         }
         let texts = texts.finish();
         let columns: Vec<_> = self
@@ -233,14 +235,4 @@ impl Partitions {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_with_equal_values_come_together() {
-        let first = StringArray::from(vec![Some("a"), None, Some("a"), Some("b"), None]);
-        let second = StringArray::from(vec!["x", "x", "y", "x", "x"]);
-        let expected = vec![vec![0], vec![1, 4], vec![2], vec![3]];
-        assert_eq!(groups(&[first, second], 5), expected);
-    }
-}
+mod tests;

@@ -21,7 +21,7 @@ use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, TimeUnit};
 use arrow_select::concat::concat;
 use arrow_select::nullif::nullif;
 
-use super::columns::{is_void, misfit};
+use super::columns::{columns_mismatch, is_void};
 use super::truncate::{lower_bound, upper_bound};
 use crate::codec::statistics::render_stats;
 use crate::error::Result;
@@ -229,14 +229,18 @@ fn accumulate(
             let Some(structure) = values.as_struct_opt() else {
                 return Ok(());
             };
-            let absent = is_null(values).map_err(misfit)?;
+            let absent = is_null(values).map_err(columns_mismatch)?;
             for (part, known) in parts.iter().zip(known) {
                 let Some(values) = structure.columns().get(part.at) else {
                     continue;
                 };
                 // a field of a null struct is null
                 if structure.null_count() > 0 {
-                    accumulate(part, known, &nullif(values, &absent).map_err(misfit)?)?;
+                    accumulate(
+                        part,
+                        known,
+                        &nullif(values, &absent).map_err(columns_mismatch)?,
+                    )?;
                 } else {
                     accumulate(part, known, values)?;
                 }
@@ -261,8 +265,8 @@ pub(super) fn joined(before: MeasuredBounds, values: &ArrayRef) -> Result<Measur
     let MeasuredBounds::Bounds(before_least, before_greatest) = before else {
         return Ok(MeasuredBounds::Bounds(least, greatest));
     };
-    let least = concat(&[&before_least, &least]).map_err(misfit)?;
-    let greatest = concat(&[&before_greatest, &greatest]).map_err(misfit)?;
+    let least = concat(&[&before_least, &least]).map_err(columns_mismatch)?;
+    let greatest = concat(&[&before_greatest, &greatest]).map_err(columns_mismatch)?;
     let (least, greatest) = (extremes(&least), extremes(&greatest));
     Ok(match (least, greatest) {
         (Some((least, _)), Some((_, greatest))) => MeasuredBounds::Bounds(least, greatest),
@@ -394,5 +398,5 @@ fn named(name: &str, values: ArrayRef) -> (FieldRef, ArrayRef) {
 
 fn single_row(columns: Named) -> Result<StructArray> {
     let (fields, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-    StructArray::try_new(Fields::from(fields), columns, None).map_err(misfit)
+    StructArray::try_new(Fields::from(fields), columns, None).map_err(columns_mismatch)
 }

@@ -1,5 +1,5 @@
 //! A table as a stream: its state, and then its commits as they come, in small batches, each with the
-//! offset from which another process goes on.
+//! offset from which another process continues.
 //!
 //! Files are admitted in the order and by the limits of Delta's own streaming source, so that offsets
 //! of one can be resumed by the other.
@@ -49,7 +49,7 @@ pub struct FollowOptions {
     pub begin: Begin,
     /// Tolerate commits that only remove files.
     pub ignore_deletes: bool,
-    /// Give the files that commits rewrote once more, as a whole.
+    /// Give the files that commits rewrote again, as a whole.
     pub ignore_changes: bool,
     /// Pass over commits that remove files.
     pub skip_change_commits: bool,
@@ -59,7 +59,7 @@ pub struct FollowOptions {
     pub changes: Option<Kind>,
     /// Refuse versions at which the change data feed was off.
     pub require_feed: bool,
-    /// Columns that tell rows apart, where the table does not.
+    /// Columns that identify rows, where the table does not.
     pub key: Vec<String>,
     /// At most this many files in a batch; `None` for no limit.
     pub max_files: Option<u64>,
@@ -182,7 +182,7 @@ impl Follow {
         self.missing.take()
     }
 
-    /// Returns `true` if a file lies after the end.
+    /// Returns `true` if a file is after the end.
     fn is_behind_end(&self, version: u64, index: i64) -> bool {
         let until = self.options.until.as_ref();
         until.is_some_and(|until| (version, index) > (until.version, until.index))
@@ -336,7 +336,7 @@ impl Follow {
             }
             self.offset = Offset::before(&self.offset.table_id, version.saturating_add(1));
             if admission.full() {
-                // the history stand after this commit
+                // the history after this commit
                 return Ok(());
             }
         }
@@ -415,7 +415,7 @@ fn begin(source: &Source, known: &Snapshot, begin: &Begin) -> Result<Offset> {
             let why = if offset.table_id != *id {
                 Some("it belongs to another table, or the table was replaced")
             } else if offset.version > newest.saturating_add(1) {
-                Some("it lies after the newest version: the table was replaced or its log was cut")
+                Some("it is after the newest version: the table was replaced or its log was cut")
             } else {
                 None
             };

@@ -1,7 +1,7 @@
-//! Rows that left and rows that came in one commit: which were carried over, which were updated.
+//! Rows removed and rows added in one commit: which were carried over, which were updated.
 //!
-//! Rows are held as numbers: those that left, about 64 bytes each; where rows have ids, those that left
-//! and those that came, 32 bytes for each run of ids. Where they are too many, the work is cut in halves by
+//! Rows are held as numbers: removed rows, about 64 bytes each; where rows have ids, removed
+//! and added ones, 32 bytes for each run of ids. Where they are too many, the work is cut in halves by
 //! the numbers, and each half is compared on its own.
 
 use std::collections::HashMap;
@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
-use super::identify::{Seen, Share, ShareReader};
-use super::runs::{Joined, Run, is_twice, join, read, sort};
+use super::identify::{IdentifiedRow, Share, ShareReader};
+use super::runs::{Joined, Run, has_duplicates, join, read, sort};
 use crate::changes::range::commits::Stamp;
 use crate::changes::range::derive::Way;
 use crate::changes::rows::piece::{ChangeType, Labels, Piece, PieceRows, RowLabel};
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::replay::Folded;
 
 /// The number of rows that are held at once by default.
-pub(in crate::changes) const MOST_ROWS: usize = 4 << 20;
+pub(in crate::changes) const MAX_ROWS: usize = 4 << 20;
 
 /// Maps by numbers that are as good as random, or ids.
 pub(super) type Numbers<V> = HashMap<u128, V, BuildHasherDefault<Folded>>;
@@ -33,45 +33,45 @@ pub(in crate::changes) enum Compared {
     TooMany,
 }
 
-/// The rows that left and were not carried over, and those that came.
+/// The removed rows that were not carried over, and the added ones.
 pub(super) struct Differences {
-    pub removed: Vec<Seen>,
-    pub new: Vec<Seen>,
+    pub removed: Vec<IdentifiedRow>,
+    pub new: Vec<IdentifiedRow>,
 }
 
 /// Rows in chains, one for each number.
 struct RowsByIdentity {
     heads: Numbers<u32>,
-    rows: Vec<(Seen, u32)>,
+    rows: Vec<(IdentifiedRow, u32)>,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl RowsByIdentity {
-    fn push(&mut self, seen: Seen) {
+    fn push(&mut self, seen: IdentifiedRow) {
         let at = u32::try_from(self.rows.len()).unwrap_or(NONE);
-        let before = self.heads.insert(seen.who, at);
+        let before = self.heads.insert(seen.identity, at);
         self.rows.push((seen, before.unwrap_or(NONE)));
     }
 
     /// Takes a row with this number and content out of its chain.
-    fn take(&mut self, who: u128, what: u128) -> bool {
-        let Some(head) = self.heads.get(&who).copied() else {
+    fn take(&mut self, identity: u128, value_hash: u128) -> bool {
+        let Some(head) = self.heads.get(&identity).copied() else {
             return false;
         };
         let (mut before, mut at) = (NONE, head);
         while let Some((seen, next)) = self.rows.get(at as usize).copied() {
-            if seen.what != what {
+            if seen.value_hash != value_hash {
                 (before, at) = (at, next);
                 continue;
             }
             match self.rows.get_mut(before as usize) {
                 Some((_, link)) => *link = next,
                 None if next == NONE => {
-                    self.heads.remove(&who);
+                    self.heads.remove(&identity);
                 }
                 None => {
-                    self.heads.insert(who, next);
+                    self.heads.insert(identity, next);
                 }
             }
             return true;
@@ -79,8 +79,8 @@ impl RowsByIdentity {
         false
     }
 
-    /// Returns the rows that are left, in the order in which they came.
-    fn finish(self) -> Vec<Seen> {
+    /// Returns the remaining rows, in the order in which they were added.
+    fn finish(self) -> Vec<IdentifiedRow> {
         let mut left: Vec<u32> = Vec::new();
         for head in self.heads.into_values() {
             let mut at = head;
@@ -107,38 +107,38 @@ pub(super) fn differences(
         rows: Vec::new(),
     };
     let mut full = false;
-    let mut hold = |seen: Seen| {
+    let mut hold = |seen: IdentifiedRow| {
         full = unmatched.rows.len() >= most;
         unmatched.push(seen);
         !full
     };
-    rows.look(removed, &mut hold)?;
+    rows.visit(removed, &mut hold)?;
     if full {
         return Ok(None);
     }
-    let mut came: Vec<Seen> = Vec::new();
-    let mut compare = |seen: Seen| {
-        full = came.len() >= most;
-        if !unmatched.take(seen.who, seen.what) {
-            came.push(Seen {
+    let mut added: Vec<IdentifiedRow> = Vec::new();
+    let mut compare = |seen: IdentifiedRow| {
+        full = added.len() >= most;
+        if !unmatched.take(seen.identity, seen.value_hash) {
+            added.push(IdentifiedRow {
                 piece: seen.piece.saturating_add(shift),
                 ..seen
             });
         }
         !full
     };
-    rows.look(new, &mut compare)?;
+    rows.visit(new, &mut compare)?;
     if full {
         return Ok(None);
     }
     Ok(Some(Differences {
         removed: unmatched.finish(),
-        new: came,
+        new: added,
     }))
 }
 
-/// The same of rows that are all at hand.
-pub(super) fn cancel(removed: Vec<Seen>, new: Vec<Seen>) -> Differences {
+/// As [`differences`], for rows in memory.
+pub(super) fn cancel(removed: Vec<IdentifiedRow>, new: Vec<IdentifiedRow>) -> Differences {
     let mut unmatched = RowsByIdentity {
         heads: Numbers::default(),
         rows: Vec::with_capacity(removed.len()),
@@ -146,9 +146,9 @@ pub(super) fn cancel(removed: Vec<Seen>, new: Vec<Seen>) -> Differences {
     for seen in removed {
         unmatched.push(seen);
     }
-    let came = new.into_iter();
-    let new = came
-        .filter(|seen| !unmatched.take(seen.who, seen.what))
+    let added = new.into_iter();
+    let new = added
+        .filter(|seen| !unmatched.take(seen.identity, seen.value_hash))
         .collect();
     Differences {
         removed: unmatched.finish(),
@@ -178,25 +178,27 @@ pub(in crate::changes) fn compare(
     let Some(outcome) = outcome.map_err(|error| error.at_version(stamp.version))? else {
         return Ok(Compared::TooMany);
     };
-    // how many rows of one number left, and how many came for them
+    // the number of removed and of added rows of each identity
     let mut both: Numbers<(u32, u32)> = Numbers::default();
     for seen in &outcome.removed {
-        both.entry(seen.who).or_default().0 += 1;
+        both.entry(seen.identity).or_default().0 += 1;
     }
     for seen in &outcome.new {
-        if let Some((_, came)) = both.get_mut(&seen.who) {
-            *came += 1;
+        if let Some((_, added)) = both.get_mut(&seen.identity) {
+            *added += 1;
         }
     }
     if both
         .values()
-        .any(|(left, came)| *came > 0 && left + came > 2)
+        .any(|(removed, added)| *added > 0 && removed + added > 2)
     {
-        return Err(twice(way).at_version(stamp.version));
+        return Err(duplicate_rows(way).at_version(stamp.version));
     }
     let mut labels = LabelledPieces::new(pieces);
     for seen in &outcome.removed {
-        let updated = both.get(&seen.who).is_some_and(|(_, came)| *came > 0);
+        let updated = both
+            .get(&seen.identity)
+            .is_some_and(|(_, added)| *added > 0);
         let change = if updated {
             ChangeType::UpdatePreimage
         } else {
@@ -205,7 +207,7 @@ pub(in crate::changes) fn compare(
         labels.push(seen.piece, seen.row, change, stamp);
     }
     for seen in &outcome.new {
-        let change = if both.contains_key(&seen.who) {
+        let change = if both.contains_key(&seen.identity) {
             ChangeType::UpdatePostimage
         } else {
             ChangeType::Insert
@@ -215,8 +217,8 @@ pub(in crate::changes) fn compare(
     labels.finish().map(Compared::Pieces)
 }
 
-/// The same of rows that have ids, by runs of them; the first `of_removed` pieces left. `None` where an id is
-/// there twice.
+/// As [`compare`] for rows that have ids, by runs of them; the first `of_removed` pieces are those of removed
+/// rows. `None` if an id occurs twice.
 fn compare_ids(
     rows: ShareReader<'_>,
     stamp: Stamp,
@@ -246,7 +248,7 @@ fn compare_ids(
     }
     for runs in [&mut removed, &mut new] {
         sort(runs)?;
-        if is_twice(runs) {
+        if has_duplicates(runs) {
             return Ok(None);
         }
     }
@@ -273,7 +275,7 @@ fn compare_ids(
 }
 
 /// More than one row is the same.
-pub(super) fn twice(way: Way) -> Error {
+pub(super) fn duplicate_rows(way: Way) -> Error {
     if way == Way::Key {
         let message =
             "several changed rows have the same key: add columns until the key identifies each row";
@@ -307,7 +309,7 @@ impl LabelledPieces {
         Self(pieces.collect())
     }
 
-    /// Tells how many rows there are in all, so that a piece whose rows have all the same outcome is
+    /// Sets the number of rows of a piece, so that a piece whose rows all have the same outcome is
     /// kept as a whole.
     pub(super) fn set_rows(&mut self, piece: u32, rows: u64) {
         if let Some(labelled) = self.0.get_mut(piece as usize) {

@@ -21,7 +21,7 @@ use crate::changes::rows::row_schema::{Purpose, Reading};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 
-/// A part of all rows, by the numbers that tell which row one is. Versions of one row are in one
+/// A part of all rows, by the identities of rows. Versions of one row are in one
 /// share, so that shares are compared one by one, anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::changes) struct Share {
@@ -46,8 +46,8 @@ impl Share {
         self.of < 2 || self.has(spread(u128::from(id.cast_unsigned())))
     }
 
-    fn has(self, who: u128) -> bool {
-        self.of < 2 || who % u128::from(self.of) == u128::from(self.number)
+    fn has(self, identity: u128) -> bool {
+        self.of < 2 || identity % u128::from(self.of) == u128::from(self.number)
     }
 }
 
@@ -65,14 +65,14 @@ pub(in crate::changes) struct RowIdentity {
 
 /// A row that was looked at.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::changes) struct Seen {
+pub(in crate::changes) struct IdentifiedRow {
     /// The number of its piece, and its position in the file.
     pub piece: u32,
     pub row: u64,
     /// The identity of the row.
-    pub who: u128,
+    pub identity: u128,
     /// A hash of its values: rows with the same identity and hash were carried over.
-    pub what: u128,
+    pub value_hash: u128,
     /// The change to it.
     pub change: ChangeType,
 }
@@ -84,7 +84,7 @@ struct Identities {
     identity: RowIdentity,
     key: Vec<usize>,
     share: Share,
-    /// Besides its number, what a row with a row id holds.
+    /// Also hash the values of rows that have a row id.
     with_values: bool,
 }
 
@@ -106,7 +106,7 @@ impl ShareReader<'_> {
     }
 
     /// Numbers of every row of the pieces, batch by batch: piece, row, who, what, change; and its values
-    /// as a number, where they are asked for.
+    /// as a number, where they are requested.
     pub(super) fn row_events(
         &self,
         pieces: Vec<Piece>,
@@ -136,25 +136,29 @@ impl ShareReader<'_> {
         Ok(read_pieces(self.source, self.reading, pieces, purpose, map))
     }
 
-    /// Shows every row of the pieces that is in the share, in their order, for as long as `see` wants more.
-    pub(super) fn look(&self, pieces: Vec<Piece>, see: &mut dyn FnMut(Seen) -> bool) -> Result<()> {
+    /// Calls `visit` for every row of the pieces that is in the share, in order, until it returns `false`.
+    pub(super) fn visit(
+        &self,
+        pieces: Vec<Piece>,
+        visit: &mut dyn FnMut(IdentifiedRow) -> bool,
+    ) -> Result<()> {
         for batch in self.row_events(pieces, false)? {
             let batch = batch?;
-            let [piece, row, who, what, change] = batch.columns() else {
+            let [piece, row, identity, value_hash, change] = batch.columns() else {
                 return Err(missing_columns());
             };
             let (pieces, rows) = (values::<UInt32Type>(piece)?, values::<Int64Type>(row)?);
-            let owners = values::<Decimal128Type>(who)?.iter();
-            let both = owners.zip(values::<Decimal128Type>(what)?);
+            let owners = values::<Decimal128Type>(identity)?.iter();
+            let both = owners.zip(values::<Decimal128Type>(value_hash)?);
             let changes = values::<UInt8Type>(change)?;
-            for (((piece, row), (who, what)), change) in
+            for (((piece, row), (identity, value_hash)), change) in
                 pieces.iter().zip(rows).zip(both).zip(changes)
             {
-                let more = see(Seen {
+                let more = visit(IdentifiedRow {
                     piece: *piece,
                     row: row.cast_unsigned(),
-                    who: who.cast_unsigned(),
-                    what: what.cast_unsigned(),
+                    identity: identity.cast_unsigned(),
+                    value_hash: value_hash.cast_unsigned(),
                     change: ChangeType::from_number(*change),
                 });
                 if !more {
@@ -177,7 +181,7 @@ impl Identities {
         };
         let positions = long(batch.columns().get(own))?;
         let columns = || batch.columns().iter().take(own);
-        let (who, what) = match self.identity.way {
+        let (identity, value_hash) = match self.identity.way {
             Way::RowTracking => (
                 ids(batch.columns().get(own + 1))?.map(spread).collect(),
                 ids(batch.columns().get(own + 2))?.collect(),
@@ -185,9 +189,9 @@ impl Identities {
             Way::Files => {
                 let path = self.source.resolver.resolve("", &piece.file.path)?;
                 let path = xxh3_128_with_seed(path.as_bytes(), seed);
-                let places = positions.values().iter();
-                let who = places.map(|row| spread(path ^ u128::from(row.cast_unsigned())));
-                (who.collect(), vec![0; rows])
+                let numbers = positions.values().iter();
+                let identity = numbers.map(|row| spread(path ^ u128::from(row.cast_unsigned())));
+                (identity.collect(), vec![0; rows])
             }
             Way::Key => {
                 let key = self.key.iter().filter_map(|at| batch.columns().get(*at));
@@ -206,8 +210,8 @@ impl Identities {
             }
         };
         let kept: Option<Vec<usize>> = (self.share.of > 1).then(|| {
-            let rows = who.iter().enumerate();
-            rows.filter_map(|(row, who)| self.share.has(*who).then_some(row))
+            let rows = identity.iter().enumerate();
+            rows.filter_map(|(row, identity)| self.share.has(*identity).then_some(row))
                 .collect()
         });
         let kept = kept.as_deref();
@@ -221,14 +225,14 @@ impl Identities {
         let mut all: Vec<ArrayRef> = vec![
             Arc::new(UInt32Array::from_value(piece, count)),
             Arc::new(Int64Array::from(picked(positions.values(), kept))),
-            numbers(&who),
-            numbers(&what),
+            numbers(&identity),
+            numbers(&value_hash),
             Arc::new(UInt8Array::from(picked(&changes, kept))),
         ];
         if self.with_values {
             all.push(numbers(&hash_rows(columns(), rows, seed)?));
         }
-        let fields: Vec<Field> = ["piece", "row", "who", "what", "change", "values"]
+        let fields: Vec<Field> = ["piece", "row", "identity", "value_hash", "change", "values"]
             .into_iter()
             .zip(&all)
             .map(|(name, column)| Field::new(name, column.data_type().clone(), false))

@@ -19,8 +19,8 @@ use super::range::derive::{Item, Way};
 use super::rows::piece::{ChangeType, Labels, Piece, PieceRows};
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::Result;
-use compare::{Compared, LabelledPieces, Numbers, differences, twice};
-use identify::{RowIdentity, Seen, Share, ShareReader};
+use compare::{Compared, LabelledPieces, Numbers, differences, duplicate_rows};
+use identify::{IdentifiedRow, RowIdentity, Share, ShareReader};
 
 /// The outcomes that are returned, and their form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -50,14 +50,14 @@ struct RowPosition {
 
 const NONE: u32 = u32::MAX;
 
-/// One row from before the range to its end; of rows that only their values tell, all that are equal.
+/// One row from before the range to its end; for rows that only their values identify, all equal ones.
 #[derive(Clone, Copy)]
 struct Outcome {
     /// The row before: a chain of positions.
     before: u32,
     /// The row now.
     now: u32,
-    /// The last state of a row that came in the range and is removed.
+    /// The last state of a row that was added in the range and removed again.
     ghost: u32,
     /// When it was changed last.
     stamp: u32,
@@ -67,7 +67,7 @@ struct Outcome {
 pub(super) struct Outcomes {
     way: Way,
     outcomes: Numbers<Outcome>,
-    places: Vec<(RowPosition, u32)>,
+    positions: Vec<(RowPosition, u32)>,
 }
 
 impl Outcome {
@@ -83,8 +83,8 @@ impl Outcome {
 
 /// Puts a place in front of a chain; gives the new front.
 fn push(
-    places: &mut Vec<(RowPosition, u32)>,
-    seen: &Seen,
+    positions: &mut Vec<(RowPosition, u32)>,
+    seen: &IdentifiedRow,
     base: u32,
     stamp: u32,
     next: u32,
@@ -94,12 +94,12 @@ fn push(
         stamp,
         row: seen.row,
     };
-    places.push((position, next));
-    u32::try_from(places.len() - 1).unwrap_or(NONE)
+    positions.push((position, next));
+    u32::try_from(positions.len() - 1).unwrap_or(NONE)
 }
 
-fn after(places: &[(RowPosition, u32)], at: u32) -> u32 {
-    places.get(at as usize).map_or(NONE, |(_, next)| *next)
+fn after(positions: &[(RowPosition, u32)], at: u32) -> u32 {
+    positions.get(at as usize).map_or(NONE, |(_, next)| *next)
 }
 
 impl Outcomes {
@@ -107,27 +107,32 @@ impl Outcomes {
         Self {
             way,
             outcomes: Numbers::default(),
-            places: Vec::new(),
+            positions: Vec::new(),
         }
     }
 
     /// Adds the changes of a commit without the rows that were carried over; stamps are numbers of
     /// commits.
-    pub(super) fn step(&mut self, removed: &[Seen], new: &[Seen], stamp: u32) -> Result<()> {
+    pub(super) fn step(
+        &mut self,
+        removed: &[IdentifiedRow],
+        new: &[IdentifiedRow],
+        stamp: u32,
+    ) -> Result<()> {
         for seen in removed {
-            self.left(seen, 0, stamp)?;
+            self.remove(seen, 0, stamp)?;
         }
         for seen in new {
-            self.came(seen, 0, stamp)?;
+            self.add(seen, 0, stamp)?;
         }
         Ok(())
     }
 
     /// Forgets rows whose place before holds what their place now holds.
     pub(super) fn drop_equal(&mut self, equal: impl Fn((u32, u64), (u32, u64)) -> bool) {
-        let places = &self.places;
+        let positions = &self.positions;
         let row_of = |at: u32| {
-            let (position, _) = places.get(at as usize)?;
+            let (position, _) = positions.get(at as usize)?;
             Some((position.piece, position.row))
         };
         self.outcomes.retain(
@@ -138,42 +143,48 @@ impl Outcomes {
         );
     }
 
-    /// A row left.
-    fn left(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
-        let outcome = self.outcomes.entry(seen.who).or_insert_with(Outcome::new);
+    /// Records a removed row.
+    fn remove(&mut self, seen: &IdentifiedRow, base: u32, stamp: u32) -> Result<()> {
+        let outcome = self
+            .outcomes
+            .entry(seen.identity)
+            .or_insert_with(Outcome::new);
         outcome.stamp = stamp;
         if outcome.now != NONE {
             if outcome.before == NONE {
                 outcome.ghost = outcome.now;
             }
-            outcome.now = after(&self.places, outcome.now);
+            outcome.now = after(&self.positions, outcome.now);
             return Ok(());
         }
         if self.way != Way::Rows && (outcome.before != NONE || outcome.ghost != NONE) {
-            return Err(twice(self.way));
+            return Err(duplicate_rows(self.way));
         }
-        outcome.before = push(&mut self.places, seen, base, stamp, outcome.before);
+        outcome.before = push(&mut self.positions, seen, base, stamp, outcome.before);
         Ok(())
     }
 
-    /// A row came.
-    fn came(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
-        let outcome = self.outcomes.entry(seen.who).or_insert_with(Outcome::new);
+    /// Records an added row.
+    fn add(&mut self, seen: &IdentifiedRow, base: u32, stamp: u32) -> Result<()> {
+        let outcome = self
+            .outcomes
+            .entry(seen.identity)
+            .or_insert_with(Outcome::new);
         outcome.stamp = stamp;
         if self.way == Way::Rows && outcome.before != NONE {
             // an equal row left before
-            outcome.before = after(&self.places, outcome.before);
+            outcome.before = after(&self.positions, outcome.before);
             return Ok(());
         }
         if self.way != Way::Rows && outcome.now != NONE {
-            return Err(twice(self.way));
+            return Err(duplicate_rows(self.way));
         }
-        outcome.now = push(&mut self.places, seen, base, stamp, outcome.now);
+        outcome.now = push(&mut self.positions, seen, base, stamp, outcome.now);
         Ok(())
     }
 
     fn len(&self) -> usize {
-        self.places.len()
+        self.positions.len()
     }
 }
 
@@ -240,10 +251,10 @@ impl Following<'_> {
         };
         let number = u32::try_from(self.stamps.len()).unwrap_or(NONE);
         for seen in &differing.removed {
-            self.outcomes.left(seen, base, number).map_err(at)?;
+            self.outcomes.remove(seen, base, number).map_err(at)?;
         }
         for seen in &differing.new {
-            self.outcomes.came(seen, base, number).map_err(at)?;
+            self.outcomes.add(seen, base, number).map_err(at)?;
         }
         Ok(true)
     }
@@ -267,22 +278,22 @@ impl Following<'_> {
         let most = self.rows.most_rows();
         let mut failed = None;
         let mut full = false;
-        // of one commit, what left is followed before what came
-        let mut came: Vec<Seen> = Vec::new();
+        // removed rows of a commit come before its added rows
+        let mut added: Vec<IdentifiedRow> = Vec::new();
         let mut current = NONE;
-        let mut see = |seen: Seen| {
+        let mut visit = |seen: IdentifiedRow| {
             let number = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
             let mut step = || {
                 if number != current {
-                    flush(outcomes, &mut came, base, current, stamps)?;
+                    flush(outcomes, &mut added, base, current, stamps)?;
                     current = number;
                 }
                 match seen.change {
                     ChangeType::Delete | ChangeType::UpdatePreimage => {
-                        outcomes.left(&seen, base, number)
+                        outcomes.remove(&seen, base, number)
                     }
                     ChangeType::Insert | ChangeType::UpdatePostimage => {
-                        came.push(seen);
+                        added.push(seen);
                         Ok(())
                     }
                 }
@@ -291,15 +302,15 @@ impl Following<'_> {
                 let version = versions.get(seen.piece as usize).copied();
                 failed = Some(error.at_version(version.unwrap_or_default()));
             }
-            full = outcomes.len() + came.len() > most;
+            full = outcomes.len() + added.len() > most;
             failed.is_none() && !full
         };
-        self.rows.look(run, &mut see)?;
+        self.rows.visit(run, &mut visit)?;
         if let Some(error) = failed {
             return Err(error);
         }
         if !full {
-            flush(outcomes, &mut came, base, current, stamps)?;
+            flush(outcomes, &mut added, base, current, stamps)?;
         }
         Ok(!full)
     }
@@ -307,14 +318,14 @@ impl Following<'_> {
 
 fn flush(
     outcomes: &mut Outcomes,
-    came: &mut Vec<Seen>,
+    added: &mut Vec<IdentifiedRow>,
     base: u32,
     number: u32,
     stamps: &[Stamp],
 ) -> Result<()> {
-    for seen in came.drain(..) {
-        let came = outcomes.came(&seen, base, number);
-        came.map_err(|error| match stamps.get(number as usize) {
+    for seen in added.drain(..) {
+        let result = outcomes.add(&seen, base, number);
+        result.map_err(|error| match stamps.get(number as usize) {
             Some(stamp) => error.at_version(stamp.version),
             None => error,
         })?;
@@ -332,7 +343,7 @@ fn drop_unchanged(
     let mut rows: Vec<(u32, u64)> = Vec::new();
     for outcome in outcomes.outcomes.values().filter(both) {
         for at in [outcome.before, outcome.now] {
-            if let Some((position, _)) = outcomes.places.get(at as usize) {
+            if let Some((position, _)) = outcomes.positions.get(at as usize) {
                 rows.push((position.piece, position.row));
             }
         }
@@ -376,9 +387,9 @@ fn drop_unchanged(
         share: Share::ALL,
         ..rows_of
     };
-    all.look(pieces_to_read, &mut |seen| {
+    all.visit(pieces_to_read, &mut |seen| {
         let piece = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
-        values.insert((piece, seen.row), seen.who);
+        values.insert((piece, seen.row), seen.identity);
         true
     })?;
     outcomes.drop_equal(|before, now| values.get(&before) == values.get(&now));
@@ -388,10 +399,10 @@ fn drop_unchanged(
 impl Outcomes {
     /// The rows that are shown: where they are, what they are shown as, by which stamp.
     pub(super) fn codes(&self, kind: Net, mut code: impl FnMut((u32, u64), ChangeType, u32)) {
-        // by place first, since places are in the order of the files
-        let mut codes: Vec<Option<(ChangeType, u32)>> = vec![None; self.places.len()];
+        // by position, since positions are in the order of the files
+        let mut codes: Vec<Option<(ChangeType, u32)>> = vec![None; self.positions.len()];
         let mut show = |mut at: u32, change: ChangeType, stamp: Option<u32>| {
-            while let Some((position, next)) = self.places.get(at as usize) {
+            while let Some((position, next)) = self.positions.get(at as usize) {
                 if let Some(code) = codes.get_mut(at as usize) {
                     *code = Some((change, stamp.unwrap_or(position.stamp)));
                 }
@@ -404,21 +415,21 @@ impl Outcomes {
             match kind {
                 Net::MinDelta => {
                     let updated = known && outcome.now != NONE;
-                    let (left, came) = if updated {
+                    let (removed, added) = if updated {
                         (ChangeType::UpdatePreimage, ChangeType::UpdatePostimage)
                     } else {
                         (ChangeType::Delete, ChangeType::Insert)
                     };
-                    show(outcome.before, left, stamp);
-                    show(outcome.now, came, stamp);
+                    show(outcome.before, removed, stamp);
+                    show(outcome.now, added, stamp);
                 }
                 Net::Upsert { deleted } => {
-                    let came = if known {
+                    let added = if known {
                         ChangeType::UpdatePostimage
                     } else {
                         ChangeType::Insert
                     };
-                    show(outcome.now, came, stamp);
+                    show(outcome.now, added, stamp);
                     if deleted && outcome.now == NONE {
                         show(outcome.before, ChangeType::Delete, stamp);
                     }
@@ -432,7 +443,7 @@ impl Outcomes {
                 }
             }
         }
-        for ((position, _), change_of_row) in self.places.iter().zip(codes) {
+        for ((position, _), change_of_row) in self.positions.iter().zip(codes) {
             if let Some((change, stamp)) = change_of_row {
                 code((position.piece, position.row), change, stamp);
             }
@@ -440,7 +451,7 @@ impl Outcomes {
     }
 }
 
-/// The rows that are shown, at their places.
+/// The rows that are shown, at their positions.
 fn reported(
     outcomes: &Outcomes,
     kind: Net,

@@ -26,9 +26,9 @@ use crate::spec::{Metadata, Protocol};
 use crate::storage::Storage;
 use crate::storage::pool::{Ordered, ordered};
 
-/// A run has at most this many bytes of commits or one commit; a small one counts as [`LEAST_BYTES`].
+/// A run has at most this many bytes of commits or one commit; a small one counts as [`MIN_BYTES`].
 const RUN_BYTES: u64 = 4 << 20;
-const LEAST_BYTES: u64 = RUN_BYTES / 256;
+const MIN_BYTES: u64 = RUN_BYTES / 256;
 
 /// Runs that are decoded ahead of the caller.
 const RUNS_AHEAD: usize = 2;
@@ -53,7 +53,7 @@ pub(in crate::changes) struct FileChange {
     pub file: ScanFile,
     /// Its place among all actions of its run.
     pub position: u32,
-    /// True if the action tells the values of the partition columns.
+    /// True if the action has the values of the partition columns.
     pub has_partition_values: bool,
 }
 
@@ -126,7 +126,7 @@ impl Commits {
         check(&commits, first, last)?;
         let storage = Arc::clone(storage);
         let decode = move |run: Vec<(VersionedFile, i64)>| decode(&*storage, &run);
-        let size = |(commit, _): &(VersionedFile, i64)| commit.file.size.max(LEAST_BYTES);
+        let size = |(commit, _): &(VersionedFile, i64)| commit.file.size.max(MIN_BYTES);
         Ok(Self {
             runs: ordered(runs(commits, RUN_BYTES, size), RUNS_AHEAD, decode),
             ready: Vec::new().into_iter(),

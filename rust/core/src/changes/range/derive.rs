@@ -1,5 +1,5 @@
-//! The changes of a commit to rows, as far as its actions tell: the rows of the files that are new
-//! or removed, and the comparison that tells changed rows from rows that were only carried over.
+//! The changes of a commit to rows, as far as its actions state them: the rows of the files that are new
+//! or removed, and the comparison that separates changed rows from rows that were only carried over.
 //!
 //! Protocol: "Add CDC File", "Change Data Files", "Row Tracking"; the reference's rules for commits
 //! without change data files.
@@ -27,11 +27,11 @@ pub enum Way {
     Files,
     /// By the differences of deletion vectors, and of whole files where there are any.
     DeletionVectors,
-    /// Rows that left and rows that came are matched by row id.
+    /// Rows removed and rows added are matched by row id.
     RowTracking,
     /// They are matched by the columns that the caller named.
     Key,
-    /// Equal rows that left and came are taken for carried over.
+    /// Equal removed and added rows count as carried over.
     Rows,
 }
 
@@ -84,7 +84,7 @@ impl Item {
     }
 }
 
-/// Rows that left and rows that came.
+/// Rows removed and rows added.
 #[derive(Clone, Debug, Default)]
 pub(in crate::changes) struct Sides {
     pub removed: Vec<Piece>,
@@ -234,7 +234,7 @@ pub(super) fn change_files(commit: &Commit) -> Vec<Piece> {
         .collect()
 }
 
-/// Returns the rows that left and came, by added and removed files and their vectors.
+/// Returns the removed and the added rows, by added and removed files and their vectors.
 ///
 /// # Errors
 ///
@@ -284,7 +284,7 @@ pub(in crate::changes) fn sides_of(
 }
 
 impl Sides {
-    /// Returns `true` if rows left and others came, so that some of them may be the same.
+    /// Returns `true` if rows were removed and others added, so that some of them may be the same.
     pub(in crate::changes) fn rewrites(&self) -> bool {
         !self.removed.is_empty() && self.whole_new
     }

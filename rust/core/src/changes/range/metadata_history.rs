@@ -2,7 +2,7 @@
 //! can rows still be returned with the columns at the end of the range.
 
 use crate::changes::range::commits::{Commit, FileChange};
-use crate::changes::rows::bridge::unbridged;
+use crate::changes::rows::bridge::first_inconvertible;
 use crate::changes::rows::row_schema::Reading;
 use crate::error::{Error, Result};
 use crate::scan::ScanFile;
@@ -176,7 +176,7 @@ pub(in crate::changes) fn check_metadata(metadata: &Metadata, reading: &Reading)
 }
 
 fn check(schema: &StructType, reading: &Reading, mode: ColumnMappingMode) -> Result<()> {
-    let Some(column) = unbridged(schema, reading, mode)? else {
+    let Some(column) = first_inconvertible(schema, reading, mode)? else {
         return Ok(());
     };
     let message = format!(

@@ -24,7 +24,7 @@ pub enum Edge {
 /// The versions of a range, and the table at both ends.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
-    /// First and last version; `None` where no commit lies between two instants.
+    /// First and last version; `None` where no commit is between two instants.
     pub versions: Option<(u64, u64)>,
     /// The table at the first version, where there is one.
     pub start: Option<Snapshot>,
@@ -36,7 +36,7 @@ pub(super) struct Range {
 ///
 /// # Errors
 ///
-/// - Invalid argument: `changes.range`, the end lies before the start.
+/// - Invalid argument: `changes.range`, the end is before the start.
 /// - Version not found: `changes.start` after the newest version, `version.timestamp` for an instant
 ///   after it, `version.not_found` for a start that cannot be read any more.
 pub(super) fn resolve(

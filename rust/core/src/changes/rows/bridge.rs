@@ -6,7 +6,7 @@ use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructType};
 
 /// The first column whose values cannot be given in the type that it has at the end.
-pub(in crate::changes) fn unbridged(
+pub(in crate::changes) fn first_inconvertible(
     from: &StructType,
     to: &Reading,
     from_mode: ColumnMappingMode,

@@ -75,7 +75,7 @@ impl Changes {
 }
 
 fn explained(version: u64, way: Way, reason: &'static str, item: &Item) -> Explained {
-    // a file may be there twice: rows that left it, and rows that came back
+    // a file may be listed twice: for removed and for restored rows
     let mut files: Vec<(&str, u64)> = item
         .pieces()
         .map(|piece| (piece.file.path.as_str(), piece.bytes()))

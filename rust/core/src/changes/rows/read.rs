@@ -1,4 +1,4 @@
-//! Pieces of files into rows that say what happened to them.
+//! Pieces of files into rows with their changes.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::spec::variant_name::variant_named;
 use crate::storage::FileBytes;
 use crate::storage::pool::rows::{Give, Look, Rows};
 
-/// Pieces, each read for a purpose, and what becomes of their rows.
+/// Pieces, each read for a purpose, and the result for their rows.
 struct PieceFiles<P, M> {
     reading: Arc<Reading>,
     pieces: Vec<Piece>,
@@ -33,7 +33,7 @@ struct PieceFiles<P, M> {
 pub(in crate::changes) type PieceBatches<B> = Box<dyn Iterator<Item = Result<B>> + Send>;
 
 /// Reads pieces, each for a purpose. `map` has the number of a piece, the piece and a batch of its rows, and
-/// returns what becomes of them, if anything.
+/// returns the result for them, if any.
 pub(in crate::changes) fn read_pieces<B: Rows>(
     source: &Source,
     reading: &Arc<Reading>,
@@ -145,14 +145,14 @@ where
     }
 }
 
-/// The rows with what happened to them, filtered by that.
+/// The rows with their changes, filtered by that.
 fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<RecordBatch> {
     if reading.is_bare() {
         return Ok(batch.clone());
     }
     let own = reading.all().fields().len() - 3;
     let rows = batch.num_rows();
-    // the position, the type or the code that is there besides
+    // the position, the type or the code that follows them
     let beside = batch.columns().get(own);
     let mut columns: Vec<ArrayRef> = batch.columns().iter().take(own).cloned().collect();
     match labels {
@@ -185,15 +185,15 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
             columns.extend(stamps(stamps_of_rows.iter().copied()));
         }
     }
-    let misfit = |cause: ArrowError| {
+    let columns_mismatch = |cause: ArrowError| {
         Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
     };
-    let all = RecordBatch::try_new(Arc::clone(reading.all()), columns).map_err(misfit)?;
+    let all = RecordBatch::try_new(Arc::clone(reading.all()), columns).map_err(columns_mismatch)?;
     let left = match reading.late() {
         None => all,
         Some(filter) => {
             let answers = filter.evaluate(&all)?;
-            filter_record_batch(&all, &answers).map_err(misfit)?
+            filter_record_batch(&all, &answers).map_err(columns_mismatch)?
         }
     };
     let num_columns = reading.num_columns();
@@ -201,7 +201,7 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
         return Ok(left);
     }
     let columns: Vec<usize> = (0..num_columns).chain(own..own + 3).collect();
-    left.project(&columns).map_err(misfit)
+    left.project(&columns).map_err(columns_mismatch)
 }
 
 fn stamps<'a>(stamps: impl Iterator<Item = &'a Stamp> + Clone) -> [ArrayRef; 2] {
@@ -220,11 +220,13 @@ fn types_in_file(column: Option<&ArrayRef>) -> Result<ArrayRef> {
     let texts = column.and_then(|column| column.as_string_opt::<i32>());
     match texts {
         Some(texts) if texts.null_count() == 0 => Ok(Arc::new(texts.clone())),
-        _ => Err(untold("it has no column _change_type, or a null in it")),
+        _ => Err(no_change_type(
+            "it has no column _change_type, or a null in it",
+        )),
     }
 }
 
-fn untold(why: &str) -> Error {
+fn no_change_type(why: &str) -> Error {
     let message = format!(
         "the change data file does not state the change type of every row: {why}; ask its writer"
     );
@@ -239,7 +241,8 @@ pub(in crate::changes) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<
     types
         .map(|text| {
             let text = text.unwrap_or_default();
-            variant_named(text).ok_or_else(|| untold(&format!("{text:?} is not a change type")))
+            variant_named(text)
+                .ok_or_else(|| no_change_type(&format!("{text:?} is not a change type")))
         })
         .collect()
 }

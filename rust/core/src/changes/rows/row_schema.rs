@@ -25,12 +25,12 @@ use crate::spec::collation::not_compared;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
-/// The columns that say what happened, after those of the table.
+/// The change columns, after those of the table.
 pub(super) const CHANGE_COLUMNS: [&str; 3] =
     ["_change_type", "_commit_version", "_commit_timestamp"];
 
 /// The number of plans that are kept.
-const MOST_PLANS: usize = 64;
+const MAX_PLANS: usize = 64;
 
 /// The columns that are read of changed files, in values that serialise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub(in crate::changes) struct ChangesDefinition {
     columns: Option<Vec<String>>,
     /// The predicate as SQL.
     filter: Option<String>,
-    /// Without the columns that say what happened.
+    /// Without the change columns.
     #[serde(default)]
     bare: bool,
 }
@@ -57,7 +57,7 @@ pub(in crate::changes) struct Reading {
     num_columns: usize,
     /// On the table's own columns: pruned by, and applied while files are read.
     early: Option<BoundPredicate>,
-    /// On the columns that say what happened, too.
+    /// On the change columns, too.
     late: Option<BoundPredicate>,
     /// The schema that `late` is applied to.
     all: SchemaRef,
@@ -112,7 +112,7 @@ impl ChangesDefinition {
         }
     }
 
-    /// The same without the columns that say what happened.
+    /// The same without the change columns.
     pub(in crate::changes) fn bare(self) -> Self {
         Self { bare: true, ..self }
     }
@@ -213,7 +213,7 @@ impl Reading {
         self.num_columns
     }
 
-    /// Returns `true` if the columns that say what happened are left out.
+    /// Returns `true` if the change columns are left out.
     pub(super) fn is_bare(&self) -> bool {
         self.bare
     }
@@ -262,15 +262,17 @@ impl Reading {
     /// Selects from rows with all columns and their positions the columns that [`Purpose::Rows`]
     /// reads.
     pub(in crate::changes) fn project(&self, all: &RecordBatch) -> Result<RecordBatch> {
-        let misfit = |cause: ArrowError| {
+        let columns_mismatch = |cause: ArrowError| {
             Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
         };
         let mut columns = self.positions(&self.read)?;
         columns.push(self.layout.schema.fields().len());
-        let projected = all.project(&columns).map_err(misfit)?;
+        let projected = all.project(&columns).map_err(columns_mismatch)?;
         match &self.early {
             None => Ok(projected),
-            Some(filter) => filter_record_batch(&projected, &filter.evaluate(all)?).map_err(misfit),
+            Some(filter) => {
+                filter_record_batch(&projected, &filter.evaluate(all)?).map_err(columns_mismatch)
+            }
         }
     }
 
@@ -295,7 +297,7 @@ impl Reading {
         };
         let plan = self.new_plan(layout, purpose)?;
         let mut plans = plans();
-        if plans.len() >= MOST_PLANS {
+        if plans.len() >= MAX_PLANS {
             plans.clear(); // partitioned in ever new ways: no table is
         }
         plans.insert(key, plan.clone());
@@ -353,7 +355,7 @@ impl Reading {
     }
 }
 
-/// The table's schema with the columns that say what happened.
+/// The table's schema with the change columns.
 fn extended(schema: &StructType) -> Result<StructType> {
     let types = [
         PrimitiveType::String,

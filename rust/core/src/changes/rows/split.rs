@@ -18,7 +18,7 @@ use crate::snapshot::plain_value::PlainValue;
 use crate::spec::file_size::runs;
 
 /// The most shares of net changes: each reads the numbers of all rows.
-const MOST_SHARES: u64 = 64;
+const MAX_SHARES: u64 = 64;
 
 /// Some commits of a range, or some rows of what they come to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ fn steps_of(task: Task, target_size: u64) -> Vec<(Task, u64)> {
     let shared = |total: u64, with: &dyn Fn(Share) -> Task| {
         let of = total
             .div_ceil(target_size)
-            .clamp(1, MOST_SHARES)
+            .clamp(1, MAX_SHARES)
             .next_power_of_two();
         (0..if total == 0 { 0 } else { of })
             .map(|number| (with(Share { number, of }), total.div_ceil(of)))
@@ -217,7 +217,7 @@ impl Split {
         steps.into_iter().map(split).collect()
     }
 
-    /// The files that any reader of Parquet reads as they stand, and the split of what is left.
+    /// The files that any reader of Parquet reads as they are, and the split of what is left.
     ///
     /// A whole file has no deletion vector, and all of its rows were changed.
     pub fn without_whole_files(mut self) -> (Vec<WholeFile>, Option<Self>) {

@@ -147,7 +147,7 @@ impl ChangeRows {
         }
     }
 
-    /// By the bounds of the range where they tell everything, else through all of its commits.
+    /// By the bounds of the range where they decide everything, else through all of its commits.
     fn net(&self, plan: &NetPlan, share: Share) -> Result<Compared> {
         let identity = self.identity_options.by(plan.way);
         let rows = self.reader(&identity, share);

@@ -15,7 +15,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use crate::codec::file_actions::FileField;
 use crate::codec::parquet_file::{
-    FetchedBytes, FooterRules, MOST_CHECKPOINT_PAGE, PageRules, guarded,
+    FetchedBytes, FooterRules, MAX_CHECKPOINT_PAGE, PageRules, guarded,
 };
 use crate::error::{Error, Result};
 
@@ -39,7 +39,7 @@ const CODE: &str = "checkpoint.parquet";
 const PAGES: PageRules = PageRules {
     code: CODE,
     message: "the Parquet file does not decode",
-    most_bytes: MOST_CHECKPOINT_PAGE,
+    most_bytes: MAX_CHECKPOINT_PAGE,
 };
 
 /// The columns that hold actions.

@@ -25,7 +25,7 @@ pub fn encode(bytes: &[u8]) -> String {
 ///
 /// Corrupt: `dv.base85`, with the offset of the character in the text.
 pub fn decode(text: &str) -> Result<Vec<u8>> {
-    const BEYOND: &str = "five characters that stand for more than four bytes";
+    const BEYOND: &str = "five characters that encode more than four bytes";
     z85::decode(text).map_err(|cause| {
         let (what, at) = match cause {
             // report it wherever it occurs; the crate counts differently in a marked group
@@ -46,5 +46,5 @@ pub fn decode(text: &str) -> Result<Vec<u8>> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::string_slice)]
+#[allow(clippy::string_slice)]
 mod tests;

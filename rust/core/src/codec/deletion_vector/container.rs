@@ -8,7 +8,7 @@ pub(super) const WORDS: usize = ROWS / 64;
 /// Bytes of a bitmap container.
 pub(super) const WORDS_BYTES: usize = ROWS / 8;
 /// The maximum number of values of an array container.
-pub(super) const ARRAY_MOST: usize = 4096;
+pub(super) const ARRAY_MAX: usize = 4096;
 
 /// A bitmap container in memory.
 pub(super) type Words = [u64; WORDS];

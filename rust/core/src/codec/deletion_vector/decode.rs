@@ -10,7 +10,7 @@
 
 use bytes::Bytes;
 
-use super::container::{ARRAY_MOST, Container, ContainerKind, WORDS_BYTES};
+use super::container::{ARRAY_MAX, Container, ContainerKind, WORDS_BYTES};
 use super::{DeletionVector, base85};
 use crate::error::{Error, Result};
 
@@ -27,7 +27,7 @@ const WITH_RUNS: u32 = 12_347;
 const OFFSETS_FROM: usize = 4;
 
 /// The minimum number of bytes of a bitmap with its key or length.
-const LEAST_BITMAP: usize = 12;
+const MIN_BITMAP: usize = 12;
 /// The last key: one less than the reference's limit.
 const LAST_KEY: u32 = 0x7FFF_FFFE;
 
@@ -115,7 +115,7 @@ impl DeletionVector {
 
 fn portable(cursor: &mut Cursor<'_>, containers: &mut Vec<Container>) -> Result<()> {
     let count = u64::from_le_bytes(cursor.array("the number of bitmaps")?);
-    cursor.check_count(count, LEAST_BITMAP)?;
+    cursor.check_count(count, MIN_BITMAP)?;
     let mut before = None;
     for _ in 0..count {
         let key = cursor.u32("the key of a bitmap")?;
@@ -132,7 +132,7 @@ fn portable(cursor: &mut Cursor<'_>, containers: &mut Vec<Container>) -> Result<
 
 fn native(cursor: &mut Cursor<'_>, containers: &mut Vec<Container>) -> Result<()> {
     let count = cursor.u32("the number of bitmaps")?;
-    cursor.check_count(u64::from(count), LEAST_BITMAP)?;
+    cursor.check_count(u64::from(count), MIN_BITMAP)?;
     for key in 0..count {
         let size = cursor.u32("the length of a bitmap")?;
         let begin = cursor.at;
@@ -197,7 +197,7 @@ fn values(cursor: &mut Cursor<'_>, cardinality: u32) -> Result<Container> {
         cardinality,
         kind: ContainerKind::Array,
     };
-    if count <= ARRAY_MOST {
+    if count <= ARRAY_MAX {
         let values = cursor.take(count * 2, "an array")?.as_chunks::<2>().0;
         // Compare every pair, without an early exit, so that the loop is vectorized.
         let next = values.iter().skip(1);

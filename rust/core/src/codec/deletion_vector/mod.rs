@@ -154,9 +154,5 @@ impl fmt::Debug for DeletionVector {
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::single_range_in_vec_init
-)]
+#[allow(clippy::single_range_in_vec_init)]
 mod tests;

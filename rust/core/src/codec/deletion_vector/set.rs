@@ -132,7 +132,7 @@ fn written(mut set: RoaringTreemap) -> Result<Vec<u8>> {
 pub(super) fn too_large() -> Error {
     Error::invalid(
         "dv.too_large",
-        "the deletion vectors take 2 GiB or more, which no descriptor can tell: \
+        "the deletion vectors take 2 GiB or more, more than a descriptor can address: \
          use more files, or rewrite the data file",
     )
 }

@@ -19,19 +19,19 @@ use super::pages::{LeafPages, PageFacts};
 use super::shares::{Share, Shares, measured, selected};
 
 /// Maximum size of a batch in bytes, unless a single row or a page in memory is larger.
-pub(crate) const MOST_BATCH_BYTES: u64 = 32 << 20;
+pub(crate) const MAX_BATCH_BYTES: u64 = 32 << 20;
 
 /// Dictionary values up to this length are always materialized.
 const LONG_VALUE: u64 = 1 << 10;
 /// Longer dictionary values are materialized, too, if they take at most this in a batch.
 const FEW_BYTES: u64 = 8 << 20;
 /// Maximum bytes of all strings of a batch if each were the longest of its dictionary.
-const MOST_TEXT_BYTES: u64 = 128 << 20;
+const MAX_TEXT_BYTES: u64 = 128 << 20;
 
 /// Rows of nested columns may differ widely in length; their levels are read if the decoded column chunk
-/// exceeds this size, and `MOST_TIMES` times its compressed size.
-const MOST_UNMEASURED: u64 = 256 << 20;
-const MOST_TIMES: u64 = 64;
+/// exceeds this size, and `MAX_TIMES` times its compressed size.
+const MAX_UNMEASURED: u64 = 256 << 20;
+const MAX_TIMES: u64 = 64;
 
 /// Bytes of a string view.
 const VIEW: u64 = 16;
@@ -108,7 +108,7 @@ pub(super) fn plan(
         let decoded = shares.iter().map(|share| share.bytes);
         let decoded = decoded.fold(0, u64::saturating_add);
         let stored = u64::try_from(column.compressed_size()).unwrap_or_default();
-        let hidden = decoded > MOST_UNMEASURED && decoded / MOST_TIMES > stored;
+        let hidden = decoded > MAX_UNMEASURED && decoded / MAX_TIMES > stored;
         if pages.data.iter().any(is_delta) || repeats && hidden {
             shares = measured(column, fetched, encoded).unwrap_or(shares);
         }
@@ -117,7 +117,7 @@ pub(super) fn plan(
     let fits = |rows: u64| {
         let heaviest = uneven.iter().map(|shares| shares.heaviest(rows));
         let heaviest = heaviest.fold(fixed.saturating_mul(rows), u64::saturating_add);
-        heaviest <= MOST_BATCH_BYTES && words.saturating_mul(rows) <= MOST_TEXT_BYTES
+        heaviest <= MAX_BATCH_BYTES && words.saturating_mul(rows) <= MAX_TEXT_BYTES
     };
     while rows > 1 && !fits(rows) {
         rows /= 2;
@@ -129,7 +129,7 @@ pub(super) fn plan(
     }
 }
 
-/// Returns `true` if strings are prefix-compressed (`DELTA_BYTE_ARRAY`), so that the page's bytes do not tell
+/// Returns `true` if strings are prefix-compressed (`DELTA_BYTE_ARRAY`), so that the page's bytes do not show
 /// their decoded size.
 fn is_delta(page: &PageFacts) -> bool {
     page.is_delta && page.values.saturating_mul(page.bytes) > FEW_BYTES
@@ -194,14 +194,4 @@ fn longest(mut words: &[u8], count: u32) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_measured_to_the_end_of_their_bytes() {
-        assert_eq!(longest(b"\x01\0\0\0a\x03\0\0\0abc\x02\0\0\0ab", 3), 3);
-        assert_eq!(longest(b"\x01\0\0\0a\x03\0\0\0abc", 1), 1);
-        assert_eq!(longest(b"\x05\0\0\0a", 9), 5);
-        assert_eq!(longest(b"", 9), 0);
-    }
-}
+mod tests;

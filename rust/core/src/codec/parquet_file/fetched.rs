@@ -63,7 +63,7 @@ impl FetchedBytes {
             return Ok(bytes.slice(within..));
         }
         Err(ParquetError::EOF(format!(
-            "the page at byte {start} lies outside of its column chunk"
+            "the page at byte {start} is outside of its column chunk"
         )))
     }
 }

@@ -28,11 +28,11 @@ mod shares;
 mod thrift;
 mod write;
 
-pub(crate) use batch_plan::{MOST_BATCH_BYTES, width};
+pub(crate) use batch_plan::{MAX_BATCH_BYTES, width};
 pub use fetched::FetchedBytes;
 pub(crate) use leaves::with_leaf_types;
 pub(crate) use legacy_calendar::{LegacyCalendar, LegacyColumns};
-pub(crate) use pages::{MOST_CHECKPOINT_PAGE, PageRules};
+pub(crate) use pages::{MAX_CHECKPOINT_PAGE, PageRules};
 pub(crate) use row_group::BatchSize;
 pub use row_group::RowGroupRequest;
 pub(crate) use row_group_reader::RowGroupReader;
@@ -41,10 +41,10 @@ pub(crate) use write::{codec, writer_options};
 /// The bytes fetched from the end of a file, to include the footer in one request.
 const FOOTER_PREFETCH: u64 = 64 * 1024;
 
-/// The fraction of a remote file that is fetched from its end, between `FOOTER_PREFETCH` and `MOST_FAR_PREFETCH`
+/// The fraction of a remote file that is fetched from its end, between `FOOTER_PREFETCH` and `MAX_FAR_PREFETCH`
 /// bytes, to include the page index in the same request.
 const FAR_FRACTION: u64 = 128;
-const MOST_FAR_PREFETCH: u64 = 1 << 20;
+const MAX_FAR_PREFETCH: u64 = 1 << 20;
 
 /// The maximum length of a footer: real footers have some kilobytes, rarely megabytes.
 const MAX_FOOTER: u64 = 64 << 20;
@@ -105,7 +105,7 @@ impl FooterDecoder {
     /// As [`FooterDecoder::new`].
     pub fn far(length: u64, rules: FooterRules) -> Result<Self> {
         let mut decoder = Self::new(length, rules)?;
-        let size = (length / FAR_FRACTION).clamp(FOOTER_PREFETCH, MOST_FAR_PREFETCH);
+        let size = (length / FAR_FRACTION).clamp(FOOTER_PREFETCH, MAX_FAR_PREFETCH);
         let tail = length.saturating_sub(size)..length;
         decoder.missing = vec![tail];
         Ok(decoder)
@@ -182,7 +182,7 @@ pub(crate) fn guarded<T>(code: &'static str, decode: impl FnOnce() -> Result<T>)
 /// Returns the error for encrypted columns: decryption is not supported.
 pub(crate) fn encrypted(what: &str) -> Error {
     let message = format!(
-        "{what} encrypted, which is not supported: read it with an engine that has the keys, and write it anew"
+        "{what} encrypted, which is not supported: read it with an engine that has the keys, and write it again"
     );
     Error::unsupported("data.encrypted", message)
 }
@@ -266,7 +266,7 @@ fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result
             let inside = matches!(range, (Ok(start), Ok(size)) if start.checked_add(size).is_some_and(|end| end <= length));
             if !inside || column.data_page_offset() < start {
                 return refuse(&format!(
-                    "the column chunk of {} lies outside of it",
+                    "the column chunk of {} is outside of it",
                     column.column_path()
                 ));
             }

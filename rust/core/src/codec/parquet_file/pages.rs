@@ -16,7 +16,7 @@ use super::thrift::{PageHeader, page_header};
 use crate::error::{Error, Result};
 
 /// The maximum size of a checkpoint page; real ones have some megabytes.
-pub(crate) const MOST_CHECKPOINT_PAGE: u64 = 512 << 20;
+pub(crate) const MAX_CHECKPOINT_PAGE: u64 = 512 << 20;
 
 /// The overhead of codecs for incompressible data, with a margin.
 const SLACK: u64 = 4 << 10;

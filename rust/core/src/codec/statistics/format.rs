@@ -198,10 +198,5 @@ fn padded(out: &mut Vec<u8>, value: i64, width: u32) {
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice
-)]
+#[allow(clippy::string_slice)]
 mod tests;

@@ -38,9 +38,9 @@ pub fn loosened(values: &ArrayRef, was_single: bool, side: Side) -> ArrayRef {
 /// double, is slightly greater.
 fn of_singles(values: &ArrayRef, side: Side) -> ArrayRef {
     const RELATIVE: f64 = 1.2e-7;
-    const LEAST: f64 = 1.5e-45;
+    const MIN: f64 = 1.5e-45;
     let looser = |value: f64| {
-        let error = value.abs() * RELATIVE + LEAST;
+        let error = value.abs() * RELATIVE + MIN;
         match side {
             Side::Min => value - error,
             Side::Max => value + error,
@@ -68,9 +68,9 @@ fn decimals(values: &ArrayRef, side: Side) -> ArrayRef {
 /// the scale, and for more digits than a double's text has.
 pub fn rounding(unscaled: i128) -> i128 {
     const EXACT_BITS: u32 = 52;
-    const MOST_DIGITS: usize = 17;
+    const MAX_DIGITS: usize = 17;
     let size = unscaled.checked_abs().unwrap_or(i128::MAX);
-    if size < 1 << EXACT_BITS || size.to_string().trim_end_matches('0').len() > MOST_DIGITS {
+    if size < 1 << EXACT_BITS || size.to_string().trim_end_matches('0').len() > MAX_DIGITS {
         return 0;
     }
     (size >> EXACT_BITS) + 1
@@ -140,5 +140,4 @@ fn after_all(beginning: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 mod tests;

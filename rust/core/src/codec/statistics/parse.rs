@@ -85,7 +85,7 @@ struct OpenColumn {
 #[derive(Default)]
 struct Children {
     fields: Vec<Child>,
-    places: HashTable<usize>,
+    indexes: HashTable<usize>,
 }
 
 struct Child {
@@ -114,17 +114,17 @@ impl Children {
     fn find(&self, key: RawString<'_>, scratch: &mut String) -> Option<(usize, usize)> {
         let key = key.strict(scratch)?;
         let same = |index: &usize| self.name(*index) == Some(key);
-        let index = *self.places.find(xxh3_64(key.as_bytes()), same)?;
+        let index = *self.indexes.find(xxh3_64(key.as_bytes()), same)?;
         self.fields.get(index).map(|child| (index, child.node))
     }
 
     /// Adds a field; of duplicate names only the first is found.
     fn add(&mut self, name: &str, node: usize) {
-        let Self { fields, places } = self;
+        let Self { fields, indexes } = self;
         let name_of = |index: &usize| fields.get(*index).map_or("", |child| &*child.name);
         let hash = xxh3_64(name.as_bytes());
-        if places.find(hash, |index| name_of(index) == name).is_none() {
-            places.insert_unique(hash, fields.len(), |index| {
+        if indexes.find(hash, |index| name_of(index) == name).is_none() {
+            indexes.insert_unique(hash, fields.len(), |index| {
                 xxh3_64(name_of(index).as_bytes())
             });
         }
@@ -322,10 +322,5 @@ fn add_struct(shape: &Fields, rows: usize, depth: usize, nodes: &mut Vec<Node>) 
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice
-)]
+#[allow(clippy::string_slice)]
 mod tests;

@@ -58,10 +58,5 @@ pub(super) fn skip<'a>(cursor: &mut Cursor<'a>) -> Option<()> {
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice
-)]
+#[allow(clippy::string_slice)]
 mod tests;

@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, StructArray, new_null_array};
 use arrow_cast::cast;
 use arrow_schema::{DataType, FieldRef, Fields};
 
-use crate::codec::columns::misfit;
+use crate::codec::columns::columns_mismatch;
 use crate::error::Result;
 
 /// Returns `true` if a shape has all leaves of another. Both have a bounded depth.
@@ -59,16 +59,16 @@ pub fn shaped(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
             (DataType::Timestamp(..), DataType::Timestamp(unit, Some(_))) => {
                 // without the names of time zones, Arrow takes a time without one to an offset only
                 let offset = DataType::Timestamp(*unit, Some("+00:00".into()));
-                let instants = cast(column, &offset).map_err(misfit)?;
-                cast(&instants, field.data_type()).map_err(misfit)
+                let instants = cast(column, &offset).map_err(columns_mismatch)?;
+                cast(&instants, field.data_type()).map_err(columns_mismatch)
             }
-            (from, to) if keeps_values(from, to) => cast(column, to).map_err(misfit),
+            (from, to) if keeps_values(from, to) => cast(column, to).map_err(columns_mismatch),
             _ => Ok(nothing()),
         }
     };
     let columns = shape.iter().map(child).collect::<Result<Vec<_>>>()?;
     StructArray::try_new_with_length(shape.clone(), columns, rows.nulls().cloned(), rows.len())
-        .map_err(misfit)
+        .map_err(columns_mismatch)
 }
 
 /// Returns `true` if [`shaped`] has a value for every leaf of `shape`, except `tightBounds`, which not every

@@ -91,5 +91,4 @@ fn columns(message: &str) -> Error {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 mod tests;

@@ -27,7 +27,7 @@ use crate::storage::now;
 use crate::storage::{Storage, interrupt};
 
 /// A sidecar is closed at this size, and another one begun: it is held in memory until it is written.
-const MOST_BYTES: usize = 128 << 20;
+const MAX_BYTES: usize = 128 << 20;
 
 /// The remaining work for a checkpoint.
 #[derive(Clone, Debug)]
@@ -209,7 +209,7 @@ impl<'a> Writer<'a> {
         } else {
             open.num_removes += rows;
         }
-        let long = open.writer.bytes_written() + open.writer.in_progress_size() > MOST_BYTES;
+        let long = open.writer.bytes_written() + open.writer.in_progress_size() > MAX_BYTES;
         self.open = Some(open);
         if long { self.end() } else { Ok(()) }
     }

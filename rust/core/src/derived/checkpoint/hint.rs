@@ -12,7 +12,7 @@ use crate::replay::Source;
 use crate::storage::{Beside, beside};
 
 /// Longer lists are omitted: every reader of the table reads the hint.
-const MOST_ENTRIES: usize = 30;
+const MAX_ENTRIES: usize = 30;
 
 /// The details of a V2 checkpoint in the hint.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl V2Details {
             ("sidecarFiles", self.sidecars),
         ] {
             if let Some(body) = body.as_object_mut()
-                && list.len() <= MOST_ENTRIES
+                && list.len() <= MAX_ENTRIES
             {
                 body.insert(key.to_owned(), Value::from(list));
             }

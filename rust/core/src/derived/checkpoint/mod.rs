@@ -297,5 +297,4 @@ fn encode(source: &Source, snapshot: &Snapshot, control: &ControlActions) -> Res
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests;

@@ -44,7 +44,7 @@ pub(super) fn rows_of(schema: &SchemaRef, at: usize, values: ArrayRef) -> Result
             new_null_array(field.data_type(), rows)
         }
     });
-    RecordBatch::try_new(Arc::clone(schema), columns.collect()).map_err(misfit)
+    RecordBatch::try_new(Arc::clone(schema), columns.collect()).map_err(columns_mismatch)
 }
 
 /// All actions except files: protocol, metadata, live transactions and domains.
@@ -75,20 +75,20 @@ impl ControlActions {
         let mut rows = vec![
             (
                 PROTOCOL,
-                protocol_rows(once(&self.protocol)).map_err(misfit)?,
+                protocol_rows(once(&self.protocol)).map_err(columns_mismatch)?,
             ),
             (
                 METADATA,
-                metadata_rows(once(&self.metadata)).map_err(misfit)?,
+                metadata_rows(once(&self.metadata)).map_err(columns_mismatch)?,
             ),
         ];
         if !self.transactions.is_empty() {
             let transactions = transaction_rows(self.transactions.iter());
-            rows.push((TXN, transactions.map_err(misfit)?));
+            rows.push((TXN, transactions.map_err(columns_mismatch)?));
         }
         if !self.domains.is_empty() {
             let domains = domain_rows(self.domains.iter());
-            rows.push((DOMAIN, domains.map_err(misfit)?));
+            rows.push((DOMAIN, domains.map_err(columns_mismatch)?));
         }
         Ok(rows)
     }
@@ -221,7 +221,7 @@ pub(super) fn checkpoint_metadata_rows(
     let version = i64::try_from(version).unwrap_or(i64::MAX);
     let columns: Vec<ArrayRef> = vec![
         Arc::new(Int64Array::from(vec![version])),
-        maps(once(tags)).map_err(misfit)?,
+        maps(once(tags)).map_err(columns_mismatch)?,
     ];
     structs(checkpoint_metadata_fields(), columns)
 }
@@ -240,7 +240,7 @@ pub(super) fn sidecar_rows(sidecars: &[Sidecar]) -> Result<StructArray> {
 }
 
 fn structs(fields: Fields, columns: Vec<ArrayRef>) -> Result<StructArray> {
-    StructArray::try_new(fields, columns, None).map_err(misfit)
+    StructArray::try_new(fields, columns, None).map_err(columns_mismatch)
 }
 
 pub(super) fn lacks(name: &str) -> Error {
@@ -250,7 +250,7 @@ pub(super) fn lacks(name: &str) -> Error {
     )
 }
 
-pub(super) fn misfit(cause: ArrowError) -> Error {
+pub(super) fn columns_mismatch(cause: ArrowError) -> Error {
     Error::corrupt(
         "log.columns",
         "the actions do not fit into the columns of a checkpoint",

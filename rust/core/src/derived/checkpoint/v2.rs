@@ -27,7 +27,7 @@ use crate::storage::pool::{self, ordered};
 use crate::write::random::new_id;
 
 /// The maximum number of sidecars encoded at once: each holds its rows in memory.
-const MOST_AT_ONCE: usize = 8;
+const MAX_AT_ONCE: usize = 8;
 
 /// The column indexes of `add` and `remove` in a sidecar.
 pub(super) const SIDECAR_ADD: usize = 0;
@@ -134,7 +134,7 @@ impl Sidecars {
             begin += rows;
             if pending.rows == ROW_GROUP {
                 self.waiting.extend(pending.finish());
-                if self.waiting.len() >= pool::threads().min(MOST_AT_ONCE) {
+                if self.waiting.len() >= pool::threads().min(MAX_AT_ONCE) {
                     self.flush()?;
                 }
             }

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Body, MOST_FILES, Totals, checksum_path};
-use crate::codec::version_checksum::{MOST_CHECKSUM_BYTES, VersionChecksum};
+use super::{Body, MAX_FILES, Totals, checksum_path};
+use crate::codec::version_checksum::{MAX_CHECKSUM_BYTES, VersionChecksum};
 use crate::error::Result;
 use crate::replay::{FileActionKey, Source};
 use crate::spec::properties::TableProperties;
@@ -65,7 +65,7 @@ fn checksum_before(source: &Source, version: u64) -> Result<Option<VersionChecks
     };
     match source
         .storage
-        .read_at_most(&checksum_path(before), MOST_CHECKSUM_BYTES)
+        .read_at_most(&checksum_path(before), MAX_CHECKSUM_BYTES)
     {
         Ok(bytes) => Ok(VersionChecksum::parse(&bytes).ok()),
         Err(error) if error.code() == "storage.not_found" => Ok(None),
@@ -196,7 +196,7 @@ fn exactly(source: &Source, before: Vec<AddFile>, commit: &WholeCommit) -> Optio
     let mut files: Vec<AddFile> = live.into_values().collect();
     files.sort_by(|left, right| left.path.cmp(&right.path));
     let mut totals = Totals::empty();
-    let listed = files.len() <= MOST_FILES;
+    let listed = files.len() <= MAX_FILES;
     files.into_iter().for_each(|file| totals.add(file));
     (listed == totals.all.is_some()).then_some(totals)
 }

@@ -25,9 +25,9 @@ mod incremental;
 pub use incremental::carry_checksum;
 
 /// Longer lists are omitted.
-const MOST_FILES: usize = 50;
-const MOST_TRANSACTIONS: usize = 100;
-const MOST_DOMAINS: usize = 10;
+const MAX_FILES: usize = 50;
+const MAX_TRANSACTIONS: usize = 100;
+const MAX_DOMAINS: usize = 10;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -64,7 +64,7 @@ struct Body {
 
 impl Body {
     fn of(source: &Source, snapshot: &Snapshot, txn_id: Option<&str>) -> Result<Self> {
-        let few = snapshot.num_files(source)? <= MOST_FILES as u64;
+        let few = snapshot.num_files(source)? <= MAX_FILES as u64;
         let totals = if few {
             listed(source, snapshot)?
         } else {
@@ -99,12 +99,9 @@ impl Body {
             self.in_commit_timestamp.map(Value::from),
         );
         let transactions = self.transactions.as_ref();
-        let transactions = transactions.filter(|all| all.len() <= MOST_TRANSACTIONS);
+        let transactions = transactions.filter(|all| all.len() <= MAX_TRANSACTIONS);
         put("setTransactions", transactions.map(|all| json!(all)));
-        let domains = self
-            .domains
-            .as_ref()
-            .filter(|all| all.len() <= MOST_DOMAINS);
+        let domains = self.domains.as_ref().filter(|all| all.len() <= MAX_DOMAINS);
         put("domainMetadata", domains.map(|all| json!(all)));
         put("metadata", Some(json!(self.metadata)));
         put("protocol", Some(json!(self.protocol)));
@@ -206,7 +203,7 @@ impl Totals {
         if let Some(all) = &mut self.all {
             all.push(file);
         }
-        if self.all.as_ref().is_some_and(|all| all.len() > MOST_FILES) {
+        if self.all.as_ref().is_some_and(|all| all.len() > MAX_FILES) {
             self.all = None;
         }
     }
@@ -277,21 +274,4 @@ fn size_boundaries() -> Vec<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The table of the protocol digest: 95 entries from 0 to 256 GiB.
-    #[test]
-    fn boundaries_of_the_reference() {
-        let all = size_boundaries();
-        assert_eq!(all.len(), 95);
-        assert!(all.is_sorted_by(|current, next| current < next));
-        assert_eq!(all.get(1..3), Some(&[8192, 16384][..]));
-        assert_eq!(all.last(), Some(&(256 * GIB)));
-        assert!(
-            [4 * MIB, 8 * MIB, 124 * MIB, 4096 * MIB]
-                .iter()
-                .all(|size| all.contains(size))
-        );
-    }
-}
+mod tests;

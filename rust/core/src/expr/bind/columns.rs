@@ -129,7 +129,7 @@ fn closest(unknown: &str, schema: &StructType) -> Vec<String> {
         .collect()
 }
 
-/// The number of letters that have to be added, left out or exchanged to make one text from the
+/// The number of characters that have to be added, left out or exchanged to make one text from the
 /// other; of long texts only the start counts.
 fn distance(left: &str, right: &str) -> usize {
     const LETTERS: usize = 64;

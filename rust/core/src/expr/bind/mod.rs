@@ -1,6 +1,6 @@
 //! From names to columns, and from literals to values of the columns' types.
 //!
-//! Comparisons are put in few terms here: the column stands left, the literal is a value of the
+//! Comparisons are put in few terms here: the column is on the left, the literal is a value of the
 //! column's own form, and what no value of the type can equal or exceed is an answer already.
 
 mod columns;

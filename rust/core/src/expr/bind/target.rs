@@ -4,13 +4,13 @@ use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
 use crate::spec::schema::StructType;
 
 impl Predicate {
-    /// The parts of a conjunction that speak of columns of the target table alone, by its own names: true
+    /// The parts of a conjunction that refer to columns of the target table alone, by its own names: true
     /// wherever the condition is. `None` if there is no such part.
     ///
     /// # Arguments
     ///
     /// * `alias`: the table's name in the condition, in front of its columns.
-    /// * `joined`: the condition speaks of a source, too: a name with dots is then a column of the target
+    /// * `joined`: the condition refers to a source, too: a name with dots is then a column of the target
     ///   only if it begins with the alias.
     pub fn of_target(
         &self,
@@ -65,7 +65,7 @@ impl Target<'_> {
                 pattern: pattern.clone(),
                 escape: *escape,
             },
-            // its names stand in a text
+            // its names are in a text
             Expr::Computed(_) if self.alias.is_some() || self.joined => return None,
             Expr::Computed(formula) => Expr::Computed(formula.clone()),
         })
@@ -96,5 +96,4 @@ impl Target<'_> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -254,7 +254,7 @@ impl Typed {
         Ok(Self::new(node, result.data_type))
     }
 
-    /// Values that stand for each other, in the type that they have in common: the last two first.
+    /// Alternative values, converted to their common type: the last two first.
     fn alike(parts: Vec<Self>) -> Result<(Vec<Node>, DataType)> {
         let mut both = DataType::Null;
         let mut cast: Vec<Self> = Vec::with_capacity(parts.len());
@@ -300,8 +300,8 @@ impl Typed {
         }
     }
 
-    /// To compare with a column of `char(n)`, whose texts are filled up with blanks: such a column, or a text that is
-    /// written in the expression, is brought to as many letters.
+    /// To compare with a column of `char(n)`, whose texts are padded with spaces: such a column, or a text that is
+    /// written in the expression, is brought to as many characters.
     fn fitted_to(self, letters: Option<usize>) -> Result<Self> {
         let is_written = matches!(self.node, Node::Constant(_)) || self.letters().is_some();
         let Some(letters) = letters.max(self.letters()) else {

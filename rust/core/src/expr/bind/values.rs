@@ -75,7 +75,7 @@ enum LiteralPosition {
     Above,
 }
 
-/// Finds where a literal stands among the values of a column.
+/// Finds the position of a literal among the values of a column.
 fn position(column: &BoundColumn, literal: &Literal) -> Result<LiteralPosition> {
     let family = &column.family;
     if let Family::Other(name) = family {

@@ -27,7 +27,7 @@ pub(in crate::expr) enum InList {
 pub(in crate::expr) struct Values<T> {
     sorted: Vec<T>,
     /// Places in `sorted`; only for long lists.
-    places: Option<HashTable<usize>>,
+    indexes: Option<HashTable<usize>>,
 }
 
 /// The hash of a value.
@@ -65,16 +65,16 @@ impl<T: Ord> Values<T> {
                 .get(*index)
                 .map_or(0, |value| value.borrow().hashed())
         };
-        let places = (values.len() > SHORT).then(|| {
-            let mut places = HashTable::with_capacity(values.len());
+        let indexes = (values.len() > SHORT).then(|| {
+            let mut indexes = HashTable::with_capacity(values.len());
             for index in 0..values.len() {
-                places.insert_unique(hash(&index), index, hash);
+                indexes.insert_unique(hash(&index), index, hash);
             }
-            places
+            indexes
         });
         Self {
             sorted: values,
-            places,
+            indexes,
         }
     }
 
@@ -82,14 +82,14 @@ impl<T: Ord> Values<T> {
     where
         T: std::borrow::Borrow<K>,
     {
-        match &self.places {
-            Some(places) => {
+        match &self.indexes {
+            Some(indexes) => {
                 let same = |index: &usize| {
                     self.sorted
                         .get(*index)
                         .is_some_and(|value| value.borrow() == key)
                 };
-                places.find(key.hashed(), same).is_some()
+                indexes.find(key.hashed(), same).is_some()
             }
             None => self
                 .sorted
@@ -98,7 +98,7 @@ impl<T: Ord> Values<T> {
         }
     }
 
-    /// Returns `true` if one of the values lies between the bounds, where `None` is no bound.
+    /// Returns `true` if one of the values is between the bounds, where `None` is no bound.
     fn meets<K: Hashed + ?Sized>(&self, min: Option<&K>, max: Option<&K>) -> bool
     where
         T: std::borrow::Borrow<K>,

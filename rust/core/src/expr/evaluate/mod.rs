@@ -382,15 +382,15 @@ fn as_answers(values: &ArrayRef) -> Result<BooleanArray> {
     answers.ok_or_else(|| mistyped("a value is not a condition"))
 }
 
-/// The values of the rows that the mask is true of, at their places among all rows: null on the others.
+/// The values of the rows that the mask is true of, at their indexes among all rows: null on the others.
 pub(super) fn spread(values: &dyn Array, mask: &BooleanArray) -> Result<ArrayRef> {
     let mut next = 0;
-    let places = mask.iter().map(|is_set| {
+    let indexes = mask.iter().map(|is_set| {
         let position = (is_set == Some(true)).then_some(next);
         next += u32::from(position.is_some());
         position
     });
-    take(values, &places.collect::<UInt32Array>(), None).map_err(failed)
+    take(values, &indexes.collect::<UInt32Array>(), None).map_err(failed)
 }
 
 /// The values of a column that may be inside of structs.

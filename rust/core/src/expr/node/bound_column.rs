@@ -13,7 +13,7 @@ pub struct BoundColumn {
     pub path: Vec<String>,
     /// The type of its values.
     pub data_type: DataType,
-    /// For `char(n)`: the number of letters that its texts are filled up to with blanks. Bounds
+    /// For `char(n)`: the number of characters that its values are padded to with spaces. Bounds
     /// know nothing of it.
     pub char_length: Option<usize>,
     /// By what Spark compares its texts, if not by their bytes.

@@ -27,7 +27,7 @@ pub struct BoundPredicate {
     columns: Vec<BoundColumn>,
 }
 
-/// An expression with a value for each row. The first ones are conditions whose answers bounds may tell.
+/// An expression with a value for each row. The first ones are conditions that bounds may decide.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     /// The same value for all rows: an array of one.

@@ -121,7 +121,7 @@ impl Predicate {
         })
     }
 
-    /// The rows whose column lies between two values, both included; `None` for types without literals,
+    /// The rows whose column is between two values, both included; `None` for types without literals,
     /// and for nulls.
     pub(crate) fn between(column: &str, bounds: &[ArrayRef; 2]) -> Option<Self> {
         let [least, greatest] = bounds.each_ref().map(|bound| {

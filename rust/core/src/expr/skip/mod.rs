@@ -89,7 +89,7 @@ struct Range {
 struct Units<'a> {
     bounds: &'a dyn ColumnBounds,
     len: usize,
-    /// Bounds that were asked for.
+    /// Bounds that were requested.
     known: Vec<(Arc<BoundColumn>, Bounds)>,
     /// The same in a form.
     ranges: Vec<(Arc<BoundColumn>, Form, Range)>,
@@ -456,8 +456,8 @@ impl Bound<'_> {
     }
 }
 
-/// Returns a bound that no text exceeds once it is filled up with blanks, if the bound says so:
-/// letters that come before the blank say nothing of shorter texts. A lower bound stays.
+/// Returns a bound that no text exceeds once it is padded with spaces, if the bound says so:
+/// characters that sort before the space say nothing of shorter texts. A lower bound stays.
 fn filled_max(max: &ArrayRef, letters: usize) -> Result<ArrayRef> {
     let texts = cast(max, &DataType::Utf8).map_err(failed)?;
     let plain = |text: &str| text.chars().all(|letter| letter >= ' ');

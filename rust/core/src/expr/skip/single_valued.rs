@@ -62,7 +62,7 @@ impl Units<'_> {
         }
     }
 
-    /// The units whose rows all have one value of a column, and that value; `None` where nothing tells.
+    /// The units whose rows all have one value of a column, and that value; `None` if unknown.
     fn settled(&mut self, column: &Arc<BoundColumn>) -> Result<Option<(BooleanBuffer, ArrayRef)>> {
         let (has_values, has_nulls) = self.presence(column)?;
         let bounds = self.known(column)?;

@@ -365,7 +365,7 @@ const UNITS: [&str; 11] = [
     "YEAR",
 ];
 
-/// Returns `true` if a function, by its name in small letters, may be called.
+/// Returns `true` if a function, by its name in lower case, may be called.
 pub(super) fn is_pure(name: &str) -> bool {
     PURE.binary_search(&name).is_ok() || (takes_unit(name) && name.starts_with("timestamp"))
 }

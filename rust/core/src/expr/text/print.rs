@@ -11,7 +11,7 @@ use crate::expr::value::literal::Literal;
 use crate::spec::calendar::civil_from_days;
 use crate::spec::interval::MICROS_PER_DAY;
 
-/// Words that mean something where a name may stand.
+/// Keywords that are valid where a name is.
 const RESERVED: [&str; 38] = [
     "AND",
     "BETWEEN",

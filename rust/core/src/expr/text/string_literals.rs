@@ -33,12 +33,12 @@ pub fn double_quoted(sql: &str) -> Vec<String> {
     texts
 }
 
-/// The value of a literal of [`canonical`] SQL, by what stands between its quotes.
+/// The value of a literal of [`canonical`] SQL, by the text between its quotes.
 pub(in crate::expr) fn value(token: &str) -> String {
     token.replace(r"\\", r"\")
 }
 
-/// The bytes of `X'00ff'` by what stands between its quotes; `None` for anything but pairs of digits.
+/// The bytes of `X'00ff'` by the text between its quotes; `None` for anything but pairs of digits.
 pub(in crate::expr) fn bytes(digits: &str) -> Option<Vec<u8>> {
     let digit = |letter: &u8| char::from(*letter).to_digit(16);
     let pair = |pair: &[u8]| match pair {
@@ -48,7 +48,7 @@ pub(in crate::expr) fn bytes(digits: &str) -> Option<Vec<u8>> {
     digits.as_bytes().chunks(2).map(pair).collect()
 }
 
-/// Returns `true` if hexadecimal digits are those of a number, `0xff`, which the tokens do not tell
+/// Returns `true` if hexadecimal digits are those of a number, `0xff`, which the tokens do not show
 /// from bytes.
 pub(in crate::expr) fn is_number(value: &ValueWithSpan, digits: &str) -> bool {
     let (from, to) = (value.span.start.column, value.span.end.column);
@@ -59,7 +59,7 @@ pub(in crate::expr) fn is_number(value: &ValueWithSpan, digits: &str) -> bool {
 /// value of each text that is not raw.
 fn rewritten(sql: &str, written: &mut String, visit: &mut dyn FnMut(char, &str)) -> Option<()> {
     let mut letters = sql.chars().peekable();
-    // where a text ended after which only blanks have come: the next text goes on with it
+    // where a text ended after which only spaces have come: the next text continues with it
     let mut ended = None;
     let mut before = ' ';
     while let Some(letter) = letters.next() {
@@ -71,7 +71,7 @@ fn rewritten(sql: &str, written: &mut String, visit: &mut dyn FnMut(char, &str))
                 visit(letter, &text);
                 append(written, &mut ended, &text);
             }
-            // bytes, `X'00'`, and typed texts without a blank are no part of another
+            // bytes, `X'00'`, and typed texts without a space are no part of another
             '\'' | '"' => {
                 let text = literal(&mut letters, letter, false)?;
                 visit(letter, &text);
@@ -113,7 +113,7 @@ fn in_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Copies letters up to and with this end.
+/// Copies characters up to and with this end.
 fn copy(letters: &mut Peekable<Chars<'_>>, written: &mut String, end: &str) {
     let from = written.len();
     for letter in letters.by_ref() {
@@ -216,5 +216,4 @@ fn unicode(letters: &mut Peekable<Chars<'_>>, code: u32) -> char {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

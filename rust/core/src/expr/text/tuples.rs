@@ -14,7 +14,7 @@ impl Predicate {
     /// Operators: `=`, `==`, `!=`, `<>`, `<`, `<=`, `>`, `>=`, `in`, `not in`, `is`, `is not`.
     /// A column is a name, or a path into structs (`a.b`); a name that has a dot is put in backticks.
     ///
-    /// Null as a value asks for null: `("x", "=", None)` is `x IS NULL`, `("x", "!=", None)` is
+    /// A null value compares with null: `("x", "=", None)` is `x IS NULL`, `("x", "!=", None)` is
     /// `x IS NOT NULL`, and so it does among the values of `in` and `not in`. Otherwise a row whose
     /// value is null satisfies none of the operators, `!=` and `not in` no more than the others.
     ///

@@ -42,7 +42,7 @@ pub(in crate::expr) fn decimal(text: &str, precision: u8, scale: u8) -> Option<D
 }
 
 /// A date as Spark's cast takes it: `2026-01-31`, `2026-1-31`, `2026-01`, `2026`; after a whole one may
-/// stand `T` or a blank, and anything.
+/// stand `T` or a space, and anything.
 pub(in crate::expr) fn date(text: &str) -> Option<i32> {
     let text = text.trim();
     let (day, rest) = match text.find(['T', ' ']) {
@@ -54,7 +54,7 @@ pub(in crate::expr) fn date(text: &str) -> Option<i32> {
     is_whole.then(|| values::date(&padded(day))).flatten()
 }
 
-/// A moment as Spark's cast takes it, in microseconds: a date, and a time after `T` or a blank whose parts
+/// A moment as Spark's cast takes it, in microseconds: a date, and a time after `T` or a space whose parts
 /// may have one digit.
 pub(in crate::expr) fn timestamp(text: &str, utc: bool) -> Option<i64> {
     values::timestamp(&padded(text), TimeUnit::Microsecond, utc)
@@ -87,7 +87,7 @@ fn padded(text: &str) -> String {
     format!("{sign}{date}{between}{clock}{zone}")
 }
 
-/// Without the blanks and control characters around it.
+/// Without the spaces and control characters around it.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|letter: char| letter == ' ' || letter.is_control())
 }

@@ -37,7 +37,7 @@ const fn canonical_nan_f32(value: f32) -> f32 {
 ///
 /// # Errors
 ///
-/// A type that cannot be built anew.
+/// A type that cannot be rebuilt.
 pub(crate) fn normalised(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     if !has_floats(column.data_type()) {
         return Ok(Arc::clone(column));

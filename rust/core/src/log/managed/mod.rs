@@ -1,7 +1,7 @@
 //! The log of a table whose commits a catalog ratifies: to those who read and write it, a storage like
 //! any other.
 //!
-//! - A listing of `_delta_log` asks the catalog meanwhile. Its commits stand in the place of published
+//! - A listing of `_delta_log` asks the catalog at the same time. Its commits take the place of published
 //!   ones, files above its newest version are left out, and nothing that is staged is looked at unaided.
 //! - Creating the file of a version stages it and asks the catalog; publishing is [`ManagedLog::publish`].
 //!
@@ -28,7 +28,7 @@ const INLINE: &str = "inline";
 
 /// The number of requests for a commit while the catalog says that older ones must be published
 /// first.
-const MOST_REQUESTS: u32 = 3;
+const MAX_REQUESTS: u32 = 3;
 
 /// The log as its catalog sees it.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl ManagedLog {
         self.catalog.published(version)
     }
 
-    /// Tells the catalog of a version that was committed without it: the first one, or the one with
+    /// Reports to the catalog a version that was committed without it: the first one, or the one with
     /// which the table is handed over.
     ///
     /// # Errors
@@ -252,7 +252,7 @@ impl ManagedLog {
         }
     }
 
-    /// The log from the name `from` on, as the catalog wants it seen.
+    /// The log from the name `from` on, as the catalog defines it.
     fn listed(&self, from: &str) -> Result<Vec<FileMeta>> {
         let listing = aside({
             let (files, from) = (Arc::clone(&self.files), from.to_owned());
@@ -272,7 +272,7 @@ impl ManagedLog {
         if let Some(missing) = gap(&files, &known, max, from) {
             let message = format!(
                 "the catalog says that version {max} is the newest, but this commit is neither published \
-                 nor among its own: ask whoever runs the catalog"
+                 nor among its own: ask the operator of the catalog"
             );
             let error = Error::corrupt("catalog.gap", message);
             return Err(error
@@ -315,7 +315,7 @@ impl ManagedLog {
             true => self.files.put_if_absent(&staged_path, bytes)?,
             false => self.files.put_if_absent_unsynced(&staged_path, bytes)?,
         };
-        for _ in 0..MOST_REQUESTS {
+        for _ in 0..MAX_REQUESTS {
             staged.published = self.last()?.published;
             match self.catalog.commit(&staged)? {
                 Ratification::Taken => return Ok(false),
@@ -385,7 +385,7 @@ impl ManagedLog {
         })
     }
 
-    /// The content of a commit that the catalog has itself, which other processes ask it for anew; or of
+    /// The content of a commit that the catalog has itself, which other processes ask it for again; or of
     /// one that was made here.
     fn inline(&self, path: &str) -> Option<Bytes> {
         let version = path::staged_version(path)?;
@@ -469,5 +469,4 @@ fn staged(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -148,7 +148,7 @@ impl Conversion {
             metrics: BTreeMap::from([("numConvertedFiles".to_owned(), adds.len().to_string())]),
             ..CommitDescription::default()
         };
-        let mut transaction = Transaction::unborn(source, description, options);
+        let mut transaction = Transaction::for_new_table(source, description, options);
         transaction.read(None)?;
         transaction.set_metadata(metadata)?;
         transaction.set_protocol(protocol)?;

@@ -108,7 +108,7 @@ fn merged_type(left: &DataType, right: &DataType, name: &str) -> Result<DataType
         _ => {
             let message = format!(
                 "the column {} has the type {} in this file, and {} in others: files of one table have one \
-                 type for each column; write it anew with the same type",
+                 type for each column; write it again with the same type",
                 clipped(name),
                 right.arrow_type(),
                 left.arrow_type()

@@ -20,9 +20,9 @@ const TARGET: u64 = 128 << 20;
 /// Only smaller files are counted and compacted.
 const SMALL: u64 = TARGET / 2;
 /// A partition is compacted if it has at least this many small files.
-const LEAST_FILES: usize = 50;
+const MIN_FILES: usize = 50;
 /// Partitions compacted at once at most.
-const MOST_PARTITIONS: usize = 128;
+const MAX_PARTITIONS: usize = 128;
 
 /// Returns `true` if the table properties enable it.
 pub fn is_auto_compacted(metadata: &Metadata) -> bool {
@@ -70,11 +70,11 @@ pub fn compaction(
             }
         }
     }
-    counts.retain(|_, count| *count >= LEAST_FILES);
+    counts.retain(|_, count| *count >= MIN_FILES);
     if counts.is_empty() {
         return Ok(None);
     }
-    let partitions: BTreeSet<Texts> = counts.into_keys().take(MOST_PARTITIONS).collect();
+    let partitions: BTreeSet<Texts> = counts.into_keys().take(MAX_PARTITIONS).collect();
     Ok(Some(Request {
         target_file_size: Some(TARGET),
         least_file_size: Some(SMALL),

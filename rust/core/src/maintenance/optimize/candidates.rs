@@ -17,7 +17,7 @@ use crate::write::actions::Texts;
 use crate::write::table_layout;
 
 /// Files with a larger share of deleted rows are rewritten, whatever their size.
-const MOST_DELETED: f64 = 0.05;
+const MAX_DELETED: f64 = 0.05;
 
 /// Footers read per unit of work.
 const FOOTERS: usize = 32;
@@ -48,7 +48,7 @@ pub(super) fn is_worn(file: &AddFile) -> bool {
     };
     match file.num_records() {
         #[allow(clippy::cast_precision_loss, reason = "a share")]
-        Some(rows) if rows > 0 => vector.cardinality() as f64 / rows as f64 > MOST_DELETED,
+        Some(rows) if rows > 0 => vector.cardinality() as f64 / rows as f64 > MAX_DELETED,
         _ => true,
     }
 }
@@ -118,48 +118,4 @@ pub(super) fn packed(files: Vec<AddFile>, most: u64) -> Vec<Vec<AddFile>> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    fn file(path: &str, size: i64) -> AddFile {
-        AddFile {
-            path: path.to_owned(),
-            size,
-            ..AddFile::default()
-        }
-    }
-
-    #[test]
-    fn the_smallest_files_fill_bins_first() {
-        let files = [("a", 6), ("b", 2), ("c", 5), ("d", 30), ("e", 3)];
-        let bins = packed(files.map(|(path, size)| file(path, size)).to_vec(), 10);
-        let paths: Vec<Vec<String>> = bins
-            .into_iter()
-            .map(|bin| bin.into_iter().map(|file| file.path).collect())
-            .collect();
-        assert_eq!(paths, [vec!["b", "c", "e"], vec!["a"], vec!["d"]]);
-    }
-
-    #[test]
-    fn a_file_is_worn_when_more_than_five_percent_of_its_rows_are_deleted() {
-        let with = |rows: Option<i64>, deleted: i64| {
-            let vector = crate::spec::DeletionVectorDescriptor::new(
-                "u",
-                "ab^-aqEH.-t@S}K{vb[*k^".to_owned(),
-                Some(4),
-                40,
-                deleted,
-            );
-            AddFile {
-                stats: rows.map(|rows| format!("{{\"numRecords\":{rows}}}")),
-                deletion_vector: Some(vector.unwrap()),
-                ..AddFile::default()
-            }
-        };
-        assert!(!is_worn(&file("a", 1)));
-        assert!(!is_worn(&with(Some(100), 5)));
-        assert!(is_worn(&with(Some(100), 6)));
-        assert!(is_worn(&with(None, 1)));
-    }
-}
+mod tests;

@@ -21,7 +21,7 @@ use crate::write::random::new_id;
 /// Cubes of at least this size are not rewritten.
 const LARGE: u64 = 100 << 30;
 /// Maximum size of a new cube in bytes, unless a single file is larger.
-const MOST: u64 = 150 << 30;
+const MAX: u64 = 150 << 30;
 
 const PROVIDER: &str = "liquid";
 const CUBE: &str = "ZCUBE_ID";
@@ -71,7 +71,7 @@ impl Cubes {
             files,
             tags: Some(self.tags()),
         };
-        let bins = runs(cubes.into_values().flatten(), MOST, size);
+        let bins = runs(cubes.into_values().flatten(), MAX, size);
         bins.into_iter().map(bin).collect()
     }
 
@@ -95,45 +95,4 @@ fn tag(file: &AddFile, name: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(path: &str, cube: Option<&str>, columns: &str, size: i64) -> AddFile {
-        let tags = cube.map(|cube| {
-            Texts::from([
-                (CUBE.to_owned(), Some(cube.to_owned())),
-                (COLUMNS.to_owned(), Some(columns.to_owned())),
-            ])
-        });
-        AddFile {
-            path: path.to_owned(),
-            size,
-            clustering_provider: cube.map(|_| PROVIDER.to_owned()),
-            tags,
-            ..AddFile::default()
-        }
-    }
-
-    fn paths(files: Vec<AddFile>) -> Vec<Vec<String>> {
-        let bins = Cubes::new(vec!["a".to_owned()]).bins(files);
-        let paths = |bin: Bin| bin.files.into_iter().map(|file| file.path).collect();
-        bins.into_iter().map(paths).collect()
-    }
-
-    #[test]
-    fn small_cubes_and_new_files_are_clustered_together() {
-        let own = r#"["a"]"#;
-        let (first, second) = (file("1", Some("x"), own, 5), file("2", Some("x"), own, 5));
-        assert!(paths(vec![first.clone(), second.clone()]).is_empty());
-        let new = file("3", None, "", 5);
-        assert_eq!(
-            paths(vec![first.clone(), second, new.clone()]),
-            [["3", "1", "2"]]
-        );
-        let large = file("4", Some("y"), own, 100 << 30);
-        assert_eq!(paths(vec![large.clone(), new.clone()]), [["3"]]);
-        assert!(paths(vec![large]).is_empty());
-        let others = file("5", Some("z"), r#"["b"]"#, 5);
-        assert_eq!(paths(vec![others, new, first]), [["3", "1"]]);
-    }
-}
+mod tests;

@@ -81,14 +81,14 @@ impl Sampled {
             parts_of_file,
         };
         let rows = sample.first().map_or(0, |column| column.len());
-        let mut places = order.places(sample, rows, 0)?;
-        places.sort_unstable();
+        let mut positions = order.positions(sample, rows, 0)?;
+        positions.sort_unstable();
         order.cuts = match order.only_column() {
             // the ranks of a single column form no cells
-            Some(_) => even_cuts(&places, files.saturating_mul(parts_of_file), 0),
+            Some(_) => even_cuts(&positions, files.saturating_mul(parts_of_file), 0),
             None => {
                 let mut cuts = Vec::new();
-                divide(&places, files, parts_of_file, &mut cuts);
+                divide(&positions, files, parts_of_file, &mut cuts);
                 cuts
             }
         };
@@ -130,16 +130,16 @@ impl Sampled {
     }
 
     /// Returns the position of each row; `seed` initializes the random bits.
-    pub(super) fn places_of(&self, rows: &RecordBatch, seed: u64) -> Result<Vec<u64>> {
+    pub(super) fn positions_of(&self, rows: &RecordBatch, seed: u64) -> Result<Vec<u64>> {
         let columns = self.columns.iter().map(|path| column(rows, path));
         let columns = columns.collect::<Result<Vec<_>>>()?;
-        self.places(&columns, rows.num_rows(), seed)
+        self.positions(&columns, rows.num_rows(), seed)
     }
 
-    fn places(&self, columns: &[ArrayRef], rows: usize, seed: u64) -> Result<Vec<u64>> {
+    fn positions(&self, columns: &[ArrayRef], rows: usize, seed: u64) -> Result<Vec<u64>> {
         let mut noise = seed;
         if let ([values], [column]) = (self.values.as_slice(), columns) {
-            let mut places = Vec::with_capacity(rows);
+            let mut positions = Vec::with_capacity(rows);
             ranks(values, column, &mut |rank| {
                 let (rank, is_shared) = match rank {
                     None => (0, true),
@@ -147,16 +147,16 @@ impl Sampled {
                     Some((least, _)) => (2 * least + 2, true),
                 };
                 let random = if is_shared { random(&mut noise) } else { 0 };
-                places.push(((rank as u64) << NOISE) | random);
+                positions.push(((rank as u64) << NOISE) | random);
             })?;
-            return Ok(places);
+            return Ok(positions);
         }
         let bits = bits(columns.len());
         let mut cells = vec![0_u32; rows.saturating_mul(columns.len())];
         for (axis, (values, column)) in self.values.iter().zip(columns).enumerate() {
-            let mut places = cells.iter_mut().skip(axis).step_by(columns.len());
+            let mut positions = cells.iter_mut().skip(axis).step_by(columns.len());
             ranks(values, column, &mut |rank| {
-                if let Some(slot) = places.next() {
+                if let Some(slot) = positions.next() {
                     let rank = rank.map_or(0, |(_, most)| most + 1);
                     *slot = u32::try_from(rank).unwrap_or(u32::MAX);
                 }
@@ -166,8 +166,8 @@ impl Sampled {
             Curve::ZOrder => z_order(cell, bits),
             Curve::Hilbert => hilbert(cell, bits),
         };
-        let places = cells.chunks_exact_mut(columns.len().max(1));
-        Ok(places
+        let positions = cells.chunks_exact_mut(columns.len().max(1));
+        Ok(positions
             .map(|cell| (position_of(cell) << NOISE) | random(&mut noise))
             .collect())
     }
@@ -175,9 +175,9 @@ impl Sampled {
 
 /// Returns the start of each part except the first, so that all parts have equally many rows of the sample;
 /// with an empty sample, all begin at `from`.
-pub(super) fn even_cuts(places: &[u64], parts: usize, from: u64) -> Vec<u64> {
+pub(super) fn even_cuts(positions: &[u64], parts: usize, from: u64) -> Vec<u64> {
     (1..parts)
-        .map(|part| places.get(part * places.len() / parts).copied())
+        .map(|part| positions.get(part * positions.len() / parts).copied())
         .map(|cut| cut.unwrap_or(from))
         .collect()
 }
@@ -185,24 +185,24 @@ pub(super) fn even_cuts(places: &[u64], parts: usize, from: u64) -> Vec<u64> {
 /// Divides the positions into files of `parts` parts each. Files begin at positions with many trailing zeros:
 /// rows up to such a position fill whole cells of the grid, and a few rows of another cell would double the
 /// bounds of a file. So some files are larger than others, by less than a factor of two.
-fn divide(places: &[u64], files: usize, parts: usize, cuts: &mut Vec<u64>) {
+fn divide(positions: &[u64], files: usize, parts: usize, cuts: &mut Vec<u64>) {
     if files < 2 {
         let from = cuts.last().copied().unwrap_or(0);
-        cuts.extend(even_cuts(places, parts, from));
+        cuts.extend(even_cuts(positions, parts, from));
         return;
     }
     let left = files / 2;
     let at = |halves: usize| {
-        let middle = halves * places.len() / (files * 2);
-        places
-            .get(middle.min(places.len().saturating_sub(1)))
+        let middle = halves * positions.len() / (files * 2);
+        positions
+            .get(middle.min(positions.len().saturating_sub(1)))
             .copied()
     };
     let cut = match (at(left * 2 - 1), at(left * 2 + 1)) {
         (Some(least), Some(most)) => roundest(least, most),
         _ => 0,
     };
-    let (before, after) = places.split_at(places.partition_point(|position| *position < cut));
+    let (before, after) = positions.split_at(positions.partition_point(|position| *position < cut));
     divide(before, left, parts, cuts);
     cuts.push(cut);
     divide(after, files - left, parts, cuts);
@@ -242,9 +242,9 @@ fn evenly(column: &ArrayRef, most: usize) -> Result<ArrayRef> {
     if known.len() <= most {
         return Ok(known);
     }
-    let places = (1..=most).map(|number| (number * known.len() / (most + 1)) as u64);
-    let places = arrow_array::UInt64Array::from_iter_values(places);
-    take(&known, &places, None).map_err(unordered)
+    let positions = (1..=most).map(|number| (number * known.len() / (most + 1)) as u64);
+    let positions = arrow_array::UInt64Array::from_iter_values(positions);
+    take(&known, &positions, None).map_err(unordered)
 }
 
 /// Returns for each value how many of `values` are less than it, and how many are less than or equal to it;
@@ -341,99 +341,4 @@ fn from_ipc<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ArrayRef>,
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
-mod tests {
-    use arrow_array::{Int64Array, StringArray};
-
-    use super::*;
-
-    fn order(sample: Vec<ArrayRef>, files: usize) -> Sampled {
-        let columns = (0..sample.len()).map(|at| vec![format!("c{at}")]).collect();
-        Sampled::new(columns, Curve::ZOrder, &sample, files, 1).unwrap()
-    }
-
-    #[test]
-    fn a_single_column_is_put_in_its_own_order_with_nulls_first() {
-        let values: Vec<Option<i64>> = vec![Some(3), None, Some(-1), Some(3), Some(7), Some(5)];
-        let column: ArrayRef = Arc::new(Int64Array::from(values.clone()));
-        let sample: ArrayRef = Arc::new(Int64Array::from(vec![Some(3), None, Some(-1), Some(5)]));
-        let places = order(vec![sample], 2).places(&[column], 6, 1).unwrap();
-        let mut numbered: Vec<(u64, Option<i64>)> = places.into_iter().zip(values).collect();
-        numbered.sort_unstable();
-        let sorted: Vec<Option<i64>> = numbered.into_iter().map(|(_, value)| value).collect();
-        assert_eq!(sorted, [None, Some(-1), Some(3), Some(3), Some(5), Some(7)]);
-    }
-
-    #[test]
-    fn a_value_that_is_everywhere_still_fits_into_files() {
-        let sample: ArrayRef = Arc::new(Int64Array::from(vec![7; 1000]));
-        let order = order(vec![Arc::clone(&sample)], 4);
-        assert_eq!(order.files(), 4);
-        let mut rows = [0; 4];
-        for position in order.places(&[sample], 1000, 5).unwrap() {
-            rows[order.part(position)] += 1;
-        }
-        assert!(
-            rows.iter().all(|count| (150..350).contains(count)),
-            "{rows:?}"
-        );
-    }
-
-    #[test]
-    fn rows_that_are_near_on_both_axes_go_to_the_same_file() {
-        let first: Vec<i64> = (0..4096).map(|row| row % 64).collect();
-        let second: Vec<String> = (0..4096).map(|row| format!("{:02}", row / 64)).collect();
-        let sample: Vec<ArrayRef> = vec![
-            Arc::new(Int64Array::from(first.clone())),
-            Arc::new(StringArray::from(second.clone())),
-        ];
-        let order = order(sample.clone(), 16);
-        let places = order.places(&sample, 4096, 3).unwrap();
-        let mut bounds = vec![(i64::MAX, i64::MIN, "~".to_owned(), String::new()); 16];
-        for ((position, number), text) in places.into_iter().zip(first).zip(second) {
-            let file = &mut bounds[order.part(position)];
-            *file = (
-                file.0.min(number),
-                file.1.max(number),
-                file.2.clone().min(text.clone()),
-                file.3.clone().max(text),
-            );
-        }
-        let halves = bounds.iter().filter(|(least, most, ..)| most - least < 32);
-        assert!(halves.count() >= 14, "{bounds:?}");
-        let texts = bounds.iter().filter(|(.., least, most)| {
-            most.parse::<i64>().unwrap() - least.parse::<i64>().unwrap() < 32
-        });
-        assert!(texts.count() >= 14, "{bounds:?}");
-    }
-
-    #[test]
-    fn files_begin_at_round_places() {
-        let places: Vec<u64> = (0..1024).collect();
-        let cuts = |files: usize, parts: usize| {
-            let mut cuts = Vec::new();
-            divide(&places, files, parts, &mut cuts);
-            cuts
-        };
-        assert_eq!(cuts(4, 1), [256, 512, 768]);
-        assert_eq!(cuts(3, 1), [512, 768]);
-        assert_eq!(cuts(7, 1), [256, 384, 512, 640, 768, 896]);
-        assert_eq!(cuts(2, 2), [256, 512, 768]);
-        assert_eq!(cuts(1, 4), [256, 512, 768]);
-        assert_eq!(even_cuts(&places, 3, 0), [341, 682]);
-        let mut same = Vec::new();
-        divide(&[7; 10], 3, 2, &mut same);
-        assert_eq!(same, [0, 7, 7, 7, 7]);
-    }
-
-    #[test]
-    fn an_order_travels_as_json() {
-        let sample: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c", "d"]));
-        let order = order(vec![Arc::clone(&sample)], 2);
-        let json = serde_json::to_string(&order).unwrap();
-        let back: Sampled = serde_json::from_str(&json).unwrap();
-        let places = |order: &Sampled| order.places(&[Arc::clone(&sample)], 4, 9).unwrap();
-        assert_eq!(places(&order), places(&back));
-        assert_eq!(order.cuts, back.cuts);
-    }
-}
+mod tests;

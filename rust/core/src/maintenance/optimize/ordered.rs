@@ -83,7 +83,7 @@ impl Ordered<'_> {
         }
         let cuts = self.cuts(spilled, part, bytes.div_ceil(PIECE_BYTES))?;
         let (Some(first), true) = (spilled.first(), cuts.first() != cuts.last()) else {
-            return self.write_sorted(spilled, part); // rows that nothing tells apart
+            return self.write_sorted(spilled, part); // rows that nothing distinguishes
         };
         let path = match first.path.rsplit_once('/') {
             Some((directory, _)) => format!("{directory}/{}", new_id()),
@@ -120,12 +120,12 @@ impl Ordered<'_> {
         let (mut every, mut next) = (1, 0);
         for chunk in batches(self.storage, spilled, part) {
             for rows in chunk? {
-                let places = places(&rows)?;
-                while let Some(position) = places.get(next) {
+                let positions = positions(&rows)?;
+                while let Some(position) = positions.get(next) {
                     sample.push(*position);
                     next += every;
                 }
-                next -= places.len();
+                next -= positions.len();
                 if sample.len() > PLACES {
                     let mut keep = false;
                     sample.retain(|_| {
@@ -151,7 +151,7 @@ impl Ordered<'_> {
     ) -> Result<Spilled> {
         let divide = |rows: RecordBatch| -> Result<Divided> {
             let piece = |position: &u64| cuts.partition_point(|cut| cut <= position);
-            let pieces = places(&rows)?.iter().map(piece).collect();
+            let pieces = positions(&rows)?.iter().map(piece).collect();
             Ok((rows, pieces))
         };
         let rows = batches(self.storage, spilled, part).flat_map(|chunk| match chunk {
@@ -191,12 +191,14 @@ fn read(bytes: Bytes) -> Result<Vec<RecordBatch>, ArrowError> {
 }
 
 /// Returns the positions of rows: their last column.
-fn places(rows: &RecordBatch) -> Result<&ScalarBuffer<u64>> {
+fn positions(rows: &RecordBatch) -> Result<&ScalarBuffer<u64>> {
     let column = rows.columns().last();
     let column = column.and_then(|column| column.as_primitive_opt::<UInt64Type>());
-    column
-        .map(|column| column.values())
-        .ok_or_else(|| damaged(ArrowError::IpcError("the rows have no places".to_owned())))
+    column.map(|column| column.values()).ok_or_else(|| {
+        damaged(ArrowError::IpcError(
+            "the rows have no positions".to_owned(),
+        ))
+    })
 }
 
 /// Returns the rows of all batches in the order of their positions.
@@ -205,7 +207,7 @@ fn in_order(order: &Sampled, batches: &[RecordBatch]) -> Result<Vec<Row>> {
     let Some(path) = order.only_column() else {
         let mut rows: Vec<(u64, Row)> = Vec::new();
         for (number, batch) in numbered() {
-            let settled = places(batch)?
+            let settled = positions(batch)?
                 .iter()
                 .map(|position| Sampled::settled(*position));
             rows.extend(settled.zip(rows_of(number, batch)));

@@ -26,11 +26,11 @@ const ROWS_OF_PART: u64 = 64;
 /// Maximum bytes of a sample, which limits the number of rows with long text.
 const BYTES: u64 = 64 << 20;
 /// Maximum number of files, and of row groups in total, that are read.
-const PLACES: usize = 256;
+const MAX_FILES: usize = 256;
 /// Bytes of data files per part of an order.
 const PART: u64 = 32 << 20;
 /// Maximum number of parts per file.
-const MOST_PARTS: u64 = 256;
+const MAX_PARTS: u64 = 256;
 
 /// Samples the order of the rows of a bin; `None` if the plan does not order rows.
 ///
@@ -42,7 +42,7 @@ pub fn sampled(source: &Source, plan: &Plan, bin: &Bin) -> Result<Option<Sampled
         return Ok(None);
     };
     let files = (bin.bytes() / plan.target.max(1)).max(1);
-    let parts_of_file = (bin.bytes() / files).div_ceil(PART).clamp(1, MOST_PARTS);
+    let parts_of_file = (bin.bytes() / files).div_ceil(PART).clamp(1, MAX_PARTS);
     let num_rows = ROWS.max(
         files
             .saturating_mul(parts_of_file)
@@ -73,7 +73,7 @@ fn rows(
     let (metadata, properties) = (plan.snapshot.metadata(), plan.snapshot.properties());
     let layout = table_layout(metadata, properties)?;
     let read = ReadPlan::new(layout, Some(&roots), Extras::default())?;
-    let step = bin.files.len().div_ceil(PLACES).max(1);
+    let step = bin.files.len().div_ceil(MAX_FILES).max(1);
     let chosen: Vec<_> = bin.files.iter().step_by(step).collect();
     let bytes: u64 = chosen.iter().map(|file| size(file)).sum();
     let units: Vec<(ScanFile, u64)> = chosen
@@ -86,7 +86,7 @@ fn rows(
             )
         })
         .collect();
-    let groups = (PLACES / units.len().max(1)).max(1);
+    let groups = (MAX_FILES / units.len().max(1)).max(1);
     let (source, paths, files) = (source.clone(), columns.to_vec(), units.len());
     let work = move |(file, num_rows): (ScanFile, u64)| {
         let open = Arc::new(open_with_deleted_rows(&read, &source, &file)?);
@@ -120,7 +120,7 @@ fn rows(
             .iter()
             .filter_map(|columns| columns.get(at).map(|column| &**column as _))
             .collect();
-        concat(&parts).map_err(unjoined)
+        concat(&parts).map_err(cannot_sample)
     };
     if all.is_empty() {
         let fields = columns.iter().map(|path| {
@@ -140,20 +140,20 @@ fn every_nth(
     next: &mut u64,
 ) -> Result<Vec<ArrayRef>> {
     let count = rows.num_rows() as u64;
-    let mut places = Vec::new();
+    let mut indexes = Vec::new();
     while *next < count {
-        places.push(*next);
+        indexes.push(*next);
         *next += every;
     }
     *next -= count;
-    let places = UInt64Array::from(places);
+    let indexes = UInt64Array::from(indexes);
     let columns = paths.iter().map(|path| {
         let values = column(rows, path)?;
-        take(&values, &places, None).map_err(unjoined)
+        take(&values, &indexes, None).map_err(cannot_sample)
     });
     columns.collect()
 }
 
-fn unjoined(cause: arrow_schema::ArrowError) -> Error {
+fn cannot_sample(cause: arrow_schema::ArrowError) -> Error {
     Error::corrupt("data.value", "a sample of the rows cannot be taken").because(cause)
 }

@@ -83,13 +83,13 @@ pub fn spill_piece(
         .rows_with(source, look)?
         .map(|rows| -> Result<Divided> {
             let rows = rows?;
-            let places = order.places_of(&rows, seed)?;
+            let positions = order.positions_of(&rows, seed)?;
             seed = seed.wrapping_add(1);
-            let parts = places
+            let parts = positions
                 .iter()
                 .map(|position| order.part(*position))
                 .collect();
-            Ok((with_places(&rows, places)?, parts))
+            Ok((with_positions(&rows, positions)?, parts))
         });
     spill(placed, order.parts(), storage, path)
 }
@@ -200,11 +200,11 @@ pub(super) fn each_interleaved(
     Ok(())
 }
 
-fn with_places(rows: &RecordBatch, places: Vec<u64>) -> Result<RecordBatch> {
+fn with_positions(rows: &RecordBatch, positions: Vec<u64>) -> Result<RecordBatch> {
     let mut fields: Vec<_> = rows.schema().fields().iter().cloned().collect();
     fields.push(Arc::new(Field::new(PLACE, DataType::UInt64, false)));
     let mut columns = rows.columns().to_vec();
-    columns.push(Arc::new(UInt64Array::from(places)));
+    columns.push(Arc::new(UInt64Array::from(positions)));
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(spill_error)
 }
 

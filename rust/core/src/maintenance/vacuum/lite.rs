@@ -23,7 +23,7 @@ use crate::storage::{FileMeta, Storage, pool};
 
 const INFO: &str = "_delta_log/_last_vacuum_info";
 /// Maximum size of the file, which holds one number.
-const MOST_INFO_BYTES: u64 = 1 << 20;
+const MAX_INFO_BYTES: u64 = 1 << 20;
 const LATEST: &str = "latestCommitVersionOutsideOfRetentionWindow";
 
 /// Returns the commits up to a snapshot, and the last of them before the cutoff: once a vacuum has deleted
@@ -186,7 +186,7 @@ fn take(
 
 /// Returns the version up to which removed files are known to be deleted.
 fn last(source: &Source) -> Result<Option<u64>> {
-    let bytes = match source.storage.read_at_most(INFO, MOST_INFO_BYTES) {
+    let bytes = match source.storage.read_at_most(INFO, MAX_INFO_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.code() == "storage.not_found" => return Ok(None),
         // treated like a file that does not parse

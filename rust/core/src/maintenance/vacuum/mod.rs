@@ -362,8 +362,8 @@ fn directories_above(path: &str) -> impl Iterator<Item = &str> {
         .filter_map(|(end, _)| path.get(..end))
 }
 
-/// Returns `true` if a path lies in a staging directory, which statements in Spark create for files that are
-/// not committed yet: 32 hexadecimal digits at the table root. Whatever Spark's tasks leave there belongs to
+/// Returns `true` if a path is in a staging directory, which statements in Spark create for files that are
+/// not committed yet: 32 hexadecimal digits at the table root. Files that Spark's tasks leave there belong to
 /// this library.
 fn is_staged(path: &str) -> bool {
     let (directory, _) = path.split_once('/').unwrap_or_default();
@@ -404,7 +404,7 @@ pub fn named_by(source: &Source, rows: &RecordBatch, paths: &mut HashSet<String>
     Ok(())
 }
 
-/// Returns the storage path of a file in the log, if it lies inside the table.
+/// Returns the storage path of a file in the log, if it is inside the table.
 pub(crate) fn inside(source: &Source, path: &str) -> Result<Option<String>> {
     match source.resolver.resolve("", path) {
         Ok(resolved) if resolved.starts_with('/') => Ok(None),

@@ -9,7 +9,7 @@ use crate::log::LogWarning;
 use crate::log::path::SIDECAR_DIRECTORY;
 
 /// Maximum number of findings listed per code.
-const MOST: u64 = 1_000;
+const MAX: u64 = 1_000;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -83,7 +83,7 @@ impl Findings {
     fn push(&mut self, finding: Finding) {
         let count = self.counts.entry(finding.code).or_default();
         *count += 1;
-        if *count > MOST {
+        if *count > MAX {
             self.omitted += 1;
             return;
         }
@@ -165,7 +165,7 @@ impl Findings {
 
 /// Returns the remedy for the code of a finding.
 fn remedy(code: &str, path: &str) -> &'static str {
-    let anew = "delete the checkpoint if the commits below it are still there, and write it anew with checkpoint()";
+    let rewrite = "delete the checkpoint if the commits below it are still there, and write a new one with checkpoint()";
     match code {
         "checkpoint.sidecar_missing" => {
             "restore the sidecar; or delete the checkpoint if the commits below it are still there"
@@ -174,7 +174,7 @@ fn remedy(code: &str, path: &str) -> &'static str {
             "delete the file: every reader passes over it"
         }
         "sidecar.orphan" => "cleanup_log() takes it with the next expired checkpoint",
-        _ if path.contains(".checkpoint.") || path.starts_with(SIDECAR_DIRECTORY) => anew,
+        _ if path.contains(".checkpoint.") || path.starts_with(SIDECAR_DIRECTORY) => rewrite,
         _ if path.ends_with(".compacted.json") => {
             "delete the compacted file: its commits are there; compact_log() writes it again"
         }
@@ -188,18 +188,18 @@ fn remedy(code: &str, path: &str) -> &'static str {
             "restore the file; or remove it from the table in a transaction, and its rows are gone for good"
         }
         "file.link" => {
-            "put the file itself in its place; or open the table with the place in allowed_roots"
+            "put the file itself in its place; or open the table with its location in allowed_roots"
         }
         "file.size" => "restore the file: it is not the one that was committed",
         "data.encrypted" => {
-            "read the file with an engine that has the keys, and write its rows anew without encryption"
+            "read the file with an engine that has the keys, and write its rows again without encryption"
         }
         "file.orphan" => "vacuum() takes it once it is older than the retention period",
         "protocol.dependency" => "add the missing feature with add_feature()",
         _ if code.starts_with("hint.") => {
             "write the hint again with checkpoint(), or delete it: readers list the log without it"
         }
-        _ if code.starts_with("checkpoint.") => anew,
+        _ if code.starts_with("checkpoint.") => rewrite,
         _ if code.starts_with("dv.") => {
             "restore the file of the deletion vector; without it deleted rows look like live ones"
         }

@@ -7,7 +7,7 @@ use super::checkpoints::{self, compare};
 use super::commit::apply;
 use super::findings::{Findings, Severity};
 use super::state::{State, expiring, same_metadata};
-use crate::codec::version_checksum::{MOST_CHECKSUM_BYTES, VersionChecksum};
+use crate::codec::version_checksum::{MAX_CHECKSUM_BYTES, VersionChecksum};
 use crate::error::Result;
 use crate::log::CheckpointInstance;
 use crate::log::path::commit_path;
@@ -195,7 +195,7 @@ impl<'a> History<'a> {
     fn checksum(&mut self, file: &VersionedFile, findings: &mut Findings) -> Result<()> {
         let location = (Some(file.file.path.as_str()), Some(file.version));
         let storage = &self.source.storage;
-        let read = storage.read_at_most(&file.file.path, MOST_CHECKSUM_BYTES);
+        let read = storage.read_at_most(&file.file.path, MAX_CHECKSUM_BYTES);
         let checksum = match read.and_then(|bytes| VersionChecksum::parse(&bytes)) {
             Ok(checksum) => checksum,
             Err(error) => {

@@ -1,9 +1,9 @@
 //! A checkpoint as plain values, each of which another process reads by itself.
 //!
 //! Cutting looks at the control actions, to find the sidecars, and at lengths of files; footers are
-//! read by whoever reads the rows. A file longer than wanted is cut by bytes: a unit belongs to the
+//! read together with the rows. A file longer than wanted is cut by bytes: a unit belongs to the
 //! part in which it begins, and since the parts of a file cover all bytes there are, each row is read
-//! once whatever length the log claims.
+//! once, independent of the length in the log.
 
 use std::ops::Range;
 
@@ -151,5 +151,4 @@ fn cut(files: Vec<(String, Option<u64>)>, target_size: u64) -> Vec<Vec<Checkpoin
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -8,7 +8,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::DataFile;
 use super::file_schema::int96_in_micros;
-use crate::codec::parquet_file::{FooterRules, MOST_BATCH_BYTES, width};
+use crate::codec::parquet_file::{FooterRules, MAX_BATCH_BYTES, width};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{FileBytes, Footer, Storage, footer_of};
 
@@ -28,7 +28,7 @@ const RULES_WITH_PAGES: FooterRules = FooterRules {
 const BATCH_BYTES: u64 = 8 << 20;
 /// So many rows are worth a larger batch.
 const FEW_BATCH_ROWS: u64 = 1024;
-const MOST_BATCH_ROWS: u64 = 64 * 1024;
+const MAX_BATCH_ROWS: u64 = 64 * 1024;
 
 /// The footer, with the page index where `pages` are of use, and the bytes that it was read from.
 pub(super) fn footer(
@@ -114,6 +114,6 @@ pub(super) fn batch_rows(metadata: &ParquetMetaData, leaves: &[usize], constant:
         }
     }
     let per_row = (bytes / rows.max(1)).saturating_add(constant).max(1);
-    let row_count = (BATCH_BYTES / per_row).max(FEW_BATCH_ROWS.min(MOST_BATCH_BYTES / per_row));
-    usize::try_from(row_count.clamp(1, MOST_BATCH_ROWS)).unwrap_or(1)
+    let row_count = (BATCH_BYTES / per_row).max(FEW_BATCH_ROWS.min(MAX_BATCH_BYTES / per_row));
+    usize::try_from(row_count.clamp(1, MAX_BATCH_ROWS)).unwrap_or(1)
 }

@@ -245,7 +245,7 @@ impl OpenFile {
     }
 
     /// The byte in the middle of a row group: what a range of bytes is compared with, so that each row
-    /// group lies in one of the ranges that a file is cut into.
+    /// group is in one of the ranges that a file is cut into.
     pub fn middle(&self, row_group: usize) -> Option<u64> {
         let group = self.arrow.metadata().row_groups().get(row_group)?;
         let starts = group.columns().iter().map(|chunk| {

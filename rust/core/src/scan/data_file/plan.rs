@@ -74,7 +74,7 @@ struct Inner {
 pub(super) struct Steps {
     /// The positions of the rows that satisfy the predicate: reads nothing but the predicate's columns.
     pub(super) filter_pass: ReadPlan,
-    /// The columns asked for, of any rows.
+    /// The requested columns, of any rows.
     pub(super) rest: ReadPlan,
 }
 
@@ -185,7 +185,7 @@ impl ReadPlan {
     }
 
     /// The same, giving only the rows that satisfy the predicate, which was bound to the layout's
-    /// schema. Columns that it needs are read, and given only where they were asked for.
+    /// schema. Columns that it needs are read, and given only where they were requested.
     ///
     /// # Errors
     ///
@@ -209,7 +209,7 @@ impl ReadPlan {
         let mut inner = rest.clone().filtered(filter)?;
         let is_data = |column: &&OutputColumn| matches!(column, OutputColumn::Data(_));
         let sifted = filter_pass.columns.iter().filter(is_data).count();
-        // what is asked for beside the predicate's own columns
+        // what is requested beside the predicate's own columns
         let beside = inner.columns.iter().filter(is_data).count() - sifted;
         if sifted > 0 && beside > 0 {
             inner.steps = Some(Steps {

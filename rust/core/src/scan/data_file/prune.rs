@@ -238,7 +238,7 @@ impl<'a> Pages<'a> {
             .collect()
     }
 
-    /// Returns the bounds of the page in which each piece lies.
+    /// Returns the bounds of the page in which each piece is.
     fn leaf(&self, leaf: usize, converter: &StatisticsConverter<'_>) -> Option<LeafBounds> {
         let (_, starts) = self.leaves.iter().find(|(known, _)| *known == leaf)?;
         let pieces = self.cuts.iter().take(self.cuts.len().saturating_sub(1));

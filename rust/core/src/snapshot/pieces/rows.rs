@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Fields, SchemaRef};
 
 use super::tail::ReplayTail;
 use crate::codec::checkpoint::FileAction;
-use crate::codec::columns::misfit;
+use crate::codec::columns::columns_mismatch;
 use crate::codec::commit::ActionSelection;
 use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS, schema_of};
 use crate::codec::file_columns::FileColumns;
@@ -181,12 +181,14 @@ fn files(rows: &RecordBatch, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
     let files = StructArray::try_new_with_length(fields, columns, nulls, rows.num_rows());
     files
         .map(|files| Arc::new(files) as ArrayRef)
-        .map_err(misfit)
+        .map_err(columns_mismatch)
 }
 
 fn file_type(schema: &SchemaRef) -> Result<&DataType> {
     let field = schema.field_with_name("file");
-    field.map(|field| field.data_type()).map_err(misfit)
+    field
+        .map(|field| field.data_type())
+        .map_err(columns_mismatch)
 }
 
 fn with_keys(
@@ -198,7 +200,7 @@ fn with_keys(
     let runs = Int64Array::from_value(run, keys.len());
     let keys = BinaryArray::from_iter_values(keys.iter().map(|key| key.to_bytes()));
     let columns: Vec<ArrayRef> = vec![Arc::new(keys), Arc::new(runs), files];
-    RecordBatch::try_new(Arc::clone(schema), columns).map_err(misfit)
+    RecordBatch::try_new(Arc::clone(schema), columns).map_err(columns_mismatch)
 }
 
 /// A file that was there when the pieces were cut.

@@ -127,7 +127,7 @@ impl ReplayTail {
         Self::new(spec, Arc::new(keys.collect()))
     }
 
-    /// The number of files that the tail speaks of.
+    /// The number of files that the tail names.
     pub fn num_hidden(&self) -> usize {
         self.hidden.len()
     }
@@ -152,7 +152,7 @@ impl ReplayTail {
         Ok(Some(Arc::new(filter)))
     }
 
-    /// The schema of a piece's rows: the columns asked for; or `key` (binary), `version` (of the run of
+    /// The schema of a piece's rows: the requested columns; or `key` (binary), `version` (of the run of
     /// commits, -1 in a checkpoint) and `file`, a struct of them that is null where no file is left.
     ///
     /// # Errors

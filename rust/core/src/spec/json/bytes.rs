@@ -34,7 +34,7 @@ pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
 /// bracket. Brackets within strings do not count. `None` where it does not end.
 pub(super) fn end_of_container(bytes: &[u8]) -> Option<usize> {
     let mut depth = 1usize;
-    // All ones where the next byte stands in a string.
+    // All ones if the next byte is in a string.
     let mut inside = 0u64;
     let mut escaped = false;
     let mut done = 0;
@@ -80,7 +80,7 @@ pub(super) fn end_of_container(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The bytes that stand after a backslash which is not itself escaped. `escaped` goes from chunk to
+/// The bytes after a backslash which is not itself escaped. `escaped` goes from chunk to
 /// chunk. Backslashes are rare: one at a time is fast enough.
 fn escapes(slashes: u64, escaped: &mut bool) -> u64 {
     let mut result = u64::from(std::mem::take(escaped));
@@ -106,7 +106,7 @@ fn prefix_xor(mut bits: u64) -> u64 {
     bits
 }
 
-/// The classes of 64 bytes; the lowest bit stands for the first byte.
+/// The classes of 64 bytes; the lowest bit is the first byte.
 struct Masks {
     quotes: u64,
     slashes: u64,
@@ -149,10 +149,5 @@ fn equal(word: u64, byte: u8) -> u64 {
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice
-)]
+#[allow(clippy::string_slice)]
 mod tests;

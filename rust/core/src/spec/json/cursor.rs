@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
         matches
     }
 
-    /// Takes `wanted` if it stands here, to the byte.
+    /// Takes `wanted` if it is next, to the byte.
     #[inline]
     pub(crate) fn take_exact(&mut self, prefix: &[u8]) -> bool {
         let matches = self.rest().starts_with(prefix);
@@ -150,7 +150,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes `null` if it stands here.
+    /// Takes `null` if it is next.
     pub fn null(&mut self) -> Result<bool> {
         if self.peek() == Some(b'n') {
             self.literal("null")?;
@@ -196,7 +196,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The text of a number; [`is_number`] tells whether it is one.
+    /// The text of a number; [`is_number`] checks it.
     pub fn number(&mut self) -> Result<&'a str> {
         self.peek();
         let text = self.word(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'));
@@ -298,7 +298,7 @@ impl<'a> Cursor<'a> {
                     self.number()?;
                 }
             }
-            // after a value: close what ends here, or go on after a comma
+            // after a value: close what ends here, or continue after a comma
             loop {
                 let Some(close) = closers.last().copied() else {
                     return Ok(self.text.get(start..self.at).unwrap_or_default());
@@ -364,5 +364,5 @@ pub(crate) fn is_number(text: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice)]
+#[allow(clippy::string_slice)]
 mod tests;

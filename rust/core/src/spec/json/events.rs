@@ -9,7 +9,7 @@ use super::cursor::is_number;
 use super::{Cursor, JsonError};
 use crate::error::{Error, Result};
 
-/// Levels of brackets allowed where nothing asks for more.
+/// Levels of brackets allowed by default.
 pub(crate) const MAX_DEPTH: usize = 2_000;
 
 /// The next part of a JSON text.
@@ -69,7 +69,7 @@ impl<'a> JsonReader<'a> {
         self.advance(true)
     }
 
-    /// Passes over one value and gives its text, without blanks around it. The escapes of strings
+    /// Passes over one value and gives its text, without whitespace around it. The escapes of strings
     /// inside are not checked.
     pub(crate) fn skip_value(&mut self) -> Result<&'a str, JsonError> {
         self.pass_comma();
@@ -126,12 +126,12 @@ impl<'a> JsonReader<'a> {
                 self.expect = Expect::Value;
                 Ok(Event::Key(key))
             }
-            (Expect::FirstKey | Expect::Key, _) => Err(self.error("no key where one should stand")),
+            (Expect::FirstKey | Expect::Key, _) => Err(self.error("expected a key")),
             (_, byte) => self.value(byte, decode),
         }
     }
 
-    /// Goes on to the first byte of the next event, unless a bracket should close there.
+    /// Advances to the first byte of the next event, unless a bracket should close there.
     fn pass_comma(&mut self) {
         self.cursor.peek();
         if self.expect == Expect::Separator && self.cursor.take_byte(b',') {
@@ -246,7 +246,7 @@ pub(crate) fn for_each_entry<'a>(
                 }
             }
             _ => {
-                // the object is closed: only blanks may follow
+                // the object is closed: only whitespace may follow
                 return reader.next().map(|_| ()).map_err(&fail);
             }
         }
@@ -254,10 +254,5 @@ pub(crate) fn for_each_entry<'a>(
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    clippy::panic
-)]
+#[allow(clippy::string_slice)]
 mod tests;

@@ -1,8 +1,8 @@
-//! Strings as they stand in a JSON text, and the strings that they mean.
+//! Strings as they are in a JSON text, and the strings that they mean.
 
 use std::borrow::Cow;
 
-/// A string as it stands between its quotes; its escapes are well formed.
+/// A string as it is between its quotes; its escapes are well formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawString<'a> {
     pub(super) raw: &'a str,
@@ -87,7 +87,7 @@ impl<'a> RawString<'a> {
         }
     }
 
-    /// Returns `true` if a control character stands in it that should be escaped.
+    /// Returns `true` if it has a control character that should be escaped.
     pub(crate) fn has_control(self) -> bool {
         self.control
     }

@@ -48,5 +48,4 @@ impl DataType {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

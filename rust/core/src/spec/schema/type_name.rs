@@ -13,7 +13,7 @@ const DEFAULT_ALGORITHM: &str = "spherical";
 const ALGORITHMS: [&str; 5] = ["spherical", "vincenty", "thomas", "andoyer", "karney"];
 
 impl PrimitiveType {
-    /// The type of this name; `None` when there is none. Names are case-sensitive; blanks may stand
+    /// The type of this name; `None` when there is none. Names are case-sensitive; spaces are allowed
     /// around the arguments.
     pub fn from_name(name: &str) -> Option<Self> {
         let plain: Result<Self, ValueError> = Self::deserialize(name.into_deserializer());
@@ -123,5 +123,4 @@ fn number(text: &str) -> Option<u8> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

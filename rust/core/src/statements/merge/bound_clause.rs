@@ -4,7 +4,7 @@ use arrow_array::{Array, BooleanArray, RecordBatch, UInt32Array};
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 
-use super::{RowPlan, Setter, misfit};
+use super::{RowPlan, Setter, columns_mismatch};
 use crate::error::Result;
 use crate::expr::BoundFormula;
 
@@ -98,9 +98,9 @@ impl<'a> MergedRows<'a> {
             }
             if let BoundThen::Update(setter) = &mut clause.then {
                 let old = UInt32Array::from(of_batch.clone());
-                let old = take_record_batch(self.rows, &old).map_err(misfit)?;
-                let scope =
-                    take_record_batch(scope, &UInt32Array::from(of_scope)).map_err(misfit)?;
+                let old = take_record_batch(self.rows, &old).map_err(columns_mismatch)?;
+                let scope = take_record_batch(scope, &UInt32Array::from(of_scope))
+                    .map_err(columns_mismatch)?;
                 self.values.push(setter.set(&old, &scope)?);
                 self.updated.extend(of_batch);
             }
@@ -112,7 +112,7 @@ impl<'a> MergedRows<'a> {
     pub(super) fn into_plan(self) -> Result<RowPlan> {
         let updated = match self.values.first().map(RecordBatch::schema) {
             Some(schema) => {
-                let values = concat_batches(&schema, &self.values).map_err(misfit)?;
+                let values = concat_batches(&schema, &self.values).map_err(columns_mismatch)?;
                 Some((UInt32Array::from(self.updated), values))
             }
             None => None,

@@ -17,7 +17,7 @@ pub struct Joining {
     pub types: StructType,
 }
 
-/// The columns of the source that may join the table: all of them where a clause speaks of all columns, else
+/// The columns of the source that may join the table: all of them where a clause sets all columns, else
 /// those that one sets. Clauses for rows that are not in the source add none. Types are those of columns
 /// that are set to the source's of the same name.
 ///

@@ -6,7 +6,7 @@ use arrow_array::{RecordBatch, UInt32Array};
 use arrow_schema::{Field, Fields, Schema, SchemaRef};
 use arrow_select::take::take_record_batch;
 
-use super::misfit;
+use super::columns_mismatch;
 use super::scope::{Scope, empty_batch, empty_rows};
 use super::source::{SourceRows, batch};
 use crate::error::Result;
@@ -24,7 +24,7 @@ pub struct InsertClause {
 
 #[derive(Debug)]
 enum Columns {
-    /// The places of those that the table has, too.
+    /// The indexes of those that the table has, too.
     OfSource(Vec<usize>),
     Set(Vec<BoundFormula>),
 }
@@ -50,9 +50,9 @@ impl InsertClause {
                 let [table, source] = [0, 1].map(|side| scope.side_fields(side));
                 let known = source.iter().enumerate();
                 let known = known.filter(|(_, field)| field_index(&table, field.name()).is_some());
-                let (places, fields): (_, Vec<_>) =
+                let (indexes, fields): (_, Vec<_>) =
                     known.map(|(at, field)| (at, Arc::clone(field))).unzip();
-                (Columns::OfSource(places), Fields::from(fields))
+                (Columns::OfSource(indexes), Fields::from(fields))
             }
         };
         Ok(Self {
@@ -88,7 +88,9 @@ impl InsertClause {
         chosen: &[u32],
     ) -> Result<RecordBatch> {
         match &self.columns {
-            Columns::OfSource(places) => taken(&rows.project(places).map_err(misfit)?, chosen),
+            Columns::OfSource(indexes) => {
+                taken(&rows.project(indexes).map_err(columns_mismatch)?, chosen)
+            }
             Columns::Set(values) => {
                 let seen = taken(seen, chosen)?;
                 let columns = values.iter().map(|value| value.evaluate(&seen));
@@ -157,9 +159,9 @@ impl UnmatchedRows {
 }
 
 /// Rows of a batch, ascending.
-fn taken(rows: &RecordBatch, places: &[u32]) -> Result<RecordBatch> {
-    if places.len() == rows.num_rows() {
+fn taken(rows: &RecordBatch, indexes: &[u32]) -> Result<RecordBatch> {
+    if indexes.len() == rows.num_rows() {
         return Ok(rows.clone());
     }
-    take_record_batch(rows, &UInt32Array::from(places.to_vec())).map_err(misfit)
+    take_record_batch(rows, &UInt32Array::from(indexes.to_vec())).map_err(columns_mismatch)
 }

@@ -13,7 +13,7 @@ use super::key_range::KeyRange;
 use super::keys::{KeyedRows, Keys};
 use super::scope::{Scope, empty_batch, empty_rows};
 use super::source::SourceRows;
-use super::{misfit, wrong};
+use super::{columns_mismatch, wrong};
 use crate::error::Result;
 use crate::expr::{BoundFormula, Equality, Formula, cast_value, common_type, equalities};
 use crate::storage::interrupt;
@@ -152,7 +152,7 @@ impl Join {
         let [target_columns, source_columns] = &rest.columns;
         let target = rows.project(target_columns);
         let target = target.and_then(|target| take_record_batch(&target, &ours));
-        let target = target.map_err(misfit)?;
+        let target = target.map_err(columns_mismatch)?;
         let source = source.project(source_columns)?.take(&theirs)?;
         let answers = rest.condition.answers(&rest.scope.of(&target, &source)?)?;
         let pairs = ours.values().iter().zip(theirs.values());

@@ -5,7 +5,7 @@ use arrow_ord::sort::{SortOptions, sort_limit};
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
 
-use super::misfit;
+use super::columns_mismatch;
 use crate::error::Result;
 
 /// The least and the greatest key of the source for a plain column of the table.
@@ -44,7 +44,8 @@ impl KeyRange {
         }
         if let Some([least, greatest]) = &mut self.bounds {
             for (bound, descending) in [(least, false), (greatest, true)] {
-                let two = concat(&[&**bound, &*first(keys, descending)?]).map_err(misfit)?;
+                let two =
+                    concat(&[&**bound, &*first(keys, descending)?]).map_err(columns_mismatch)?;
                 *bound = first(&two, descending)?;
             }
         }
@@ -70,5 +71,5 @@ fn first(values: &ArrayRef, descending: bool) -> Result<ArrayRef> {
         descending,
         nulls_first: false,
     };
-    sort_limit(values, Some(options), Some(1)).map_err(misfit)
+    sort_limit(values, Some(options), Some(1)).map_err(columns_mismatch)
 }

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{misfit, wrong};
+use super::{columns_mismatch, wrong};
 use crate::error::Result;
 use crate::expr::value::floats::normalised;
 
@@ -34,7 +34,7 @@ impl Keys {
             return Err(wrong(&message));
         }
         let fields = types.map(|data_type| SortField::new(data_type.clone()));
-        let converter = RowConverter::new(fields.collect()).map_err(misfit)?;
+        let converter = RowConverter::new(fields.collect()).map_err(columns_mismatch)?;
         Ok(Self {
             null_safe,
             keys: converter.empty_rows(0, 0),
@@ -47,7 +47,7 @@ impl Keys {
     pub(super) fn push(&mut self, columns: &[ArrayRef], rows: usize) -> Result<()> {
         self.converter
             .append(&mut self.keys, &all_normalised(columns)?)
-            .map_err(misfit)?;
+            .map_err(columns_mismatch)?;
         match comparable(&self.null_safe, columns) {
             Some(comparable) => self.comparable.append_buffer(comparable.inner()),
             None => self.comparable.append_n(rows, true),
@@ -96,7 +96,7 @@ impl Keys {
 #[derive(Debug)]
 pub(super) struct KeyedRows {
     null_safe: Vec<bool>,
-    /// So that nobody can prepare keys that collide.
+    /// So that no one can craft keys that collide.
     seed: u64,
     converter: RowConverter,
     keys: Rows,
@@ -114,7 +114,7 @@ impl KeyedRows {
         let others = self
             .converter
             .convert_columns(&all_normalised(columns)?)
-            .map_err(misfit)?;
+            .map_err(columns_mismatch)?;
         let comparable = comparable(&self.null_safe, columns);
         let is_null = |row| comparable.as_ref().is_some_and(|nulls| nulls.is_null(row));
         let matches = others.iter().enumerate().map(|(row, key)| {
@@ -147,5 +147,5 @@ fn comparable(null_safe: &[bool], columns: &[ArrayRef]) -> Option<NullBuffer> {
 
 fn all_normalised(columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
     let columns: Result<Vec<_>, _> = columns.iter().map(normalised).collect();
-    columns.map_err(misfit)
+    columns.map_err(columns_mismatch)
 }

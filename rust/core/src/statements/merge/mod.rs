@@ -40,7 +40,7 @@ use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 use crate::write::Intake;
 use crate::write::STEP_BYTES;
-use crate::write::columns::{misfit, nullable};
+use crate::write::columns::{columns_mismatch, nullable};
 use crate::write::row_display;
 
 /// Rows that are merged.
@@ -133,7 +133,7 @@ impl Merge {
             Some(column) => column.clone(),
             None => nulls.slice(0, rows),
         });
-        RecordBatch::try_new(self.own.clone(), columns.collect()).map_err(misfit)
+        RecordBatch::try_new(self.own.clone(), columns.collect()).map_err(columns_mismatch)
     }
 
     fn clauses(
@@ -275,7 +275,8 @@ impl Merge {
     }
 
     fn joined(&self, rows: &RecordBatch, ours: &[u32], theirs: &[u32]) -> Result<RecordBatch> {
-        let ours = take_record_batch(rows, &UInt32Array::from(ours.to_vec())).map_err(misfit)?;
+        let ours =
+            take_record_batch(rows, &UInt32Array::from(ours.to_vec())).map_err(columns_mismatch)?;
         let theirs = self.source.take(&UInt32Array::from(theirs.to_vec()))?;
         self.scope.of(&ours, &theirs)
     }
@@ -329,7 +330,7 @@ impl RowPlanner for Merge {
                 .filter_map(|(row, paired)| (!paired).then_some(row))
                 .collect();
             let positions = UInt32Array::from(alone.clone());
-            let unmatched = take_record_batch(&rows, &positions).map_err(misfit)?;
+            let unmatched = take_record_batch(&rows, &positions).map_err(columns_mismatch)?;
             let no_source = empty_rows(&self.source.empty(), alone.len())?;
             let scope = self.target_scope.of(&unmatched, &no_source)?;
             merged.apply(&mut self.alone, &alone, &scope)?;

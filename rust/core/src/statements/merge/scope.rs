@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StructArray, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 
-use super::misfit;
+use super::columns_mismatch;
 use crate::error::Result;
 use crate::expr::{BoundFormula, Side};
 use crate::spec::arrow::field_index;
@@ -91,7 +91,7 @@ impl Scope {
         ))
     }
 
-    /// The places of the table's columns that an expression sees.
+    /// The indexes of the table's columns that an expression sees.
     pub(super) fn target_columns(&self, formula: &BoundFormula) -> BTreeSet<usize> {
         let target = self.side_fields(0);
         let mut seen = BTreeSet::new();
@@ -119,9 +119,9 @@ impl Scope {
             all.filter(named).map(|(at, _)| at).collect()
         };
         let (ours, theirs) = (kept(&target), kept(&source));
-        let of = |fields: &Fields, places: &[usize]| -> Fields {
+        let of = |fields: &Fields, indexes: &[usize]| -> Fields {
             let field = |at: &usize| fields.get(*at).cloned();
-            places.iter().filter_map(field).collect()
+            indexes.iter().filter_map(field).collect()
         };
         let [target_name, source_name] = &self.names;
         let scope = Self::new(
@@ -146,13 +146,14 @@ impl Scope {
                 None,
                 side.num_rows(),
             );
-            columns.push(Arc::new(row_values.map_err(misfit)?));
+            columns.push(Arc::new(row_values.map_err(columns_mismatch)?));
         }
         for (side, at) in &self.bare {
             let column = sides.get(*side).and_then(|side| side.columns().get(*at));
             columns.extend(column.cloned());
         }
-        RecordBatch::try_new(Arc::new(Schema::new(self.fields.clone())), columns).map_err(misfit)
+        RecordBatch::try_new(Arc::new(Schema::new(self.fields.clone())), columns)
+            .map_err(columns_mismatch)
     }
 }
 
@@ -170,5 +171,5 @@ pub(super) fn empty_rows(like: &RecordBatch, rows: usize) -> Result<RecordBatch>
         .map(|field| new_null_array(field.data_type(), rows))
         .collect();
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    RecordBatch::try_new_with_options(like.schema(), columns, &options).map_err(misfit)
+    RecordBatch::try_new_with_options(like.schema(), columns, &options).map_err(columns_mismatch)
 }

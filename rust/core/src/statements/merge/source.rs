@@ -16,7 +16,7 @@ use arrow_select::concat::concat_batches;
 use arrow_select::interleave::interleave;
 use arrow_select::take::take_record_batch;
 
-use super::{misfit, wrong};
+use super::{columns_mismatch, wrong};
 use crate::error::Result;
 use crate::spec::arrow::longest_row;
 use crate::spec::schema::StructType;
@@ -110,10 +110,10 @@ impl SourceRows {
     pub(super) fn project(&self, columns: &[usize]) -> Result<Self> {
         let batches = self.batches.iter().map(|batch| batch.project(columns));
         Ok(Self {
-            schema: Arc::new(self.schema.project(columns).map_err(misfit)?),
+            schema: Arc::new(self.schema.project(columns).map_err(columns_mismatch)?),
             batches: batches
                 .collect::<std::result::Result<_, _>>()
-                .map_err(misfit)?,
+                .map_err(columns_mismatch)?,
             starts: self.starts.clone(),
             rows: self.rows,
             longest: self.longest,
@@ -123,9 +123,9 @@ impl SourceRows {
     /// Some of the rows, in any order.
     pub(super) fn take(&self, rows: &UInt32Array) -> Result<RecordBatch> {
         if let [only] = self.batches.as_slice() {
-            return take_record_batch(only, rows).map_err(misfit);
+            return take_record_batch(only, rows).map_err(columns_mismatch);
         }
-        let places: Vec<_> = rows
+        let indexes: Vec<_> = rows
             .values()
             .iter()
             .map(|row| self.location_of(*row))
@@ -133,7 +133,7 @@ impl SourceRows {
         let columns = (0..self.schema.fields().len()).map(|column| {
             let batches = self.batches.iter();
             let parts: Vec<_> = batches.map(|batch| &**batch.column(column)).collect();
-            interleave(&parts, &places).map_err(misfit)
+            interleave(&parts, &indexes).map_err(columns_mismatch)
         });
         batch(&self.schema, columns.collect::<Result<_>>()?, rows.len())
     }
@@ -153,7 +153,8 @@ pub(super) fn batch(
     rows: usize,
 ) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(misfit)
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
+        .map_err(columns_mismatch)
 }
 
 /// The rows that have been read so far.
@@ -201,7 +202,7 @@ impl Collected {
         let rows = match self.small.as_slice() {
             [] => return Ok(()),
             [only] => only.clone(),
-            several => concat_batches(&self.schema, several).map_err(misfit)?,
+            several => concat_batches(&self.schema, several).map_err(columns_mismatch)?,
         };
         self.small.clear();
         self.small_rows = 0;
@@ -236,7 +237,9 @@ impl Collected {
 fn bytes_of(rows: &RecordBatch) -> Result<usize> {
     let columns = rows.columns().iter();
     let bytes = columns.map(|column| column.to_data().get_slice_memory_size());
-    bytes.sum::<std::result::Result<_, _>>().map_err(misfit)
+    bytes
+        .sum::<std::result::Result<_, _>>()
+        .map_err(columns_mismatch)
 }
 
 /// Batches in a temporary file.
@@ -250,12 +253,12 @@ impl Spilled {
     fn new(schema: &SchemaRef) -> Result<Self> {
         Ok(Self {
             file: TemporaryFile::new()?,
-            encoder: StreamWriter::try_new(Vec::new(), schema).map_err(misfit)?,
+            encoder: StreamWriter::try_new(Vec::new(), schema).map_err(columns_mismatch)?,
         })
     }
 
     fn write(&mut self, rows: &RecordBatch) -> Result<()> {
-        self.encoder.write(rows).map_err(misfit)?;
+        self.encoder.write(rows).map_err(columns_mismatch)?;
         let encoded = self.encoder.get_mut();
         self.file.write(encoded)?;
         encoded.clear();
@@ -266,7 +269,7 @@ impl Spilled {
         let mut bytes = Buffer::from(self.file.map()?);
         let mut decoder = StreamDecoder::new().with_require_alignment(true); // or else it copies
         let mut batches = Vec::new();
-        while let Some(rows) = decoder.decode(&mut bytes).map_err(misfit)? {
+        while let Some(rows) = decoder.decode(&mut bytes).map_err(columns_mismatch)? {
             batches.push(rows);
         }
         Ok(batches)
@@ -274,5 +277,4 @@ impl Spilled {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests;

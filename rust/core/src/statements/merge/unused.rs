@@ -9,7 +9,7 @@ use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use super::clauses::{MergeDefinition, Then};
 use crate::error::Result;
 use crate::spec::schema::StructType;
-use crate::write::columns::misfit;
+use crate::write::columns::columns_mismatch;
 
 /// The rows without columns of such types that neither the table nor an expression names.
 ///
@@ -34,7 +34,7 @@ pub fn without_unused(
     if kept.len() == schema.fields().len() {
         return Ok(rows);
     }
-    let schema = Arc::new(schema.project(&kept).map_err(misfit)?);
+    let schema = Arc::new(schema.project(&kept).map_err(columns_mismatch)?);
     Ok(Box::new(Projected { rows, kept, schema }))
 }
 
@@ -68,7 +68,7 @@ fn is_named(definition: &MergeDefinition, name: &str) -> bool {
             .any(|(column, value)| names(column) || names(value))
 }
 
-/// Returns `true` if a text has the name of a column as a word that does not stand for a table.
+/// Returns `true` if a text has the name of a column as a word that is not the alias of a table.
 fn names(text: &str, name: &str, definition: &MergeDefinition) -> bool {
     let in_word = |c: char| c.is_alphanumeric() || c == '_';
     let tables = [&definition.source_name, &definition.target_name];

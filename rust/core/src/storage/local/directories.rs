@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::storage::{FileMeta, interrupt, platform, with_root};
 
 impl LocalStorage {
-    /// Every directory below one, each before what lies in it, without what `enter` refuses.
+    /// Every directory below one, each before what is in it, without what `enter` refuses.
     pub(super) fn directories(
         &self,
         below: &str,
@@ -59,7 +59,7 @@ impl LocalStorage {
 }
 
 /// Makes a directory and those above it. A new one is synced into that above it: a power cut would
-/// take all away that lies in it.
+/// take all away that is in it.
 pub(super) fn make_directory(directory: &str, sync: bool) -> io::Result<()> {
     let above = directory.rsplit_once('/').map(|(above, _)| above);
     let created = match fs::create_dir(&*with_root(directory)) {

@@ -23,7 +23,7 @@ type Answer = Option<(u64, u64, Bytes)>;
 /// The same once it is there.
 pub(in crate::storage) type Arrived = Shared<BoxFuture<'static, Answer>>;
 
-/// A range on its way. It is given up when this is dropped and nobody else waits for it.
+/// A range on its way. It is cancelled when this is dropped and no one else waits for it.
 #[derive(Debug)]
 pub struct Early {
     path: String,
@@ -78,7 +78,7 @@ fn within(answer: Answer, range: &Range<u64>) -> Option<(u64, Bytes)> {
 }
 
 impl ObjectStorage {
-    /// Begins to fetch ranges of files, of which some were asked for before; each goes to `keep` with the file's tag
+    /// Begins to fetch ranges of files, of which some were requested before; each goes to `keep` with the file's tag
     /// once it is there.
     pub(in crate::storage) fn fetch_ahead<P: Send + 'static>(
         &self,
@@ -113,7 +113,7 @@ impl ObjectStorage {
         .map(drop)
     }
 
-    /// Returns `true` if listings tell files of one name apart: web servers and HDFS need not.
+    /// Returns `true` if listings distinguish versions of a file: web servers and HDFS need not.
     pub(in crate::storage) fn has_tags(&self) -> bool {
         !matches!(self.location.kind(), StoreKind::Http | StoreKind::Hdfs)
     }

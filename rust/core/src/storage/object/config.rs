@@ -45,11 +45,11 @@ const SECRET: [&str; 6] = ["key", "secret", "token", "password", "sas", "credent
 /// each time, up to minutes.
 const HDFS_ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 
-/// Requests for bytes in flight, and the most that can be asked for.
-const MAX_REQUESTS: usize = 64;
-const MOST_REQUESTS: usize = 4096;
+/// Requests for bytes in flight, and the most that can be requested.
+const DEFAULT_REQUESTS: usize = 64;
+const MAX_REQUESTS: usize = 4096;
 
-/// So many name nodes may stand beside the first one.
+/// The maximum number of name nodes in addition to the first one.
 const OTHER_NAME_NODES: usize = 2;
 
 /// Checked options of one store.
@@ -64,7 +64,7 @@ impl Settings {
     pub(super) fn new(kind: StoreKind, pairs: &[(String, String)]) -> Result<Self> {
         let mut options = Vec::with_capacity(pairs.len());
         let mut retries = RetryConfig::default();
-        let mut max_requests = MAX_REQUESTS;
+        let mut max_requests = DEFAULT_REQUESTS;
         for (key, value) in pairs {
             let name = key.trim().to_ascii_lowercase();
             // the key of a service account is JSON, in lines
@@ -91,7 +91,7 @@ impl Settings {
                 "max_concurrent_requests" => {
                     let count: Option<usize> = value.trim().parse().ok();
                     max_requests = count
-                        .filter(|count| (1..=MOST_REQUESTS).contains(count))
+                        .filter(|count| (1..=MAX_REQUESTS).contains(count))
                         .ok_or_else(|| {
                             bad_value(&format!("`{key}`"), "a whole number from 1 to 4096")
                         })?;
@@ -154,7 +154,7 @@ impl Settings {
         self.client(Arc::clone(&store) as _, Some(store))
     }
 
-    fn unpaged(&self, store: impl ObjectStore) -> Client {
+    fn without_pages(&self, store: impl ObjectStore) -> Client {
         self.client(Arc::new(store), None)
     }
 
@@ -196,9 +196,8 @@ impl Settings {
                     .build()
                     .map(|store| self.paged(store))
             }
-            StoreKind::Hdfs => {
-                Hdfs::new(location, self.options.clone(), retries)?.map(|store| self.unpaged(store))
-            }
+            StoreKind::Hdfs => Hdfs::new(location, self.options.clone(), retries)?
+                .map(|store| self.without_pages(store)),
             _ => {
                 let host = format!("{}://{}", location.scheme(), location.authority());
                 let builder = HttpBuilder::new()
@@ -206,7 +205,7 @@ impl Settings {
                     .with_http_connector(connector)
                     .with_retry(retries);
                 let store = self.apply(builder, HttpBuilder::with_config).build();
-                store.map(|store| self.unpaged(store))
+                store.map(|store| self.without_pages(store))
             }
         };
         client.map_err(|cause| {
@@ -307,7 +306,7 @@ fn bare(word: &str) -> Cow<'_, str> {
     let (address, after) = rest.split_at_checked(address).unwrap_or((rest, ""));
     let host_ends = address.find(['/', '?', '#']).unwrap_or(address.len());
     let (authority, path) = address.split_at_checked(host_ends).unwrap_or((address, ""));
-    // a container of Azure stands where others have the user, and has no password
+    // the container of Azure is where others have the user, without a password
     let is_container = before.ends_with("abfs") || before.ends_with("abfss");
     let authority = match authority.rsplit_once('@') {
         Some((user, host)) if !is_container || user.contains(':') => format!("…@{host}"),
@@ -403,5 +402,4 @@ fn duration(text: &str) -> Option<Duration> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

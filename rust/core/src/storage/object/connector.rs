@@ -22,12 +22,12 @@ use reqwest::redirect::{Attempt, Policy};
 use reqwest::{ClientBuilder, NoProxy, Proxy, tls};
 
 /// Redirects in a row that are followed.
-const MOST_REDIRECTS: usize = 10;
+const MAX_REDIRECTS: usize = 10;
 
 /// Bytes of a page of a listing, or of an error.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 /// Bytes of a listing of a WebDAV server, which has no pages: some hundred thousand files.
-const MOST_BYTES_LISTED: usize = 256 << 20;
+const MAX_BYTES_LISTED: usize = 256 << 20;
 
 /// A redirect leads to another origin, or there is no end of them.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ async fn whole(response: HttpResponse, most: usize) -> Result<HttpResponse, Http
 fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let from = attempt.previous().first();
     let same = from.is_some_and(|from| from.origin() == attempt.url().origin());
-    if same && attempt.previous().len() <= MOST_REDIRECTS {
+    if same && attempt.previous().len() <= MAX_REDIRECTS {
         attempt.follow()
     } else {
         attempt.error(Elsewhere)
@@ -171,13 +171,13 @@ impl<C: HttpService> HttpService for Patient<C> {
         match method.as_str() {
             "HEAD" => Ok(response),
             "GET" | "PUT" if !lists && status.is_success() => Ok(response),
-            "PROPFIND" if status.is_success() => whole(response, MOST_BYTES_LISTED).await,
-            _ => whole(response, MOST_BYTES).await,
+            "PROPFIND" if status.is_success() => whole(response, MAX_BYTES_LISTED).await,
+            _ => whole(response, MAX_BYTES).await,
         }
     }
 }
 
-/// The pause that the header Retry-After asks for: seconds, or a date.
+/// The pause of the header Retry-After: seconds, or a date.
 fn pause(retry_after: &str, now: DateTime<Utc>) -> Option<Duration> {
     let text = retry_after.trim();
     if let Ok(seconds) = text.parse() {
@@ -276,5 +276,4 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, Boxed> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests;

@@ -27,7 +27,7 @@ pub(super) struct Hdfs {
 }
 
 impl Hdfs {
-    /// The store at a location. `options` go before the files in `HADOOP_CONF_DIR`, which tell of
+    /// The store at a location. `options` go before the files in `HADOOP_CONF_DIR`, which configure
     /// name services, and of the file system that is meant where the location names none.
     pub(super) fn new(
         location: &Location,
@@ -54,7 +54,7 @@ impl Hdfs {
             let absent = RenameOptions::new().with_target_mode(RenameTargetMode::Create);
             match self.client.rename_opts(&temporary, location, absent).await {
                 Ok(()) => return Ok(put),
-                // nobody else knows its name: the answer to a rename before was lost
+                // no one else knows its name: the response to an earlier rename was lost
                 Err(cause)
                     if tries.count > 0 && answer(&cause) == Some("FileNotFoundException") =>
                 {

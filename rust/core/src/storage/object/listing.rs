@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::storage::{FileMeta, StoreKind, progress, runtime};
 
 impl ObjectStorage {
-    /// As [`Storage::list`]; the parts between these names, which are in order, are asked for side by side where the
+    /// As [`Storage::list`]; the parts between these names, which are in order, are requested side by side where the
     /// store can begin a listing at a name.
     pub(in crate::storage) fn list_divided(
         &self,
@@ -64,7 +64,7 @@ impl ObjectStorage {
             })?
         };
         let listed = listed.map_err(|cause| self.failed("list", directory, cause))?;
-        // The store is asked for no more than this; not every store listens.
+        // The store is asked for at most this many; not every store complies.
         let is_inside = |object: &&ObjectMeta| {
             let key = object.location.as_ref();
             let name = key.strip_prefix(&*base);

@@ -1,8 +1,4 @@
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::single_range_in_vec_init
-)]
+#![allow(clippy::single_range_in_vec_init)]
 
 pub(crate) mod far;
 

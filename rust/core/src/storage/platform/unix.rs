@@ -42,7 +42,7 @@ pub(in crate::storage) fn check_names(_path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Opens a file for reading. Opening a pipe that nobody writes to must not wait.
+/// Opens a file for reading. Opening a pipe without a writer must not wait.
 pub(in crate::storage) fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)

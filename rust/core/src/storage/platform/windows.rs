@@ -53,7 +53,7 @@ pub(in crate::storage) fn display(real: &Path) -> String {
     text.strip_prefix(r"\\?\").unwrap_or(&text).to_owned()
 }
 
-/// Refuses a path with a name that Windows takes for something else: `\` separates, `:` asks for a
+/// Refuses a path with a name that Windows treats differently: `\` separates, `:` opens a
 /// stream of a file, dots and spaces at the end fall off, and some names are devices.
 pub(in crate::storage) fn check_names(path: &str) -> Result<()> {
     let path_of_names = match to_system(path).split_at_checked(2) {
@@ -71,7 +71,7 @@ fn means_something_else(name: &str) -> bool {
     name.contains(['\\', ':']) || name.ends_with(['.', ' ']) || is_device(name)
 }
 
-/// `NUL`, `com1.json` and their like, with whatever comes after a dot.
+/// `NUL`, `com1.json` and their like, with any extension.
 fn is_device(name: &str) -> bool {
     let name = name.split('.').next().unwrap_or(name);
     let name = name.trim_end_matches(' ').to_ascii_uppercase();
@@ -130,5 +130,4 @@ pub(in crate::storage) fn sync_directory(_directory: &str) -> io::Result<()> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -1,12 +1,12 @@
 //! The threads that decode and read.
 //!
 //! [`ordered`] runs units of work on one pool and gives their results in order; [`unordered`] runs them on
-//! threads of its own ([`start`]), which may wait for whoever takes the results, and gives these as they
+//! threads of its own ([`start`]), which may wait for the reader of the results, and returns these as they
 //! come; [`rows`] reads files whose units show when they are opened, and gives their rows in order;
 //! [`on_all`] runs units that mostly wait for the store, and [`aside`] one piece of work beside the
 //! caller's own. There is one pool for each process id. Nothing starts at import. A forked child starts a
 //! pool of its own and leaves the parent's alone. `DELTAREPLAY_THREADS` sets the number of threads;
-//! otherwise it is what the process may use, at most [`MOST_THREADS`].
+//! otherwise it is what the process may use, at most [`MAX_THREADS`].
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,8 +31,8 @@ pub use started::start;
 pub use unordered::{Unordered, unordered};
 pub use waiting::on_all;
 
-/// The largest pool that is started without being asked for by `DELTAREPLAY_THREADS`.
-pub const MOST_THREADS: usize = 32;
+/// The largest pool that is started without being requested by `DELTAREPLAY_THREADS`.
+pub const MAX_THREADS: usize = 32;
 
 static POOL: PerProcess<ThreadPool> = PerProcess::new();
 static THREADS: AtomicUsize = AtomicUsize::new(0);
@@ -52,7 +52,7 @@ pub fn threads() -> usize {
 fn requested_threads(requested: Option<&str>) -> usize {
     match requested.and_then(|text| text.trim().parse::<usize>().ok()) {
         Some(count) if count > 0 => count.min(1024),
-        _ => thread::available_parallelism().map_or(1, |count| count.get().min(MOST_THREADS)),
+        _ => thread::available_parallelism().map_or(1, |count| count.get().min(MAX_THREADS)),
     }
 }
 
@@ -73,7 +73,7 @@ pub fn pool() -> Result<&'static ThreadPool> {
 
 /// Does `work`; a panic in it is the error `internal.panic`.
 pub fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    // Unwind safe: what a panic leaves half done is seen by nobody but the error's reader.
+    // Unwind safe: state that a panic leaves half done is not used again.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
@@ -91,5 +91,4 @@ fn panicked(panic: &(dyn Any + Send)) -> Error {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -21,10 +21,10 @@ type Work<U, T> = dyn Fn(U) -> Result<T> + Send + Sync;
 ///
 /// At most `look_ahead` units (at least one) are begun or finished beyond those already given out, so
 /// that memory stays bounded however slow the consumer is. An error is one result among others: the
-/// units after it still come, for whoever asks for them. A panic inside `work` is the error
+/// units after it are still returned if requested. A panic inside `work` is the error
 /// `internal.panic`. Dropping the iterator cancels the units that have not begun. Before each result it
 /// asks [`interrupt::check`]; an interrupt is the last result. A single unit, a pool of one thread, and
-/// units asked for by a unit run in the caller's thread.
+/// units requested by a unit run in the caller's thread.
 pub fn ordered<U, T, W>(units: Vec<U>, look_ahead: usize, work: W) -> Ordered<U, T>
 where
     U: Send + 'static,
@@ -71,7 +71,7 @@ impl<U: Send + 'static, T: Send + 'static> Ordered<U, T> {
             let cancelled = Arc::clone(&self.cancelled);
             pool.spawn(move || {
                 if !cancelled.load(Ordering::Relaxed) {
-                    // Nobody listens any more when the iterator was dropped: fine.
+                    // The receiver is gone when the iterator was dropped: fine.
                     let _nobody = sender.send(guarded(|| work(unit)));
                 }
             });
@@ -190,5 +190,4 @@ fn lost() -> Error {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;

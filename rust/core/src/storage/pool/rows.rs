@@ -2,7 +2,7 @@
 //! their order.
 //!
 //! A few threads take the units of work from the front of one queue. The unit that the caller waits
-//! for always goes on; the others wait when what they hold passes [`Look::bytes`]. The threads belong to
+//! for always continues; the others wait when what they hold passes [`Look::bytes`]. The threads belong to
 //! the stream and end with it.
 //!
 //! If bytes come from far away, fetching is a stage of its own: one thread more puts the files into
@@ -42,7 +42,7 @@ impl Rows for RecordBatch {
     }
 }
 
-/// Gives one batch; fails when nobody wants more.
+/// Gives one batch; fails when the reader is gone.
 pub type Give<'a, R = RecordBatch> = dyn FnMut(R) -> Result<()> + 'a;
 
 /// Ranges of a file that are fetched before they are needed.
@@ -85,7 +85,7 @@ pub trait Work: Send + Sync + 'static {
         give: &mut Give<'_, Self::Batch>,
     ) -> Result<Option<Self::Unit>>;
 
-    /// Returns `true` if the stream goes on after this file failed. Rows of it that were returned
+    /// Returns `true` if the stream continues after this file failed. Rows of it that were returned
     /// stay returned.
     fn passes_over(&self, file: usize, error: &Error) -> bool;
 }
@@ -442,7 +442,7 @@ pub struct OrderedRows<W: Work> {
 }
 
 impl<W: Work> OrderedRows<W> {
-    /// Nothing is read before the first batch is asked for.
+    /// Nothing is read before the first batch is requested.
     pub fn new(work: W, look: Look) -> Self {
         let state = State {
             queue: VecDeque::new(),
@@ -572,5 +572,5 @@ impl<W: Work> Drop for OrderedRows<W> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
+#[allow(clippy::single_range_in_vec_init)]
 mod tests;

@@ -5,7 +5,7 @@ fn the_environment_sets_the_number_of_threads() {
     let default = thread::available_parallelism()
         .unwrap()
         .get()
-        .min(MOST_THREADS);
+        .min(MAX_THREADS);
     for (asked, expected) in [
         (None, default),
         (Some("3"), 3),

@@ -20,7 +20,7 @@ pub struct Unordered<T> {
 
 /// Begins to work on `units` with at most `threads` threads, by default as many as the pool
 /// has; at most `capacity` results wait to be taken. `work` gives each result to the function that it
-/// gets, which fails when nobody wants more.
+/// gets, which fails when the reader is gone.
 pub fn unordered<U, T, W>(
     units: Vec<U>,
     threads: Option<usize>,
@@ -41,7 +41,7 @@ where
     start(threads, "read", move || {
         while let Some((number, unit)) = take(&units, &next) {
             if let Err(error) = run_unit(number, unit, &work, &sender) {
-                let _ = sender.send(Err(error)); // nobody listens: nothing to tell
+                let _ = sender.send(Err(error)); // the reader is gone
                 return;
             }
         }
@@ -96,5 +96,4 @@ impl<T> Iterator for Unordered<T> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;

@@ -28,7 +28,7 @@ const LARGEST: usize = 4;
 const ENTRY: usize = 160;
 
 /// Tables of which something is known.
-const MOST_TABLES: usize = 1_000;
+const MAX_TABLES: usize = 1_000;
 
 /// Variables by which the clients of stores know who they are begin like this. Those of Google and of Hadoop
 /// look for files in the home directory, too.
@@ -142,7 +142,7 @@ impl Coming {
     }
 }
 
-/// The promise that bytes come: whoever waits is told, even if this is dropped.
+/// The promise of bytes: waiting readers are notified, even if this is dropped.
 pub(super) struct Promise {
     coming: Arc<Coming>,
     table: Arc<TableKey>,
@@ -160,11 +160,11 @@ impl Promise {
         &self.path
     }
 
-    /// The bytes came, of a file with this tag.
+    /// Keeps the bytes of a file with this tag.
     pub(super) fn keep(self, bytes: Bytes, tag: u64) {
         let whole = bytes.len() as u64 == self.range.end - self.range.start;
         if !whole || tag != self.listed.tag {
-            return; // another file is there now: whoever reads it finds out
+            return; // another file is there now: reading it reports that
         }
         if let Some(mut memory) = memory() {
             memory.keep(&self.table, &self.path, self.listed, &self.range, &bytes);
@@ -258,7 +258,7 @@ pub(super) fn memory() -> Option<MutexGuard<'static, Memory>> {
 impl Memory {
     fn table(&mut self, key: &Arc<TableKey>) -> &mut TableFiles {
         self.clock += 1;
-        if self.tables.len() >= MOST_TABLES && !self.tables.contains_key(key) {
+        if self.tables.len() >= MAX_TABLES && !self.tables.contains_key(key) {
             self.forget_oldest();
         }
         let table = self.tables.entry(Arc::clone(key)).or_default();
@@ -486,7 +486,7 @@ impl Memory {
                 continue;
             };
             let before = kept.bytes();
-            // of a large file what came first: the rest may not have been read yet
+            // of a large file the first bytes: the rest may not have been read yet
             let mut over = self.used - target;
             kept.pieces.retain(|(_, piece)| {
                 let bytes = match piece {
@@ -517,5 +517,4 @@ fn is_within(path: &str, directory: &str, from: &str) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests;

@@ -1,5 +1,5 @@
 //! An object store with what this process remembers of the table's log: commits, checksums and checkpoints
-//! that were read or written here are not asked for again while listings show the same files, and may be asked
+//! that were read or written here are not requested again while listings show the same files, and may be asked
 //! for before somebody reads them.
 //!
 //! Data files are not its matter, nor are files of the log that change: the hint is read each time.
@@ -25,7 +25,7 @@ use memory::{Known, Listed, Piece, Promise, TableKey, memory};
 const LOG: &str = "_delta_log";
 const SIDECARS: &str = "_delta_log/_sidecars";
 
-/// A file of at most this many bytes is fetched whole, whatever is asked of it.
+/// A file of at most this many bytes is always fetched whole.
 const WHOLE: u64 = 1 << 20;
 
 /// Stores list a thousand files at a time; some may have come since.
@@ -53,13 +53,13 @@ impl Remembered {
         })
     }
 
-    /// Begins to fetch files of the log that somebody will read, or ranges of them: whoever reads them waits for
+    /// Begins to fetch files of the log that will be read, or ranges of them: readers wait for
     /// the same answer. Files that no listing has shown are left out, and so is what would not be kept.
     pub fn prefetch(&self, ranges: &[(String, Option<Range<u64>>)]) {
         self.prefetch_after(ranges, None);
     }
 
-    /// The same, where a range was asked for before a listing has shown its file.
+    /// The same, where a range was requested before a listing has shown its file.
     pub fn prefetch_after(&self, ranges: &[(String, Option<Range<u64>>)], early: Option<&Early>) {
         let lasting = ranges.iter().filter(|(path, _)| is_lasting(path));
         let mut lasting: Vec<_> = lasting.cloned().collect();
@@ -77,7 +77,7 @@ impl Remembered {
             (promise, path, range, early)
         });
         let keep = |promise: Promise, bytes, tag| promise.keep(bytes, tag);
-        // what cannot be begun is asked for by whoever reads it
+        // what cannot be begun is requested when it is read
         let _unbegun = self.files.fetch_ahead(requests.collect(), keep);
     }
 

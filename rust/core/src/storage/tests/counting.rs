@@ -168,5 +168,4 @@ impl Storage for CountingStorage {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests;

@@ -241,5 +241,4 @@ fn broken(path: &str) -> Error {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -24,11 +24,11 @@ use targets::{TAKEN, Target};
 /// Executions of a target in the plain run.
 const EXECUTIONS: u64 = 20_000;
 /// Inputs do not grow beyond this.
-const MOST_BYTES: usize = 32 << 10;
+const MAX_BYTES: usize = 32 << 10;
 /// Seeds that a target may collect.
-const MOST_SEEDS: usize = 4096;
+const MAX_SEEDS: usize = 4096;
 /// No input of that size takes so long, not on a busy machine.
-const MOST_TIME: Duration = Duration::from_secs(5);
+const MAX_TIME: Duration = Duration::from_secs(5);
 /// Numbers that lie at the edge of something.
 const EDGES: [u64; 12] = [
     0,
@@ -129,10 +129,10 @@ fn fuzz(target: &Target, seeds: &[Vec<u8>]) {
         for _ in 0..=[0, 0, 0, 1, 2, 4][chance.below(6)] {
             mutate(&mut input, &corpus, words, &mut chance);
         }
-        input.truncate(MOST_BYTES);
+        input.truncate(MAX_BYTES);
         let found = one(&input, memory, run);
         taken += u64::from(found >= TAKEN);
-        if known.insert(found) && corpus.len() < MOST_SEEDS {
+        if known.insert(found) && corpus.len() < MAX_SEEDS {
             corpus.push(input);
         }
     }
@@ -170,16 +170,16 @@ fn one(input: &[u8], memory: fn(usize) -> usize, run: fn(&[u8]) -> u64) -> u64 {
         resume_unwind(panic)
     });
     let (mut took, most) = (begin.elapsed(), memory(input.len()));
-    if took > MOST_TIME {
+    if took > MAX_TIME {
         // perhaps the machine was busy with something else: what is slow is slow again
         let begin = Instant::now();
         run(input);
         took = took.min(begin.elapsed());
     }
-    if took > MOST_TIME || peak > most {
+    if took > MAX_TIME || peak > most {
         report(input);
     }
-    assert!(took < MOST_TIME, "it took {took:?}");
+    assert!(took < MAX_TIME, "it took {took:?}");
     assert!(peak <= most, "{peak} bytes allocated, {most} allowed");
     found
 }

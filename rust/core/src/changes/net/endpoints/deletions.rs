@@ -16,7 +16,7 @@ pub(super) type Left = (Run, Option<u64>);
 
 /// When rows left files that were there before, by their ids. `None` when that takes more than this many
 /// runs.
-pub(super) fn left(
+pub(super) fn removals(
     source: &Source,
     presences: &[Presence],
     pieces: &[Piece],

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::deletions::left;
+use super::deletions::removals;
 use super::matched::Join;
 use super::values::show_changed;
 use super::{Presence, RangeBounds, needs_before};
 use crate::changes::net::Net;
 use crate::changes::net::compare::{Compared, LabelledPieces};
 use crate::changes::net::identify::{Share, ShareReader};
-use crate::changes::net::runs::{Run, is_twice, read, sort};
+use crate::changes::net::runs::{Run, has_duplicates, read, sort};
 use crate::changes::rows::piece::Piece;
 use crate::error::Result;
 
@@ -38,7 +38,7 @@ pub(in crate::changes) fn net(
     else {
         return Ok(Some(Compared::TooMany));
     };
-    if is_twice(&before) || is_twice(&now) {
+    if has_duplicates(&before) || has_duplicates(&now) {
         return Ok(None);
     }
     let mut join = Join {
@@ -62,7 +62,7 @@ pub(in crate::changes) fn net(
     let Some(last) = last_versions(rows, &bounds.passed, &removed)? else {
         return Ok(Some(Compared::TooMany));
     };
-    let Some(removed) = left(rows.source, &presences, &pieces, removed, most)? else {
+    let Some(removed) = removals(rows.source, &presences, &pieces, removed, most)? else {
         return Ok(Some(Compared::TooMany));
     };
     if join.show_removed(&removed, &last).is_none() {
@@ -113,7 +113,7 @@ fn read_runs(
     }))
 }
 
-/// The ids of removed rows and the versions in which they left files that came in the range, ascending.
+/// The ids of removed rows and the versions in which they were removed from files added in the range, ascending.
 /// `None` where that is more than may be held.
 fn last_versions(
     rows: ShareReader<'_>,

@@ -34,7 +34,7 @@ pub(super) struct Join<'a> {
 }
 
 impl Join<'_> {
-    /// Goes through both sides, which ascend. `None` when the bounds do not tell.
+    /// Merges both sides, which ascend. `None` if the bounds do not decide it.
     pub(super) fn match_rows(&mut self, before: &[Run], now: &[Run]) -> Option<()> {
         join(before, now, &mut |joined| match joined {
             Joined::Before(run) => {
@@ -58,7 +58,7 @@ impl Join<'_> {
             return None;
         }
         let Some(stamp) = stamp else {
-            return known.then_some(()); // moved, as rows that came cannot be
+            return known.then_some(()); // moved, as added rows cannot be
         };
         let change = match (self.kind, known) {
             (Net::AppendOnly { .. }, true) => return Some(()),
@@ -69,7 +69,7 @@ impl Join<'_> {
         Some(())
     }
 
-    /// Says of rows what happened to them.
+    /// Labels rows with their changes.
     fn label(&mut self, run: Run, change: ChangeType, stamp: Stamp) {
         self.labels
             .push_run(run.piece, run.row, run.rows, change, stamp);
@@ -104,36 +104,36 @@ impl Join<'_> {
         if version < self.bounds.first {
             return Some(None);
         }
-        let came = self.pieces.get(run.piece as usize)?.version()?;
+        let added = self.pieces.get(run.piece as usize)?.version()?;
         let stamp = self.bounds.stamp(run.version)?;
-        (stamp.version <= came).then_some(Some(stamp))
+        (stamp.version <= added).then_some(Some(stamp))
     }
 
     /// Shows rows that are removed, with the versions in which they left, `None` where they were moved;
-    /// `last` are the versions in which rows left files that came in the range, ascending.
+    /// `last` are the versions in which rows were removed from files added in the range, ascending.
     pub(super) fn show_removed(&mut self, removed: &[Left], last: &[(i64, u64)]) -> Option<()> {
         let mut last = last.iter().copied().peekable();
-        for (run, left) in removed {
+        for (run, removed_at) in removed {
             let mut from = run.id;
             while let Some((id, mut version)) = last.next_if(|(id, _)| *id < run.end()) {
                 while let Some((_, later)) = last.next_if(|(same, _)| *same == id) {
                     version = later;
                 }
-                if let Some(left) = left {
-                    self.show_left(run.cut(from, id), *left)?;
-                    version = version.max(*left);
+                if let Some(removed_at) = removed_at {
+                    self.show_deleted(run.cut(from, id), *removed_at)?;
+                    version = version.max(*removed_at);
                 }
                 from = id.saturating_add(1);
-                self.show_left(run.cut(id, from), version)?;
+                self.show_deleted(run.cut(id, from), version)?;
             }
-            if let Some(left) = left {
-                self.show_left(run.cut(from, run.end()), *left)?;
+            if let Some(removed_at) = removed_at {
+                self.show_deleted(run.cut(from, run.end()), *removed_at)?;
             }
         }
         Some(())
     }
 
-    fn show_left(&mut self, run: Run, version: u64) -> Option<()> {
+    fn show_deleted(&mut self, run: Run, version: u64) -> Option<()> {
         let stamp = self.bounds.stamp(i64::try_from(version).ok()?)?;
         if run.rows > 0 {
             self.label(run, ChangeType::Delete, stamp);

@@ -1,15 +1,15 @@
-//! Net changes by the bounds of a range, its first and its last version, where row tracking tells rows in
+//! Net changes by the bounds of a range, its first and its last version, if row tracking identifies rows in
 //! all of its commits.
 //!
 //! A row id stays with its row, and the row commit version says when the row got its values. So what a
 //! range comes to follows from the state before it and the state after it, and from nothing between:
 //!
 //! - Files that are the same at both bounds, with the same deletion vector, say nothing.
-//! - *Before* are the rows that left files that were there before the range, *now* those of files that
-//!   came and are still there. A row that is only before was removed; one that is only now is new; one
-//!   that is both was changed when its row commit version lies in the range, and moved otherwise.
+//! - *Before* are the rows removed from files that existed before the range, *now* those of files that
+//!   were added and are still there. A row that is only before was removed; one that is only now is new; one
+//!   that is both was changed when its row commit version is in the range, and moved otherwise.
 //! - When a row was changed last is its row commit version. Of a row that is removed it is the commit in
-//!   which it left the last of its files: only for these are files looked at that came and went.
+//!   which it was removed from the last of its files: only for these are files read that were added and removed.
 //!
 //! This holds while every commit gives the rows that it writes its own version, and brings none back.
 //! [`RangeBounds::of`] and [`net`] find out whether it does; where it does not (a RESTORE, a file that is added
@@ -67,10 +67,10 @@ const VECTORS: usize = 256;
 
 /// The files of a range at its bounds.
 pub(in crate::changes) struct RangeBounds {
-    /// Rows of files that were there before, and rows of files that came and stayed, each file once: in
-    /// the order of the commits in which the first of them left, and they came.
+    /// Rows of files that were there before, and rows of files that were added and stayed, each file once: in
+    /// the order of the commits that removed the first of them, and added them.
     pieces: Vec<(Presence, Piece)>,
-    /// Rows that left files that came in the range, oldest first.
+    /// Rows removed from files added in the range, oldest first.
     passed: Vec<Piece>,
     /// Rows that are not in a vector any more: there must be none.
     back: Vec<Piece>,
@@ -78,7 +78,7 @@ pub(in crate::changes) struct RangeBounds {
     stamps: Vec<Stamp>,
     /// The first version of the range.
     first: u64,
-    /// Rows that came in the range have this id or a higher one, all others a lower one.
+    /// Rows added in the range have this id or a higher one, all others a lower one.
     fresh: i64,
 }
 
@@ -87,7 +87,7 @@ pub(in crate::changes) struct RangeBounds {
 enum Presence {
     /// The rows of a file that left it, in these steps.
     Before(Vec<Leaving>),
-    /// The rows of a file that came.
+    /// The rows of an added file.
     Now,
 }
 
@@ -123,7 +123,7 @@ impl RangeBounds {
         let mut planner = Planner {
             keys,
             pieces: Vec::new(),
-            came: HashMap::new(),
+            added: HashMap::new(),
             before: HashMap::new(),
             seen: HashSet::new(),
             passed: Vec::new(),
@@ -169,7 +169,7 @@ impl RangeBounds {
         self.stamps.get(at).copied()
     }
 
-    /// Returns `true` if a row came back to its file: vectors only grow, where none did.
+    /// Returns `true` if a row was restored to its file: otherwise vectors only grow.
     pub(in crate::changes) fn brings_rows_back(&self, source: &Source) -> Result<bool> {
         for pieces in self.back.chunks(VECTORS) {
             let mut vectors = Vec::with_capacity(2 * pieces.len());
@@ -204,47 +204,51 @@ struct Planner<'a> {
     keys: &'a Keys,
     /// `None` for files that went again.
     pieces: Vec<Option<(Presence, Piece)>>,
-    /// The index among `pieces` of each file that came.
-    came: HashMap<FileActionKey, usize>,
+    /// The index among `pieces` of each added file.
+    added: HashMap<FileActionKey, usize>,
     /// And those that were there before, and that rows have left.
     before: HashMap<FileActionKey, usize>,
-    /// Files that came or went as a whole.
+    /// Files that were added or removed as a whole.
     seen: HashSet<FileActionKey>,
     passed: Vec<Piece>,
     back: Vec<Piece>,
     /// The highest first id of a file that was there before.
     oldest: i64,
-    /// The lowest first id of a file that came.
+    /// The lowest first id of an added file.
     fresh: i64,
 }
 
 impl Planner<'_> {
     fn step(&mut self, item: &Item, moved: bool) -> Result<(), &'static str> {
-        let left = |piece: &&Piece| matches!(piece.labels, Labels::All(ChangeType::Delete, _));
-        let came = |piece: &&Piece| matches!(piece.labels, Labels::All(ChangeType::Insert, _));
-        if !item.pieces().all(|piece| left(&piece) || came(&piece)) {
+        let is_removed =
+            |piece: &&Piece| matches!(piece.labels, Labels::All(ChangeType::Delete, _));
+        let is_added = |piece: &&Piece| matches!(piece.labels, Labels::All(ChangeType::Insert, _));
+        if !item
+            .pieces()
+            .all(|piece| is_removed(&piece) || is_added(&piece))
+        {
             return Err(NO_FILES);
         }
-        let (some_left, some_came) = (
-            item.pieces().any(|piece| left(&piece)),
-            item.pieces().any(|piece| came(&piece)),
+        let (some_removed, some_came) = (
+            item.pieces().any(|piece| is_removed(&piece)),
+            item.pieces().any(|piece| is_added(&piece)),
         );
-        if moved && some_left && !some_came {
+        if moved && some_removed && !some_came {
             return Err(NOWHERE);
         }
-        for piece in item.pieces().filter(left) {
-            self.left(piece, moved)?;
+        for piece in item.pieces().filter(is_removed) {
+            self.remove(piece, moved)?;
         }
-        for piece in item.pieces().filter(came) {
-            self.came(piece, moved, some_left)?;
+        for piece in item.pieces().filter(is_added) {
+            self.add(piece, moved, some_removed)?;
         }
         Ok(())
     }
 
-    fn left(&mut self, piece: &Piece, moved: bool) -> Result<(), &'static str> {
+    fn remove(&mut self, piece: &Piece, moved: bool) -> Result<(), &'static str> {
         let key = self.keys.key(&piece.file.path, None);
-        match self.came.get(&key).copied() {
-            None => self.left_before(key, piece, moved)?,
+        match self.added.get(&key).copied() {
+            None => self.remove_earlier(key, piece, moved)?,
             Some(at) => {
                 let entry = self.pieces.get_mut(at).ok_or(AGAIN)?;
                 match &piece.rows {
@@ -254,7 +258,7 @@ impl Planner<'_> {
                     }
                     _ => {
                         *entry = None;
-                        self.came.remove(&key);
+                        self.added.remove(&key);
                     }
                 }
                 if !moved {
@@ -266,7 +270,7 @@ impl Planner<'_> {
     }
 
     /// Rows left a file that was there before.
-    fn left_before(
+    fn remove_earlier(
         &mut self,
         key: FileActionKey,
         piece: &Piece,
@@ -316,7 +320,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn came(&mut self, piece: &Piece, moved: bool, some_left: bool) -> Result<(), &'static str> {
+    fn add(&mut self, piece: &Piece, moved: bool, some_removed: bool) -> Result<(), &'static str> {
         if !matches!(piece.rows, PieceRows::Live) {
             self.back.push(piece.clone());
             return if moved { Err(BACK) } else { Ok(()) };
@@ -324,8 +328,8 @@ impl Planner<'_> {
         let key = self.keys.key(&piece.file.path, None);
         let file = &piece.file;
         if moved {
-            if let Some(at) = self.came.get(&key) {
-                // added once more, with other statistics perhaps
+            if let Some(at) = self.added.get(&key) {
+                // added again, with other statistics perhaps
                 let known = self.pieces.get(*at).and_then(Option::as_ref);
                 let (_, known) = known.ok_or(AGAIN)?;
                 let known = &known.file;
@@ -333,8 +337,8 @@ impl Planner<'_> {
                     && known.deletion_vector == file.deletion_vector;
                 return if same { Ok(()) } else { Err(AGAIN) };
             }
-            if !some_left {
-                return Ok(()); // the same of a file that was there before
+            if !some_removed {
+                return Ok(()); // the same for a file that existed before
             }
         } else {
             let version = piece
@@ -348,7 +352,7 @@ impl Planner<'_> {
             return Err(AGAIN);
         }
         self.fresh = self.fresh.min(file.base_row_id.ok_or(NO_IDS)?);
-        self.came.insert(key, self.pieces.len());
+        self.added.insert(key, self.pieces.len());
         let piece = piece.clone();
         self.pieces.push(Some((Presence::Now, piece)));
         Ok(())

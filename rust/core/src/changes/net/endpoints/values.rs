@@ -1,6 +1,6 @@
 //! The values of pairs of rows: read once, compared, and handed out from where they are.
 //!
-//! If the budget is not enough for all, the rest is compared as numbers, and read once more to be
+//! If the budget is not enough for all, the rest is compared as numbers, and read again to be
 //! handed out.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,7 +73,7 @@ impl RowsOfPiece {
     }
 }
 
-/// The rows of pairs, and what is shown of the same pieces besides, by pieces.
+/// The rows of pairs, and the other reported rows of the same pieces, by piece.
 fn requested_rows(
     count: usize,
     pairs: &[Pair],
@@ -327,8 +327,8 @@ impl ReadPairs {
     ) -> Result<()> {
         let mut rows = self.spots.iter().zip(changed);
         for pair in pairs {
-            let places = pair.pieces.iter().zip(pair.rows);
-            let images = IMAGES.into_iter().zip(places);
+            let positions = pair.pieces.iter().zip(pair.rows);
+            let images = IMAGES.into_iter().zip(positions);
             for (at, (spots, changed)) in (0..pair.count).zip(&mut rows) {
                 if !changed {
                     continue;
@@ -382,7 +382,7 @@ impl ReadPairs {
 impl Kept {
     /// The rows as they are handed out, with their codes instead of their positions.
     fn coded(self, reading: &Reading) -> Result<RecordBatch> {
-        let misfit = |cause: ArrowError| missing_columns().because(cause);
+        let columns_mismatch = |cause: ArrowError| missing_columns().because(cause);
         let mut fields = self.rows.schema().fields().to_vec();
         let mut columns = self.rows.columns().to_vec();
         let codes: ArrayRef = Arc::new(UInt32Array::from(self.codes));
@@ -394,7 +394,8 @@ impl Kept {
             false,
         )));
         columns.push(codes);
-        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(misfit)?;
+        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+            .map_err(columns_mismatch)?;
         reading.project(&rows)
     }
 }

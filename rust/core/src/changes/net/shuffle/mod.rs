@@ -1,7 +1,7 @@
 //! Net changes by a shuffle, where too many rows changed for one machine.
 //!
 //! Other processes take three steps. [`Shuffle::events`] says of every row of some files which row it is
-//! and what happened to it. After a shuffle by row, [`Shuffle::outcomes`] resolves what came of each. After
+//! and what happened to it. After a shuffle by row, [`Shuffle::outcomes`] resolves the outcome of each. After
 //! a shuffle by file, [`Shuffle::rows`] reads those that are shown. What one step holds is what belongs
 //! to some thousand rows, or the outcomes of the rows of one file.
 
@@ -38,10 +38,10 @@ pub type Shuffled = Box<dyn RecordBatchReader + Send>;
 /// The columns of events: which row it is and what it holds, as halves of numbers; where it is; what
 /// happened to it.
 const ROW_EVENTS: [(&str, DataType); 10] = [
-    ("who", DataType::Int64),
-    ("who_low", DataType::Int64),
-    ("what", DataType::Int64),
-    ("what_low", DataType::Int64),
+    ("identity", DataType::Int64),
+    ("identity_low", DataType::Int64),
+    ("value_hash", DataType::Int64),
+    ("value_hash_low", DataType::Int64),
     ("values", DataType::Int64),
     ("values_low", DataType::Int64),
     ("commit", DataType::Int32),
@@ -129,7 +129,7 @@ impl Shuffle {
     }
 
     /// Returns `true` if rows are followed through all commits: else the ends of the range are
-    /// likely to tell everything, and shares of the rows take less work than a shuffle.
+    /// likely to decide everything, and shares of the rows take less work than a shuffle.
     pub fn follows_commits(&self) -> bool {
         self.plan.moves.is_none()
     }

@@ -9,7 +9,7 @@ use arrow_schema::SchemaRef;
 
 use super::{OUTCOMES, Shuffle, Shuffled, cannot_continue, halves, numbers, schema_of};
 use crate::changes::net::compare::{Differences, cancel};
-use crate::changes::net::identify::Seen;
+use crate::changes::net::identify::IdentifiedRow;
 use crate::changes::net::{Net, Outcomes};
 use crate::changes::range::derive::Way;
 use crate::changes::rows::piece::ChangeType;
@@ -28,13 +28,13 @@ pub struct OutcomeBatches {
 
 #[derive(Clone, Copy)]
 struct RowEvent {
-    seen: Seen,
+    seen: IdentifiedRow,
     values: u128,
     commit: u32,
 }
 
 impl RowEvent {
-    fn came(&self) -> bool {
+    fn is_added(&self) -> bool {
         matches!(
             self.seen.change,
             ChangeType::Insert | ChangeType::UpdatePostimage
@@ -78,11 +78,11 @@ impl OutcomeBatches {
                 continue;
             }
             // the last row may have more events
-            let last = self.pending.last().map(|event| event.seen.who);
+            let last = self.pending.last().map(|event| event.seen.identity);
             let known = self
                 .pending
                 .iter()
-                .rposition(|event| Some(event.seen.who) != last);
+                .rposition(|event| Some(event.seen.identity) != last);
             if let Some(known) = known {
                 let rest = self.pending.split_off(known + 1);
                 let pending = std::mem::replace(&mut self.pending, rest);
@@ -95,15 +95,20 @@ impl OutcomeBatches {
         let plan = &self.shuffle.plan;
         let mut outcomes = Outcomes::new(plan.way);
         events.sort_unstable_by_key(|event| {
-            (event.commit, event.came(), event.seen.piece, event.seen.row)
+            (
+                event.commit,
+                event.is_added(),
+                event.seen.piece,
+                event.seen.row,
+            )
         });
         for events in events.chunk_by(|left, right| left.commit == right.commit) {
             let Some(commit) = events.first().map(|event| event.commit) else {
                 continue;
             };
             let (removed, new): (Vec<&RowEvent>, Vec<&RowEvent>) =
-                events.iter().partition(|event| !event.came());
-            let seen = |events: Vec<&RowEvent>| -> Vec<Seen> {
+                events.iter().partition(|event| !event.is_added());
+            let seen = |events: Vec<&RowEvent>| -> Vec<IdentifiedRow> {
                 events.into_iter().map(|event| event.seen).collect()
             };
             let (removed, new) = (seen(removed), seen(new));
@@ -130,7 +135,7 @@ impl OutcomeBatches {
         let value: fn(&RowEvent) -> u128 = match self.shuffle.plan.way {
             Way::Rows => return,
             Way::RowTracking => |event| event.values,
-            Way::Key => |event| event.seen.what,
+            Way::Key => |event| event.seen.value_hash,
             // a row that is in its place again is what it was
             _ => |_| 0,
         };
@@ -178,14 +183,16 @@ fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
     let rows = numbers::<Int64Type>(batch, 8)?.values().iter();
     let changes = numbers::<Int8Type>(batch, 9)?.values().iter();
     let numbers = owners.into_iter().zip(contents).zip(values);
-    let places = commits.zip(pieces).zip(rows).zip(changes);
-    for (((who, what), values), (((commit, piece), row), change)) in numbers.zip(places) {
+    let positions = commits.zip(pieces).zip(rows).zip(changes);
+    for (((identity, value_hash), values), (((commit, piece), row), change)) in
+        numbers.zip(positions)
+    {
         let event = RowEvent {
-            seen: Seen {
+            seen: IdentifiedRow {
                 piece: piece.cast_unsigned(),
                 row: row.cast_unsigned(),
-                who,
-                what,
+                identity,
+                value_hash,
                 change: ChangeType::from_number(change.cast_unsigned()),
             },
             values,
@@ -193,7 +200,7 @@ fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
         };
         if pending
             .last()
-            .is_some_and(|last| halves(last.seen.who) > halves(who))
+            .is_some_and(|last| halves(last.seen.identity) > halves(identity))
         {
             return Err(cannot_continue("its events are not sorted by row"));
         }

@@ -33,7 +33,7 @@ impl RowEvents {
         let pieces = shuffle.pieces().skip(first as usize).take(count);
         let (commits, pieces) = pieces.map(|(at, piece)| (at, piece.clone())).unzip();
         let (way, kind) = (shuffle.plan.way, shuffle.plan.kind);
-        // a pair of equal images is no change, which row ids do not tell
+        // a pair of equal images is no change, which row ids do not show
         let with_values = way == Way::RowTracking && kind == Net::MinDelta;
         let reading = Arc::new(shuffle.definition.reading()?);
         let all = ShareReader {

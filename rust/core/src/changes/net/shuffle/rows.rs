@@ -83,12 +83,12 @@ impl ShownRows {
     }
 
     fn labelled(&self, outcomes: &[Outcome]) -> Result<Vec<Piece>> {
-        let mut places: BTreeMap<u32, u32> =
+        let mut indexes: BTreeMap<u32, u32> =
             outcomes.iter().map(|outcome| (outcome.piece, 0)).collect();
-        let mut pieces = Vec::with_capacity(places.len());
+        let mut pieces = Vec::with_capacity(indexes.len());
         let mut all = self.shuffle.pieces().enumerate();
         let mut after = 0_usize;
-        for (number, index) in &mut places {
+        for (number, index) in &mut indexes {
             let skipped = (*number as usize).saturating_sub(after);
             let Some((at, (_, piece))) = all.nth(skipped) else {
                 return Err(cannot_continue(
@@ -102,7 +102,7 @@ impl ShownRows {
         let mut labels = LabelledPieces::new(pieces);
         for outcome in outcomes {
             let commit = self.shuffle.plan.commits.get(outcome.commit as usize);
-            let (Some(index), Some((stamp, _))) = (places.get(&outcome.piece), commit) else {
+            let (Some(index), Some((stamp, _))) = (indexes.get(&outcome.piece), commit) else {
                 return Err(cannot_continue(
                     "an outcome is of a commit that is not in the range",
                 ));

@@ -3,7 +3,7 @@
 /// As Spark shows a floating-point number: from 0.001 on and below 10,000,000 with a point, else with an
 /// exponent, and at least one digit after the point.
 ///
-/// The digits are the fewest that tell the number from its neighbours, but at least two. Java before 19
+/// The digits are the fewest that distinguish the number from its neighbours, but at least two. Java before 19
 /// writes more for a few numbers: `1.9999999999999998E23` for `2.0E23`.
 fn display(number: f64, scientific: &str) -> String {
     let sign = if number.is_sign_negative() { "-" } else { "" };

@@ -55,7 +55,7 @@ impl Function {
         Self::Closure(Arc::new(function))
     }
 
-    /// The function of a name in small letters; `None` where none takes so many arguments.
+    /// The function of a name in lower case; `None` where none takes so many arguments.
     pub(in crate::expr) fn named(name: &str, arguments: usize) -> Option<Self> {
         use Function::{Many, One, Two};
         Some(match (name, arguments) {

@@ -37,7 +37,7 @@ pub(super) fn changed(values: &ArrayRef, change: impl Fn(&str) -> String) -> Res
     array(texts.map(|text| text.map(&change)))
 }
 
-/// The number of letters.
+/// The number of characters.
 pub(super) fn length(values: &ArrayRef) -> Result<ArrayRef> {
     let texts = cast_value(values, &DataType::Utf8)?;
     let letters = |text: &str| i32::try_from(text.chars().count()).unwrap_or(i32::MAX);
@@ -76,7 +76,7 @@ pub(super) fn joined(values: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(Arc::new(joined.finish()))
 }
 
-/// `substring(text, from)` or `substring(text, from, length)`: letters counted from 1, or from the end if
+/// `substring(text, from)` or `substring(text, from, length)`: characters counted from 1, or from the end if
 /// negative.
 pub(super) fn substring(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let [values, from, length @ ..] = arguments else {

@@ -214,7 +214,7 @@ pub(super) fn part(values: &ArrayRef, part: DatePart) -> Result<ArrayRef> {
     cast_value(&parts, &DataType::Int32)
 }
 
-/// `date_format` with letters of Java's patterns that stand for numbers.
+/// `date_format` with the numeric letters of Java's patterns.
 pub(super) fn formatted(values: &ArrayRef, shape: &ArrayRef) -> Result<ArrayRef> {
     let micros = cast_value(values, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
     let shapes = cast_value(shape, &DataType::Utf8)?;

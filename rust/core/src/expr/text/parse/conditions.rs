@@ -34,7 +34,7 @@ impl<'a> Conditions<'a> {
         })
     }
 
-    /// Reads one condition, after which nothing may stand.
+    /// Reads one condition up to the end of the text.
     pub(super) fn whole(mut self) -> Result<Expr> {
         let read = self.condition().and_then(|read| match self.tokens.peek() {
             Token::EOF => Ok(read),

@@ -2,7 +2,7 @@
 //!
 //! `sqlparser` cuts the text into tokens and reads expressions. `AND`, `OR`, `NOT` and the parentheses
 //! around conditions are read by `conditions`, to a bounded depth and into flat lists, so that filters may
-//! be long; what stands between them is an expression each. `simple` finds those expressions that bounds
+//! be long; the parts between them are expressions. `simple` finds those expressions that bounds
 //! decide, such as a column compared with a value.
 
 mod conditions;
@@ -23,7 +23,7 @@ use conditions::Conditions;
 use tokens::Tokens;
 
 impl Predicate {
-    /// Parses a condition as it stands after SQL's `WHERE`.
+    /// Parses a condition as it is after SQL's `WHERE`.
     ///
     /// Names may be quoted by backticks and lead into structs by dots; texts are written as in Spark.
     /// Comparisons (`=`, `==`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `<=>`), `AND`, `OR`, `NOT`,
@@ -61,7 +61,7 @@ impl Formula {
         Self::new(text, value(text)?)
     }
 
-    /// The words of the text in small letters, the names of its columns among them.
+    /// The words of the text in lower case, the names of its columns among them.
     pub(crate) fn words(&self) -> BTreeSet<String> {
         let written = canonical(self.text());
         let tokens = Tokens::new(&written).into_iter();

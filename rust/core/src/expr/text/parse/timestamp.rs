@@ -10,7 +10,7 @@ use crate::expr::value::literal::Literal;
 use crate::spec::interval::MICROS_PER_DAY;
 
 impl Predicate {
-    /// As [`Predicate::parse_sql`], where a moment stands for `now()`, `current_timestamp` and
+    /// As [`Predicate::parse_sql`], with a fixed time for `now()`, `current_timestamp` and
     /// `current_date`, which is that of UTC: microseconds since the epoch.
     ///
     /// # Errors

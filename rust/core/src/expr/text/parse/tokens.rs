@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 50;
 /// parentheses.
 const MAX_OPERATORS: usize = 500;
 
-/// Spark's SQL, with names of letters of any script, and lists that may be empty.
+/// Spark's SQL, with names in any script, and lists that may be empty.
 #[derive(Debug)]
 struct Sql;
 
@@ -159,7 +159,7 @@ impl Wrong {
     }
 }
 
-/// The tokens of one text, without blanks and comments.
+/// The tokens of one text, without whitespace and comments.
 pub(super) struct Tokens<'a> {
     text: &'a str,
     tokens: Vec<TokenWithSpan>,
@@ -211,12 +211,12 @@ impl<'a> Tokens<'a> {
         self.at
     }
 
-    /// Goes on to the token after the next one.
+    /// Advances to the token after the next one.
     pub(super) fn advance(&mut self) {
         self.at += 1;
     }
 
-    /// Goes on to a token by its number.
+    /// Advances to a token by its number.
     pub(super) fn go_to(&mut self, number: usize) {
         self.at = number;
     }
@@ -259,7 +259,7 @@ impl<'a> Tokens<'a> {
         words.find(|word| range.clone().any(|number| stands(number, word)))
     }
 
-    /// All words in small letters.
+    /// All words in lower case.
     pub(super) fn words(self) -> impl Iterator<Item = String> {
         self.tokens
             .into_iter()
@@ -331,7 +331,7 @@ impl<'a> Tokens<'a> {
         Wrong::Syntax(reported.unwrap_or_else(|| self.location_of(end)), what)
     }
 
-    /// The error for a token that cannot stand where it does.
+    /// The error for an unexpected token.
     pub(super) fn unexpected(&self, expected: &str) -> Wrong {
         let actual = display(self.peek());
         let what = format!("expected {expected}, found {actual}");
@@ -397,7 +397,7 @@ fn with_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     rewritten
 }
 
-/// The type that a number has by the letters after it.
+/// The type of a number by its suffix.
 fn suffix_type(digits: &str, suffix: &str) -> Option<Vec<Token>> {
     let name = match suffix.to_ascii_uppercase().as_str() {
         "D" => "DOUBLE",
@@ -476,7 +476,7 @@ fn most_operators(tokens: &[TokenWithSpan]) -> usize {
     outer.fold(level.ended(), |inside, level| level.ended() + inside)
 }
 
-/// Returns `true` if what stands before a token may become a part of something larger.
+/// Returns `true` if the expression before a token may be an operand of a larger one.
 fn deepens(token: &Token) -> bool {
     match token {
         Token::Word(word) => !matches!(

@@ -17,12 +17,12 @@ pub(super) const NEAR: u64 = 1 << 20;
 /// Requests that are sent ahead have at most so many bytes.
 pub(super) const LONGEST: u64 = 4 << 20;
 
-/// So few bytes need no request of their own, whatever the length of the one beside them.
+/// So few bytes need no request of their own; they join the next one.
 pub(super) const FEW: u64 = 64 << 10;
 
 /// Ranges of a file, by what is known of them.
 pub(in crate::storage::remembered) struct Ranges {
-    /// What is here or on its way, in order; none lies within another.
+    /// What is here or on its way, in order; none is within another.
     pub(in crate::storage::remembered) pieces: Vec<(Range<u64>, Piece)>,
     /// What is to be fetched: in order and without overlap, near ones as one.
     pub(in crate::storage::remembered) missing: Vec<Range<u64>>,
@@ -96,7 +96,7 @@ impl Memory {
             let longest = if is_whole { u64::MAX } else { LONGEST };
             for part in missing.into_iter().flat_map(|range| parts(range, longest)) {
                 if self.coming.saturating_add(part.end - part.start) > most {
-                    return promised; // what comes would drive out what came
+                    return promised; // new bytes would evict earlier ones
                 }
                 promised.push(self.promise_range(key, path, listed, part));
             }

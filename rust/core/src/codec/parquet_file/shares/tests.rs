@@ -1,0 +1,41 @@
+use parquet::arrow::arrow_reader::RowSelector;
+
+use super::*;
+
+fn shares(pages: &[(u64, u64)]) -> Vec<Share> {
+    let pages = pages.iter();
+    pages.map(|&(rows, bytes)| Share { rows, bytes }).collect()
+}
+
+#[test]
+fn heaviest_rows_across_shares() {
+    let shares = Shares::new(shares(&[(10, 100), (1, 1_000), (10, 10)]));
+    assert_eq!(shares.heaviest(1), 1_000);
+    assert_eq!(shares.heaviest(2), 1_010);
+    assert_eq!(shares.heaviest(11), 1_100);
+    assert_eq!(shares.heaviest(21), 1_110);
+    assert_eq!(shares.heaviest(100), 1_110);
+}
+
+#[test]
+fn of_a_share_only_selected_rows_count() {
+    let selection = RowSelection::from(vec![
+        RowSelector::skip(5),
+        RowSelector::select(10),
+        RowSelector::skip(5),
+    ]);
+    let pages = shares(&[(10, 100), (10, 1_000)]);
+    let part = shares(&[(5, 50), (5, 500)]);
+    assert_eq!(selected(pages.clone(), Some(&selection)), part);
+    assert_eq!(selected(pages.clone(), None), pages);
+}
+
+#[test]
+fn long_and_short_rows_are_distinguished() {
+    let mut measured = Shared::default();
+    // a row of 1 + 2^20 values, then 1,000 rows of one
+    let long: Vec<u8> = vec![2, 0, 0x80, 0x80, 0x80, 1, 1, 0xD0, 0x0F, 0];
+    measured.levels(LevelRuns::new(&long, 1), 8);
+    let actual = measured.finish();
+    assert_eq!(actual, shares(&[(1, 8 + (8 << 20)), (1_000, 8_000)]));
+}

@@ -1,0 +1,43 @@
+use super::*;
+
+fn schema(json: &str) -> StructType {
+    StructType::parse(json).unwrap()
+}
+
+fn two() -> StructType {
+    schema(
+        r#"{"type":"struct","fields":[
+            {"name":"p","type":"string","nullable":true,"metadata":{}},
+            {"name":"q","type":"integer","nullable":true,"metadata":{}}]}"#,
+    )
+}
+
+#[test]
+fn names_of_directories_are_unescaped() {
+    let values = partition_values("p=a b%25c%2Fd%3De/q=01/x.parquet", &two()).unwrap();
+    let expected = [("p", "a b%c/d=e"), ("q", "1")];
+    let expected = expected.map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
+    assert_eq!(values, Texts::from(expected));
+    let null = partition_values("sub/P=__HIVE_DEFAULT_PARTITION__/Q=2/x", &two()).unwrap();
+    assert_eq!(null.get("p"), Some(&None));
+}
+
+#[test]
+fn other_columns_are_refused() {
+    for path in [
+        "x.parquet",
+        "p=1/x.parquet",
+        "q=1/p=1/x.parquet",
+        "p=1/r=1/x.parquet",
+        "p=1/q=1/r=1/x.parquet",
+        "p=1/q=one/x.parquet",
+        "p=1/q=/x.parquet",
+        "p=1/between/q=1/x.parquet",
+    ] {
+        let error = partition_values(path, &two()).unwrap_err();
+        assert_eq!(
+            (error.code(), error.path()),
+            ("convert.partition", Some(path))
+        );
+    }
+}

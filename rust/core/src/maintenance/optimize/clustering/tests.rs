@@ -1,0 +1,40 @@
+use super::*;
+
+fn file(path: &str, cube: Option<&str>, columns: &str, size: i64) -> AddFile {
+    let tags = cube.map(|cube| {
+        Texts::from([
+            (CUBE.to_owned(), Some(cube.to_owned())),
+            (COLUMNS.to_owned(), Some(columns.to_owned())),
+        ])
+    });
+    AddFile {
+        path: path.to_owned(),
+        size,
+        clustering_provider: cube.map(|_| PROVIDER.to_owned()),
+        tags,
+        ..AddFile::default()
+    }
+}
+
+fn paths(files: Vec<AddFile>) -> Vec<Vec<String>> {
+    let bins = Cubes::new(vec!["a".to_owned()]).bins(files);
+    let paths = |bin: Bin| bin.files.into_iter().map(|file| file.path).collect();
+    bins.into_iter().map(paths).collect()
+}
+
+#[test]
+fn small_cubes_and_new_files_are_clustered_together() {
+    let own = r#"["a"]"#;
+    let (first, second) = (file("1", Some("x"), own, 5), file("2", Some("x"), own, 5));
+    assert!(paths(vec![first.clone(), second.clone()]).is_empty());
+    let new = file("3", None, "", 5);
+    assert_eq!(
+        paths(vec![first.clone(), second, new.clone()]),
+        [["3", "1", "2"]]
+    );
+    let large = file("4", Some("y"), own, 100 << 30);
+    assert_eq!(paths(vec![large.clone(), new.clone()]), [["3"]]);
+    assert!(paths(vec![large]).is_empty());
+    let others = file("5", Some("z"), r#"["b"]"#, 5);
+    assert_eq!(paths(vec![others, new, first]), [["3", "1"]]);
+}

@@ -1,0 +1,34 @@
+use super::{parse_file_size, runs};
+
+#[test]
+fn runs_are_as_long_as_fits() {
+    let of = |sizes: &[u64], most| runs(sizes.to_vec(), most, |size| *size);
+    assert_eq!(
+        of(&[4, 6, 1, 20, 0, 3], 10),
+        [vec![4, 6], vec![1], vec![20], vec![0, 3]]
+    );
+    assert_eq!(
+        of(&[0, u64::MAX, u64::MAX], 1),
+        [vec![0], vec![u64::MAX], vec![u64::MAX]]
+    );
+    assert!(of(&[], 1).is_empty());
+}
+
+#[test]
+fn sizes_have_units() {
+    for (text, expected) in [
+        ("134217728", Some(128 << 20)),
+        ("128mb", Some(128 << 20)),
+        (" 1 GB ", Some(1 << 30)),
+        ("104857600b", Some(100 << 20)),
+        ("2t", Some(2 << 40)),
+        ("0", None),
+        ("", None),
+        ("mb", None),
+        ("-1", None),
+        ("1.5gb", None),
+        ("99999999999t", None),
+    ] {
+        assert_eq!(parse_file_size(text), expected, "{text}");
+    }
+}
