@@ -52,7 +52,7 @@ compile-tests:
 	cargo test --profile quick --workspace --exclude deltareplay-bindings --no-run
 
 test-rust:
-	RUST_MIN_STACK=8388608 cargo test --profile quick --workspace --exclude deltareplay-bindings
+	cargo test --profile quick --workspace --exclude deltareplay-bindings
 
 test-python: $(VENV)/.dev build
 	$(ACTIVE) python -m pytest --ignore tests/spark --ignore tests/stores $(IN_TWO) $(NOT_SLOW)
