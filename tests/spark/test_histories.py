@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property.histories import History, histories
 from property.test_replay import thorough
-from spark.test_cross_check import Reference, comparable
+from spark.support.references import Reference, comparable, reference
 
 import deltareplay as dr
 
@@ -36,17 +36,17 @@ def test_delta_spark_reads_the_same(spark: Any) -> None:
             history.write(Path(directory))
             versions = st.integers(history.earliest, history.latest)
             for version in {history.latest, data.draw(versions)}:
-                assert_same(Reference(spark, Path(directory), version), directory, version)
+                assert_same(reference(spark, Path(directory), version), directory, version)
         seen += 1
 
     agrees()
     assert seen >= HISTORIES
 
 
-def assert_same(reference: Reference, table: str, version: int) -> None:
-    found = dr.Table(table).snapshot(version=version)
-    assert sorted(map(comparable, found.files().to_pylist())) == reference.files
-    assert dict(found.transactions) == reference.transactions
-    assert dict(found.domain_metadata) == reference.domains
-    assert dict(found.metadata.configuration) == reference.metadata["configuration"]
-    assert found.schema_json == reference.metadata["schemaString"]
+def assert_same(expected: Reference, table: str, version: int) -> None:
+    snapshot = dr.Table(table).snapshot(version=version)
+    assert sorted(map(comparable, snapshot.files().to_pylist())) == expected.files
+    assert dict(snapshot.transactions) == expected.transactions
+    assert dict(snapshot.domain_metadata) == expected.domains
+    assert dict(snapshot.metadata.configuration) == expected.metadata["configuration"]
+    assert snapshot.schema_json == expected.metadata["schemaString"]

@@ -55,12 +55,16 @@ def references(spark: Any, path: Path) -> list[Reference]:
     nothing = spark._jvm.scala.Option.empty()
     log = log_class.forTable(spark._jsparkSession, str(path))
     latest = int(log.update(False, nothing, nothing).version())
-    found = []
-    for version in range(latest + 1):
-        log_class.clearCache()
-        log = log_class.forTable(spark._jsparkSession, str(path))
-        found.append(_read(spark, log.getSnapshotAt(version, nothing, nothing, False)))
-    return found
+    return [reference(spark, path, version) for version in range(latest + 1)]
+
+
+def reference(spark: Any, path: Path, version: int) -> Reference:
+    """Read a version of a table by delta-spark, without what it has cached."""
+    log_class = spark._jvm.org.apache.spark.sql.delta.DeltaLog
+    nothing = spark._jvm.scala.Option.empty()
+    log_class.clearCache()
+    log = log_class.forTable(spark._jsparkSession, str(path))
+    return _read(spark, log.getSnapshotAt(version, nothing, nothing, False))
 
 
 def _read(spark: Any, snapshot: Any) -> Reference:
