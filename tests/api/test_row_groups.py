@@ -71,19 +71,3 @@ def test_rows_of_other_row_groups_stay(
     content = pa.table(table.snapshot(strict=True))
     columns = (content[name].to_pylist() for name in ("id", "v"))
     assert sorted(zip(*columns, strict=True)) == sorted(expected.items())
-
-
-@pytest.mark.parametrize("every", [2, 7, 5_000])
-def test_rows_of_large_dictionaries_that_vectors_delete(tmp_path: Path, every: int) -> None:
-    """Few rows between deleted ones are selected by a mask, many by runs."""
-    words = [f"{number}".zfill(600) for number in range(1_000)]
-    rows = pa.table({"id": range(20_000), "word": [words[id % 1_000] for id in range(20_000)]})
-    pq.write_table(rows, tmp_path / "part-0.parquet", row_group_size=6_000)
-    table = dr.convert(tmp_path)
-    table.set_properties({"delta.enableDeletionVectors": "true"})
-    table.delete(f"id % {every} = 0")
-    ids = [id for id in range(20_000) if id % every]
-    expected = rows.take(ids)
-    assert table.snapshot().scan().to_arrow().sort_by("id").equals(expected)
-    words_alone = table.snapshot().scan(columns=["word"]).to_arrow()
-    assert sorted(words_alone["word"].to_pylist()) == sorted(expected["word"].to_pylist())

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support import data, logs
 from support.mixed import LEFT, MIXED, ids, snapshot_of
@@ -363,3 +364,19 @@ def test_a_filter_that_is_too_long_says_so(rows: dr.Table) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         rows.snapshot().scan(filter="id" + " + 1" * 501 + " > 0")
     assert caught.value.code == "formula.too_long"
+
+
+@pytest.mark.parametrize("every", [2, 7, 5_000])
+def test_rows_of_large_dictionaries_that_vectors_delete(tmp_path: Path, every: int) -> None:
+    """Few rows between deleted ones are selected by a mask, many by runs."""
+    words = [f"{number}".zfill(600) for number in range(1_000)]
+    rows = pa.table({"id": range(20_000), "word": [words[id % 1_000] for id in range(20_000)]})
+    pq.write_table(rows, tmp_path / "part-0.parquet", row_group_size=6_000)
+    table = dr.convert(tmp_path)
+    table.set_properties({"delta.enableDeletionVectors": "true"})
+    table.delete(f"id % {every} = 0")
+    ids = [id for id in range(20_000) if id % every]
+    expected = rows.take(ids)
+    assert table.snapshot().scan().to_arrow().sort_by("id").equals(expected)
+    words_alone = table.snapshot().scan(columns=["word"]).to_arrow()
+    assert sorted(words_alone["word"].to_pylist()) == sorted(expected["word"].to_pylist())

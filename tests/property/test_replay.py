@@ -18,18 +18,11 @@ from hypothesis import strategies as st
 from property.histories import BROKEN, CHECKPOINTS, HINTS, SOUND_HINTS, History, histories
 from property.model import Model, key
 from support import logs
+from support.actions import PLAIN_FIELDS
 
 import deltareplay as dr
 
 EXAMPLES = int(os.environ.get("DELTAREPLAY_EXAMPLES", "150"))
-FIELDS = [
-    "path",
-    "size",
-    "modificationTime",
-    "baseRowId",
-    "defaultRowCommitVersion",
-    "clusteringProvider",
-]
 VECTOR = ["storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality"]
 
 seen: Counter[str] = Counter()
@@ -54,7 +47,7 @@ def written(history: History) -> Iterator[str]:
 
 
 def found_files(snapshot: dr.Snapshot) -> list[str]:
-    columns = [*FIELDS, "partitionValues", "stats", "tags", "deletionVector", "numRecords"]
+    columns = [*PLAIN_FIELDS, "partitionValues", "stats", "tags", "deletionVector", "numRecords"]
     rows = snapshot.files(columns=columns).to_pylist()
     return sorted(repr((_file(row), row["numRecords"])) for row in rows)
 
@@ -70,7 +63,7 @@ def _file(body: dict[str, Any]) -> list[Any]:
     vector = body.get("deletionVector")
     stats = body.get("stats")
     return [
-        *(body.get(name) for name in FIELDS),
+        *(body.get(name) for name in PLAIN_FIELDS),
         _sorted(body["partitionValues"]),
         _sorted(body.get("tags")),
         [vector.get(name) for name in VECTOR] if vector else None,

@@ -19,6 +19,8 @@ import deltareplay as dr
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the memory")
 
+#: Headers that each object has.
+HEAD = {"ETag": '"e"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
 TERABYTE = 10**12
 MIB = 1 << 20
 CHILD = """
@@ -98,7 +100,7 @@ def store(table: Path, kind: str, bad: Callable[[str], Answer | None]) -> Callab
         if not file.is_file():
             return 404, {}, b""
         body = file.read_bytes()
-        head = {"ETag": '"e"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
+        head = dict(HEAD)
         if file.suffix == ".parquet":  # requests for these have the range of the whole file
             head["Content-Range"] = f"bytes 0-{len(body) - 1}/{len(body)}"
         return 206 if file.suffix == ".parquet" else 200, head, body
@@ -135,7 +137,7 @@ def test_a_claimed_length_takes_no_memory(
     def bad(path: str) -> Answer | None:
         if not BAD[what](path):
             return None
-        head = {"ETag": '"e"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
+        head = dict(HEAD)
         head["Content-Length"] = str(TERABYTE)
         head["Content-Range"] = f"bytes 0-{TERABYTE - 1}/{TERABYTE}"
         return status, head, lambda: iter([b"{}\n" * 1000] * 3)
@@ -155,7 +157,7 @@ def test_an_answer_without_end_is_not_read_for_ever(
     def bad(path: str) -> Answer | None:
         if not BAD[what](path):
             return None
-        head = {"ETag": '"e"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
+        head = dict(HEAD)
         head["Content-Length"] = str(TERABYTE)
         head["Content-Range"] = f"bytes 0-{size - 1}/{size}"
         return 206 if what == "data" else 500, head, endless

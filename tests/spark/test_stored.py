@@ -80,6 +80,8 @@ def test_snapshots(spark: Any, stored_tables: Path, name: str) -> None:
 def in_order(snapshots: list[Reference]) -> list[Reference]:
     """Return snapshots with the rows of their states sorted."""
     return [
-        replace(one, state=sorted(one.state, key=lambda row: json.dumps(row, sort_keys=True)))
-        for one in snapshots
+        replace(
+            snapshot, state=sorted(snapshot.state, key=lambda row: json.dumps(row, sort_keys=True))
+        )
+        for snapshot in snapshots
     ]

@@ -20,6 +20,16 @@ T0 = 1_760_000_000_000
 #: Far enough in the future that no tombstone made with it expires.
 NEVER_EXPIRES = 4_000_000_000_000
 
+#: Fields of an ``add`` with plain values.
+PLAIN_FIELDS = [
+    "path",
+    "size",
+    "modificationTime",
+    "baseRowId",
+    "defaultRowCommitVersion",
+    "clusteringProvider",
+]
+
 TABLE_ID = "0d6e1a4c-0000-4000-8000-000000000001"
 
 

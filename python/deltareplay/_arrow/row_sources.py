@@ -27,10 +27,8 @@ Rows = ArrowStream | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
 
 _ONE_COLUMN = (pa.Array, pa.ChunkedArray)
 
-_NONE = type(None)
-
-#: Types of values, each alone, that are stored in a column of strings as Arrow values are.
-_SCALARS = ({bool}, {int}, {float}, {decimal.Decimal}, {datetime.date}, {datetime.datetime})
+#: Types of values that the core casts to strings.
+_CAST_TO_STRING = (bool, int, float, decimal.Decimal, datetime.date, datetime.datetime)
 
 
 def arrow_stream(data: Rows, table_schema: Callable[[], pa.Schema]) -> ArrowStream:
@@ -240,14 +238,17 @@ def _type_for(type_: pa.DataType, values: Iterable[Any], name: str) -> pa.DataTy
 
 def _has_own_type(type_: pa.DataType, values: Iterable[Any]) -> bool:
     """Return whether plain values keep their type, which the core casts as that of Arrow rows."""
+    kinds = set(map(type, values)) - {type(None)}
+    if len(kinds) != 1:
+        return False
+    [kind] = kinds
     if pa.types.is_string(type_):
-        return set(map(type, values)) - {_NONE} in _SCALARS
-    kinds: set[type] = set(map(type, values)) - {_NONE}
-    if kinds == {str}:
+        return kind in _CAST_TO_STRING
+    if kind is str:
         return not (pa.types.is_nested(type_) or pa.types.is_null(type_))
-    if kinds == {float}:
+    if kind is float:
         return pa.types.is_decimal(type_)
-    return kinds == {datetime.date} and pa.types.is_timestamp(type_)
+    return kind is datetime.date and pa.types.is_timestamp(type_)
 
 
 def _refuse_others(name: str, values: Iterable[Any], type_: pa.DataType) -> None:

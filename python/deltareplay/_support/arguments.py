@@ -18,7 +18,7 @@ C = TypeVar("C", bound=type)
 T = TypeVar("T")
 
 #: The core names the range of each number; it takes no larger ones to do so.
-_MAX = 2**127 - 1
+_MAX_INTEGER = 2**127 - 1
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
@@ -124,7 +124,7 @@ def _integer(argument: str, value: Any, expected: str = "an integer") -> int:
         number = None
     if number is None:
         raise _wrong(argument, expected, value)
-    if -_MAX <= number <= _MAX:
+    if -_MAX_INTEGER <= number <= _MAX_INTEGER:
         return number
     raise InvalidArgumentError(
         f"{argument} is a number of {number.bit_length()} bits: pass one of at most 64",

@@ -34,7 +34,7 @@ _CREDENTIALS = (
     "UnauthorizedSSOTokenError",
 )
 #: Characters of an error that are repeated in ours.
-_MAX_OF_MESSAGE = 2000
+_MAX_MESSAGE = 2000
 _ADDRESS = ("NoRegionError", "ProfileNotFound", "InvalidRegionError", "ValueError")
 
 
@@ -50,7 +50,7 @@ def refused(error: Exception, name: str) -> DeltaReplayError:
     if response is None:
         return _without_answer(error, name)
     details = response.get("Error") or {}
-    kind = str(details.get("Code"))[:_MAX_OF_MESSAGE]
+    kind = str(details.get("Code"))[:_MAX_MESSAGE]
     status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode", 0)
     message = f"AWS reports an error for {name}: {kind}"
     if kind in _DENIED:
@@ -58,7 +58,7 @@ def refused(error: Exception, name: str) -> DeltaReplayError:
             f"{message}. Look at the credentials of the session, and at its region",
             code="catalog.denied",
         )
-    message = f"{message}: {str(details.get('Message'))[:_MAX_OF_MESSAGE].rstrip('.')}"
+    message = f"{message}: {str(details.get('Message'))[:_MAX_MESSAGE].rstrip('.')}"
     if kind == "EntityNotFoundException":
         return TableNotFoundError(f"{message}. Check the name", code="catalog.no_table")
     if kind.startswith("AccessDenied"):
@@ -72,7 +72,7 @@ def refused(error: Exception, name: str) -> DeltaReplayError:
 
 def _without_answer(error: Exception, name: str) -> DeltaReplayError:
     # an address from the environment may have secrets
-    message = re.sub(r"//[^/\s@]*@|[?#][^\s\"]*", "//", str(error))[:_MAX_OF_MESSAGE]
+    message = re.sub(r"//[^/\s@]*@|[?#][^\s\"]*", "//", str(error))[:_MAX_MESSAGE]
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if not kinds.isdisjoint(_CREDENTIALS):
         return InvalidArgumentError(

@@ -15,8 +15,8 @@ _FORMATS = ("spark.sql.sources.provider", "table_type", "classification", "provi
 #: The end of Spark's invented location for a table whose location is a property.
 _PLACEHOLDER = "-__PLACEHOLDER__"
 #: Characters of the name of a format, and of a location, that an error repeats.
-_MAX_OF_FORMAT = 100
-_MAX_OF_LOCATION = 1000
+_MAX_FORMAT = 100
+_MAX_LOCATION = 1000
 #: The directory of Delta's manifests, for engines that do not read its log.
 _MANIFESTS = "/_symlink_format_manifest"
 
@@ -65,7 +65,7 @@ class HiveEntry:
             if separator:
                 raise self._is_not_delta(
                     f"lists the files of a Delta table, of a version that may be old. Open the "
-                    f"table itself: {table[:_MAX_OF_LOCATION]}"
+                    f"table itself: {table[:_MAX_LOCATION]}"
                 )
         if "VIEW" in self.kind.upper():
             raise self._is_not_delta("is a view, and not a Delta table")
@@ -73,7 +73,7 @@ class HiveEntry:
         handler = own.get("storage_handler", "").rpartition(".")[2]
         if "delta" not in map(str.lower, formats) and handler != "DeltaStorageHandler":
             kinds = [*formats, handler, self.input_format.rpartition(".")[2]]
-            kind = next(filter(None, kinds), "unknown")[:_MAX_OF_FORMAT]
+            kind = next(filter(None, kinds), "unknown")[:_MAX_FORMAT]
             raise self._is_not_delta(f"is a table of the format {kind}, and not a Delta table")
         for location in locations:
             scheme = _scheme(location)

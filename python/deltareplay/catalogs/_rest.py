@@ -21,7 +21,7 @@ Json = dict[str, Any]
 #: The maximum size of a response.
 _MAX_BYTES = 16 << 20
 #: Characters of an error that are repeated in ours.
-_MAX_OF_MESSAGE = 2000
+_MAX_MESSAGE = 2000
 #: The maximum number of attempts of a request that may be repeated, and the first wait in seconds.
 _ATTEMPTS = 4
 _FIRST_WAIT = 0.2
@@ -218,8 +218,8 @@ def _refusal(error: urllib.error.HTTPError) -> Exception:
         body = json.loads(error.read(1 << 20))
         inner = body.get("error", body)
         if isinstance(inner, dict):
-            kind = str(inner.get("type") or inner.get("error_code") or "")[:_MAX_OF_MESSAGE]
-            message = str(inner.get("message") or message)[:_MAX_OF_MESSAGE]
+            kind = str(inner.get("type") or inner.get("error_code") or "")[:_MAX_MESSAGE]
+            message = str(inner.get("message") or message)[:_MAX_MESSAGE]
     except (ValueError, OSError, AttributeError, RecursionError, http.client.HTTPException):
         pass  # a proxy answers in HTML
     refusal = RestError(error.code, kind, message)

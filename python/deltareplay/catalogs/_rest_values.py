@@ -10,7 +10,7 @@ from deltareplay._support.uris import CATALOG_SCHEMES
 T = TypeVar("T")
 
 #: The largest integer of the core.
-_MAX = 2**63 - 1
+_MAX_INTEGER = 2**63 - 1
 
 
 def number_of(value: object, least: int = 0) -> int:
@@ -24,7 +24,7 @@ def number_of(value: object, least: int = 0) -> int:
     """
     if isinstance(value, str) and value.isascii() and len(value) < 20:
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MAX:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MAX_INTEGER:
         raise ValueError(f"{str(value)[:40]} is not a version, size or time")
     return value
 

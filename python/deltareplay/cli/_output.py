@@ -26,7 +26,7 @@ _CELL = 30
 #: The width from which on a terminal is wide.
 _WIDE = 120
 #: The minimum width of a column that is narrowed.
-_MIN = 8
+_MIN_WIDTH = 8
 #: The first characters of formulas in spreadsheets, including full-width ones of East Asia.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]inf", re.ASCII)
@@ -238,7 +238,7 @@ def _narrowed(columns: Sequence[Column], widths: Sequence[int], space: int) -> l
         width if column.right or column.firm else min(width, space)
         for column, width in zip(columns, widths, strict=True)
     ]
-    for cut, least in ((True, _MIN), (False, _MIN), (True, 1)):
+    for cut, least in ((True, _MIN_WIDTH), (False, _MIN_WIDTH), (True, 1)):
         flexible = {
             index: max([least, *map(cell_len, column.title.split())])
             for index, column in enumerate(columns)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 #: Columns and properties on the screen.
-_MAX = 20
+_MAX_LISTED = 20
 #: The limit of small files, and the numbers of such files and of commits that are reported.
 _SMALL, _MANY = 32 << 20, 100
 
@@ -178,7 +178,7 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
     grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for heading in ("Column", "Type", ""):
         grid.add_column(heading, overflow="fold")
-    for column in columns[:_MAX]:
+    for column in columns[:_MAX_LISTED]:
         grid.add_row(
             plain(column["name"]),
             plain(column["type"]),
@@ -187,8 +187,10 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
     console.print()
     console.print(grid)
     console.print()
-    if len(columns) > _MAX:
-        console.print(f"{len(columns) - _MAX:,} more columns: deltareplay schema", style="dim")
+    if len(columns) > _MAX_LISTED:
+        console.print(
+            f"{len(columns) - _MAX_LISTED:,} more columns: deltareplay schema", style="dim"
+        )
         console.print()
 
     health = facts["health"]
@@ -216,8 +218,8 @@ def _in_brackets(text: str) -> str:
 def _first(texts: list[str]) -> Text:
     from rich.text import Text
 
-    more = [f"and {len(texts) - _MAX} more"] if len(texts) > _MAX else []
-    return Text("\n".join(texts[:_MAX] + more))
+    more = [f"and {len(texts) - _MAX_LISTED} more"] if len(texts) > _MAX_LISTED else []
+    return Text("\n".join(texts[:_MAX_LISTED] + more))
 
 
 @verb

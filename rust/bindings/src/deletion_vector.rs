@@ -205,11 +205,11 @@ impl DeletionVector {
 impl DeletionVector {
     /// A number of rows, of which none is deleted after the last.
     fn checked(&self, py: Python<'_>, num_rows: i128) -> PyResult<u64> {
-        const MAX: u64 = 1 << 40;
+        const MAX_ROWS: u64 = 1 << 40;
         let last = self.0.max();
         match u64::try_from(num_rows) {
-            Ok(rows) if rows <= MAX && last.is_none_or(|last| last < rows) => Ok(rows),
-            Ok(rows) if rows <= MAX => Err(invalid(
+            Ok(rows) if rows <= MAX_ROWS && last.is_none_or(|last| last < rows) => Ok(rows),
+            Ok(rows) if rows <= MAX_ROWS => Err(invalid(
                 py,
                 "argument.range",
                 format!(
@@ -221,7 +221,7 @@ impl DeletionVector {
             _ => Err(invalid(
                 py,
                 "argument.range",
-                format!("num_rows is {num_rows}: pass a number from 0 to {MAX}"),
+                format!("num_rows is {num_rows}: pass a number from 0 to {MAX_ROWS}"),
             )),
         }
     }

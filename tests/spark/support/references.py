@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FIELDS = [
-    "path",
-    "size",
-    "modificationTime",
-    "baseRowId",
-    "defaultRowCommitVersion",
-    "clusteringProvider",
-]
+from support.actions import PLAIN_FIELDS
 
 
 @dataclass(frozen=True)
@@ -85,7 +78,7 @@ def comparable(row: dict[str, Any]) -> str:
     vector = row["deletionVector"]
     return json.dumps(
         [
-            *(row[name] for name in FIELDS),
+            *(row[name] for name in PLAIN_FIELDS),
             sorted(dict(row["partitionValues"] or {}).items()),
             sorted(dict(row["tags"] or {}).items()),
             json.loads(row["stats"]) if row["stats"] else None,

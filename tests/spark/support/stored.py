@@ -100,7 +100,7 @@ def store(spark: Any) -> None:
             (root / "read" / f"{name}.json").write_text(json.dumps(reads, indent=1))
         (root / "references").mkdir()
         for name in TABLES_OF_LOGS:
-            snapshots = [asdict(one) for one in references(spark, root / "rows" / name)]
+            snapshots = [asdict(snapshot) for snapshot in references(spark, root / "rows" / name)]
             (root / "references" / f"{name}.json").write_text(json.dumps(snapshots, indent=1))
         _pack(root)
 

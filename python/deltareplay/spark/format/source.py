@@ -81,8 +81,8 @@ def schema(options: Mapping[str, str], version: int | None) -> Any:
         log = table_of(snapshot)
         versions = log.changes(*read.change_range(snapshot.version)).versions
         snapshot = snapshot if versions is None else log.snapshot(versions[1])
-    version_of_spark = tuple(map(int, pyspark.__version__.split(".")[:2]))
-    fields = plain_fields(snapshot, with_void=version_of_spark >= capabilities.READS_VOID)
+    pyspark_version = capabilities.parsed_version(pyspark.__version__)
+    fields = plain_fields(snapshot, with_void=pyspark_version >= capabilities.READS_VOID)
     if read.columns.get("with_file_path"):
         fields.append(Field(names.FILE_PATH, "string"))
     if read.columns.get("with_row_index"):

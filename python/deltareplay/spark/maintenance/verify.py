@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from deltareplay._table.table import Table
 
 #: The maximum number of listed findings per code.
-MAX = 1000
+MAX_LISTED = 1000
 
 _SEVERITIES = ("error", "warning", "info")
 
@@ -147,7 +147,7 @@ def _joined(log: Verification, parts: list[Part]) -> Verification:
     distinct: dict[Finding, None] = {}
     for finding in (item for part in parts for item in _findings(part)):
         counts[finding.code] += 1
-        if counts[finding.code] > MAX:
+        if counts[finding.code] > MAX_LISTED:
             omitted += 1
         else:
             distinct[finding] = None

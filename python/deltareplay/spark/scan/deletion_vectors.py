@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _CHUNKS = (16, 12, 9)
 #: The total size of the bitmaps from which smaller chunks are tried, and the largest allowed.
 _COMFORTABLE = 64 << 20
-_MAX = 2 << 30
+_MAX_BYTES = 2 << 30
 #: Position of the vector's number in a key; a file has fewer than 2^32 chunks.
 _KEY_BITS = 32
 KEY, WORDS = "__deltareplay_key", "__deltareplay_words"
@@ -98,11 +98,12 @@ def sent(spark: SparkSession, chunks: BatchIterator) -> DataFrame:
     batches, total = [], 0
     for batch in reader(chunks):
         total += batch.nbytes
-        if total > _MAX:
+        if total > _MAX_BYTES:
             raise UnsupportedFeatureError(
-                f"the deletion vectors or row sets of this scan take more than {_MAX >> 30} GiB "
-                "as bitmaps, which is too much to broadcast: narrow it with a filter, read it by "
-                "the format 'deltareplay', or rewrite the files (OPTIMIZE)",
+                "the deletion vectors or row sets of this scan take more than "
+                f"{_MAX_BYTES >> 30} GiB as bitmaps, which is too much to broadcast: narrow it "
+                "with a filter, read it by the format 'deltareplay', or rewrite the files "
+                "(OPTIMIZE)",
                 code="spark.vectors",
             )
         batches.append(batch)

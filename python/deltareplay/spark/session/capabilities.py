@@ -102,7 +102,12 @@ def version(spark: SparkSession) -> tuple[int, int]:
     >>> version(Session())
     (4, 1)
     """
-    major, minor = spark.version.split(".")[:2]
+    return parsed_version(spark.version)
+
+
+def parsed_version(text: str) -> tuple[int, int]:
+    """Return the major and minor numbers of a version of Spark or PySpark."""
+    major, minor = text.split(".")[:2]
     return int(major), int(minor)
 
 

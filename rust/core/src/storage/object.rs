@@ -37,8 +37,8 @@ use crate::error::{Error, Result};
 /// side.
 const AT_ONCE: usize = 16;
 
-/// Bytes of each of many whole files. They are files of the log that a listing showed to be smaller.
-const MAX_OF_MANY: u64 = 512 << 20;
+/// Maximum size of a file that is read whole beside others: a file of the log, which a listing showed to be smaller.
+const MAX_WHOLE_FILE: u64 = 512 << 20;
 
 /// The client of the store.
 #[derive(Clone)]
@@ -291,7 +291,7 @@ impl Storage for ObjectStorage {
                         let _permit = permits.acquire().await;
                         let object = object?;
                         Ok(match store.get(&object).await {
-                            Ok(answer) => parts::content(answer, MAX_OF_MANY, &object).await,
+                            Ok(answer) => parts::content(answer, MAX_WHOLE_FILE, &object).await,
                             Err(cause) => Err(cause),
                         })
                     }

@@ -38,9 +38,9 @@ pub fn loosened(values: &ArrayRef, was_single: bool, side: Side) -> ArrayRef {
 /// double, is slightly greater.
 fn of_singles(values: &ArrayRef, side: Side) -> ArrayRef {
     const RELATIVE: f64 = 1.2e-7;
-    const MIN: f64 = 1.5e-45;
+    const SMALLEST: f64 = 1.5e-45;
     let looser = |value: f64| {
-        let error = value.abs() * RELATIVE + MIN;
+        let error = value.abs() * RELATIVE + SMALLEST;
         match side {
             Side::Min => value - error,
             Side::Max => value + error,

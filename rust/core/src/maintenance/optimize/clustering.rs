@@ -21,7 +21,7 @@ use crate::write::random::new_id;
 /// Cubes of at least this size are not rewritten.
 const LARGE: u64 = 100 << 30;
 /// Maximum size of a new cube in bytes, unless a single file is larger.
-const MAX: u64 = 150 << 30;
+const MAX_CUBE: u64 = 150 << 30;
 
 const PROVIDER: &str = "liquid";
 const CUBE: &str = "ZCUBE_ID";
@@ -71,7 +71,7 @@ impl Cubes {
             files,
             tags: Some(self.tags()),
         };
-        let bins = runs(cubes.into_values().flatten(), MAX, size);
+        let bins = runs(cubes.into_values().flatten(), MAX_CUBE, size);
         bins.into_iter().map(bin).collect()
     }
 

@@ -9,7 +9,7 @@ use crate::log::LogWarning;
 use crate::log::path::SIDECAR_DIRECTORY;
 
 /// Maximum number of findings listed per code.
-const MAX: u64 = 1_000;
+const MAX_LISTED: u64 = 1_000;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -83,7 +83,7 @@ impl Findings {
     fn push(&mut self, finding: Finding) {
         let count = self.counts.entry(finding.code).or_default();
         *count += 1;
-        if *count > MAX {
+        if *count > MAX_LISTED {
             self.omitted += 1;
             return;
         }

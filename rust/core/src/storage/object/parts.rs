@@ -15,8 +15,8 @@ use crate::storage::progress;
 /// All ranges of a request have about this many parts.
 const PARTS: u64 = 32;
 /// Bytes of a part.
-const MIN: u64 = 2 << 20;
-const MAX: u64 = 16 << 20;
+const MIN_PART: u64 = 2 << 20;
+const MAX_PART: u64 = 16 << 20;
 /// Parts of one range, however long it claims to be.
 const MAX_PARTS: u64 = 1024;
 /// Parts that are in flight or wait for a permit.
@@ -118,7 +118,7 @@ fn generic(message: String) -> Error {
 /// Returns the length of the parts of these ranges.
 fn step(ranges: &[Range<u64>]) -> u64 {
     let lengths = ranges.iter().map(|range| range.end - range.start);
-    (lengths.fold(0, u64::saturating_add) / PARTS).clamp(MIN, MAX)
+    (lengths.fold(0, u64::saturating_add) / PARTS).clamp(MIN_PART, MAX_PART)
 }
 
 /// A range in parts of about the same length.

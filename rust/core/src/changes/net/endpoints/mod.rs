@@ -229,11 +229,11 @@ impl Planner<'_> {
         {
             return Err(NO_FILES);
         }
-        let (some_removed, some_came) = (
+        let (some_removed, some_added) = (
             item.pieces().any(|piece| is_removed(&piece)),
             item.pieces().any(|piece| is_added(&piece)),
         );
-        if moved && some_removed && !some_came {
+        if moved && some_removed && !some_added {
             return Err(NOWHERE);
         }
         for piece in item.pieces().filter(is_removed) {
