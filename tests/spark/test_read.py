@@ -466,7 +466,7 @@ def test_bad_arguments(spark: Any, tables: Any) -> None:
 def test_vectors_too_large_to_broadcast(
     spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deltareplay.spark.scan.deletion_vectors._MAX", 100)
+    monkeypatch.setattr("deltareplay.spark.scan.deletion_vectors._MAX_BYTES", 100)
     with pytest.raises(dr.UnsupportedFeatureError, match="OPTIMIZE") as caught:
         dr_spark.read(spark, tables("changed_with_vectors"), version=3)
     assert caught.value.code == "spark.vectors"
