@@ -18,9 +18,8 @@ SPARKS := 3.5 4.3
 ALL_SPARKS := 3.5 4.0 4.1 4.3
 FUZZ ?= 10000000
 ON_SPARK = $(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python
-# processes, each with a file at a time and one session
-IN_TWO := --numprocesses 2 --dist loadfile
-# two leave a fifth of two cores idle while they wait; each takes up to 3 GB with its JVM
+# processes, each with a file at a time and one session: two leave a fifth of two cores idle while
+# they wait; each takes up to 3 GB with its JVM
 IN_THREE := --numprocesses 3 --dist loadfile
 
 .DEFAULT_GOAL := help
@@ -34,6 +33,7 @@ demo: $(VENV)/.spark build ## build, install, read the sample table into Arrow a
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python demo/demo.py
 
 test: NOT_SLOW := -m "not slow"
+test: export DELTAREPLAY_EXAMPLES ?= 50
 test: test-rust test-python test-spark ## build, install and run the tests but the slow ones, those of Spark in short
 
 # the first two so that test-python skips nothing that needs PySpark or boto3
@@ -55,16 +55,16 @@ test-rust:
 	cargo test --profile quick --workspace --exclude deltareplay-bindings
 
 test-python: $(VENV)/.dev build
-	$(ACTIVE) python -m pytest --ignore tests/spark --ignore tests/stores $(IN_TWO) $(NOT_SLOW)
+	$(ACTIVE) python -m pytest --ignore tests/spark --ignore tests/stores $(IN_THREE) $(NOT_SLOW)
 
 test-stores: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## S3, Azure, Google Cloud Storage and HDFS, as servers on this machine
 	$(ACTIVE) python -m pytest tests/stores --numprocesses 2
 
 test-spark: $(VENV)/.dev $(VENV)/.spark build ## one test of each file beside delta-spark, on one PySpark
-	$(ON_SPARK) DELTAREPLAY_SHORT=1 python -m pytest tests/spark $(IN_TWO)
+	$(ON_SPARK) DELTAREPLAY_SHORT=1 python -m pytest tests/spark $(IN_THREE)
 
 test-spark-full: $(VENV)/.dev $(VENV)/.spark $(SPARKS:%=$(VENV)/.spark-%) build ## in full beside delta-spark; the oldest and the newest PySpark
-	$(ON_SPARK) DELTAREPLAY_SPARKS="$(foreach version,$(SPARKS),$(version)=$(abspath $(VENV))/spark-$(version)/bin/python)$(if $(DELTAREPLAY_NIGHTLY), $(SPARK)=$(abspath $(BIN))/python)" python -m pytest tests/spark $(IN_TWO)
+	$(ON_SPARK) DELTAREPLAY_SPARKS="$(foreach version,$(SPARKS),$(version)=$(abspath $(VENV))/spark-$(version)/bin/python)$(if $(DELTAREPLAY_NIGHTLY), $(SPARK)=$(abspath $(BIN))/python)" python -m pytest tests/spark $(IN_THREE)
 
 test-faults: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
 	$(ACTIVE) DELTAREPLAY_SLOW=1 DELTAREPLAY_KILLS=500 DELTAREPLAY_POWER_CUTS=100 python -m pytest -rP tests/faults

@@ -9,7 +9,14 @@ from typing import Any
 from hypothesis import given, seed
 from hypothesis import strategies as st
 from property.histories import CHECKPOINTS, History, histories
-from property.test_replay import EXAMPLES, found_files, modelled_files, thorough, written
+from property.test_replay import (
+    EXAMPLES,
+    found_files,
+    modelled_files,
+    of_all_examples,
+    thorough,
+    written,
+)
 
 import deltareplay as dr
 
@@ -89,6 +96,7 @@ def test_the_pieces_agree_with_the_model(history: History, size: int) -> None:
         assert found_files(dr.Table(uri).snapshot()) == modelled_files(model)
 
 
+@of_all_examples
 def test_the_plans_were_of_every_kind() -> None:
     """Runs after the properties and looks at what they looked at."""
     kinds = ("both", "hidden", "left out")

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from property.histories import BROKEN, CHECKPOINTS, HINTS, SOUND_HINTS, History, histories
@@ -24,6 +25,9 @@ import deltareplay as dr
 
 EXAMPLES = int(os.environ.get("DELTAREPLAY_EXAMPLES", "150"))
 VECTOR = ["storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality"]
+
+#: A test that looks at what the properties looked at: `make test` tries too few examples for that.
+of_all_examples = pytest.mark.skipif(EXAMPLES < 150, reason="few examples: DELTAREPLAY_EXAMPLES")
 
 seen: Counter[str] = Counter()
 
@@ -186,6 +190,7 @@ def test_history_has_a_row_for_every_commit(history: History) -> None:
             assert row["operation"] == (infos[0]["operation"] if infos else None)
 
 
+@of_all_examples
 def test_the_histories_were_of_every_kind() -> None:
     """Runs after the properties and looks at what they looked at."""
     if not seen:

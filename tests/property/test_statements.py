@@ -13,7 +13,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 from property.test_filters import CONDITIONS
-from property.test_replay import EXAMPLES, thorough
+from property.test_replay import EXAMPLES, of_all_examples, thorough
 from property.test_rows import COLUMNS, Row, Table, tables
 
 import deltareplay as dr
@@ -96,6 +96,7 @@ def test_statements(written: Table, deletion_vectors: bool, data: st.DataObject)
             assert counted == len(rows)
 
 
+@of_all_examples
 def test_the_statements_were_of_every_kind() -> None:
     assert min(seen[kind, True] for kind in KINDS) > EXAMPLES // 75
     assert seen["delete", False]

@@ -25,6 +25,7 @@ def rows(table: pa.Table) -> Counter[str]:
     return Counter(repr(row) for row in plain.to_pylist())
 
 
+@pytest.mark.slow  # reads dozens of ranges
 @pytest.mark.parametrize("name", written_changes.DAILY)
 def test_every_range_is_as_spark_tells_it(spark: Any, changed: Any, name: str) -> None:
     path = changed(name)

@@ -137,6 +137,7 @@ def create(spark: Any, path: Path, feature: Feature) -> None:
     new.execute()
 
 
+@pytest.mark.slow  # a dozen statements
 @pytest.mark.parametrize("name", NAMES)
 def test_each_goes_on_where_the_other_stopped(spark: Any, tmp_path: Path, name: str) -> None:
     feature = FEATURES[name]

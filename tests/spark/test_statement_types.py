@@ -78,6 +78,7 @@ def by_delta_spark(spark: Any, path: Path) -> list[str]:
     return sorted(map(str, frame.collect()))
 
 
+@pytest.mark.slow  # statements on every type, twice
 @pytest.mark.parametrize("table", half(list(PROPERTIES), 2))
 def test_every_type(spark: Any, tmp_path: Path, table: str) -> None:
     properties = PROPERTIES[table]
