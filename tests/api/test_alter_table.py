@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import json
 from pathlib import Path
 from typing import Any
@@ -203,6 +205,25 @@ def test_widening_needs_the_property_and_spares_constraints(tmp_path: Path) -> N
     table.set_properties({"delta.enableTypeWidening": "true"})
     table.add_constraint("c", "a > 0")
     refused("alter.column", lambda: table.widen_column("a", pa.int64()))
+
+
+def test_a_void_column_takes_a_type(tmp_path: Path) -> None:
+    """As in delta-spark 4.4: without type widening, since no file has the column."""
+    inner = pa.struct([("x", pa.int32()), ("y", pa.null())])
+    table = made(tmp_path, pa.schema([("a", pa.int32()), ("n", pa.null()), ("s", inner)]))
+    table.append([{"a": 1}])
+    for type_ in (pa.list_(pa.int32()), pa.struct([("b", pa.int32())])):
+        refused("alter.type_widening", lambda type_=type_: table.widen_column("n", type_))
+    table.widen_column("n", pa.date32())
+    table.widen_column(["s", "y"], pa.decimal128(10, 2))
+    refused("alter.type_widening", lambda: table.widen_column("n", pa.string()))
+    table.append([{"a": 2, "n": datetime.date(2026, 1, 31), "s": {"x": 1, "y": 2}}])
+    snapshot = table.snapshot()
+    assert "delta.typeChanges" not in snapshot.schema_json
+    assert "typeWidening" not in (snapshot.protocol.writer_features or ())
+    rows = snapshot.scan().to_arrow().sort_by("a").to_pylist()
+    second = {"a": 2, "n": datetime.date(2026, 1, 31), "s": {"x": 1, "y": decimal.Decimal("2.00")}}
+    assert rows == [{"a": 1, "n": None, "s": None}, second]
 
 
 # --- clustering

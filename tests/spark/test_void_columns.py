@@ -244,3 +244,14 @@ def test_a_constraint_on_a_void_column(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "refused").mkdir()
     text = "INSERT INTO {t} VALUES (3, NULL)"
     in_turn(spark, tmp_path / "refused", tmp_path / "ours", [text], changes=False)
+
+
+@pytest.mark.parametrize(
+    "type_", ["STRING", "DECIMAL(10,2)", "DATE", "STRUCT<x: INT>", "ARRAY<INT>", "INTERVAL DAY"]
+)
+def test_a_void_column_can_be_altered(spark: Any, tmp_path: Path, type_: str) -> None:
+    """As in delta-spark 4.4: without type widening, but not to types with parts and intervals."""
+    row = "SELECT 1 AS k, NULL AS n, named_struct('a', 1, 'b', NULL) AS s"
+    base = made(spark, tmp_path / "base", f"CREATE TABLE {{t}} USING delta AS {row}")
+    texts = [f"ALTER TABLE {{t}} ALTER COLUMN {name} TYPE {type_}" for name in ("n", "s.b")]
+    in_turn(spark, tmp_path, base, texts, changes="<" not in type_ and "INTERVAL" not in type_)

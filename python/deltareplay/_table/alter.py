@@ -168,7 +168,8 @@ class Altering(TableLocation):
             name: The column; or a path as a sequence of names: fields of structs, ``element`` of
                 arrays, ``key`` and ``value`` of maps. A name with dots is a path, too, unless a
                 column has exactly that name.
-            data_type: The new type; the table needs ``delta.enableTypeWidening``.
+            data_type: The new type; the table needs ``delta.enableTypeWidening``, unless the column
+                is void, which takes any type but structs, arrays, maps and intervals.
 
         Returns:
             The new version.

@@ -7,26 +7,22 @@ use serde_json::{Value, json};
 use super::columns::{no_way_into, position, refuse_if_spoken_of};
 use crate::error::{Error, Result};
 use crate::spec::Metadata;
-use crate::spec::schema::{DataType, StructField, StructType};
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
 /// The property that enables type widening.
 pub const TYPE_WIDENING: &str = "delta.enableTypeWidening";
 /// The metadata key of a field's type changes.
 pub const CHANGES: &str = "delta.typeChanges";
 
-/// Returns the old metadata with a wider type for a column or nested field. `path` leads into structs by
-/// field name, into arrays by `element`, into maps by `key` and `value`.
+/// Returns the old metadata with a wider type for a column or nested field; a `void` one, which is in no file,
+/// takes any type without parts, but no interval. `path` leads into structs by field name, into arrays by `element`, into maps
+/// by `key` and `value`.
 ///
 /// # Errors
 ///
 /// Invalid argument: `alter.type_widening` if type widening is disabled, or does not allow this change;
 /// `alter.column` for a column that does not exist, or is referenced by a constraint or a generated column.
 pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Metadata> {
-    if !old.is_on(TYPE_WIDENING) {
-        let message =
-            format!("this table does not allow type widening: set {TYPE_WIDENING} to true first");
-        return Err(Error::invalid("alter.type_widening", message));
-    }
     let schema = StructType::parse(&old.schema_string)?;
     let Some((first, rest)) = path.split_first() else {
         return Err(Error::invalid("alter.column", "no column is named"));
@@ -35,7 +31,7 @@ pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Me
     refuse_if_spoken_of(old, &schema, path)?;
     let mut fields = schema.fields().to_vec();
     if let Some(field) = fields.get_mut(at) {
-        widen_field(field, rest, to)?;
+        widen_field(field, rest, to, old.is_on(TYPE_WIDENING))?;
     }
     Ok(Metadata {
         schema_string: StructType::new(fields)?.to_json(),
@@ -43,9 +39,29 @@ pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Me
     })
 }
 
-fn widen_field(field: &mut StructField, path: &[String], to: &DataType) -> Result<()> {
+/// Whether a void column takes the type: it has no parts and is no interval.
+fn is_plain(data_type: &DataType) -> bool {
+    use PrimitiveType::{IntervalDayTime, IntervalYearMonth};
+    match data_type {
+        DataType::Primitive(kind) => !matches!(kind, IntervalDayTime | IntervalYearMonth),
+        DataType::Array(_) | DataType::Map(_) | DataType::Struct(_) => false,
+    }
+}
+
+fn widen_field(
+    field: &mut StructField,
+    path: &[String],
+    to: &DataType,
+    is_allowed: bool,
+) -> Result<()> {
+    let is_void = field.data_type == DataType::Primitive(PrimitiveType::Void);
+    if is_void && path.is_empty() && is_plain(to) {
+        field.data_type = to.clone();
+        return Ok(());
+    }
     let mut within = Vec::new();
-    if let Some((before, after)) = widen_type(&mut field.data_type, path, to, &mut within)? {
+    let changed = widen_type(&mut field.data_type, path, to, is_allowed, &mut within)?;
+    if let Some((before, after)) = changed {
         remember(field, &within, &before, &after);
     }
     Ok(())
@@ -57,9 +73,16 @@ fn widen_type(
     from: &mut DataType,
     path: &[String],
     to: &DataType,
+    is_allowed: bool,
     within: &mut Vec<&'static str>,
 ) -> Result<Option<(String, String)>> {
     let Some((name, rest)) = path.split_first() else {
+        if !is_allowed {
+            let message = format!(
+                "this table does not allow type widening: set {TYPE_WIDENING} to true first"
+            );
+            return Err(Error::invalid("alter.type_widening", message));
+        }
         let names = (name_of(from), name_of(to));
         let fits = match (&*from, to) {
             (DataType::Primitive(old), DataType::Primitive(new)) => old.widens_to(new),
@@ -76,7 +99,7 @@ fn widen_type(
             let mut fields = parts.fields().to_vec();
             let at = position(parts, name)?;
             if let Some(inner) = fields.get_mut(at) {
-                widen_field(inner, rest, to)?;
+                widen_field(inner, rest, to, is_allowed)?;
             }
             **parts = StructType::new(fields)?;
             return Ok(None);
@@ -87,7 +110,7 @@ fn widen_type(
         (_, name) => return Err(no_way_into(name)),
     };
     within.push(step);
-    widen_type(inner, rest, to, within)
+    widen_type(inner, rest, to, is_allowed, within)
 }
 
 fn remember(field: &mut StructField, within: &[&str], from: &str, to: &str) {
