@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import pickle
@@ -19,6 +20,7 @@ from spark.support.written import properties
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
+from deltareplay.spark import DeltaTable
 from deltareplay.spark.format.options import Use, WriteOptions, parse
 from deltareplay.spark.format.sink import Sink, StagedRows
 from deltareplay.spark.writing.target_table import TargetTable
@@ -291,6 +293,29 @@ def test_a_query_without_a_name_is_refused(tmp_path: Path) -> None:
     assert caught.value.code == "sink.query"
     sink.commit([], 4)  # nobody was there to ask, and nothing can come twice
     assert table.snapshot().version == version
+
+
+def test_a_generated_column_in_another_time_zone(spark: Any, tmp_path: Path) -> None:
+    """delta-spark computes it in the session's zone; Python workers would compute it in UTC."""
+    base = tmp_path / "t"
+    table = DeltaTable.create(spark).location(str(base)).addColumn("ts", "TIMESTAMP")
+    table.addColumn("d", "DATE", generatedAlwaysAs="CAST(ts AS DATE)").execute()
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    try:
+        rows = spark.sql("SELECT TIMESTAMP '2026-05-05 05:05:05' AS ts")
+        with pytest.raises(Exception, match=r"write\.feature"):
+            write(rows, base)
+        with pytest.raises(Exception, match=r"write\.replace_where"):
+            write(rows, tmp_path / "u", "overwrite", replaceWhere="ts > '2026-05-05'")
+        assert not dr.is_table(tmp_path / "u")
+        assert dr.Table(base).snapshot().version == 0
+        rows.write.format("delta").mode("append").save(str(base))
+        dr_spark.write(rows, base)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    write(spark.sql("SELECT TIMESTAMP '2026-05-05 05:05:05' AS ts"), base)
+    dates = [row[1] for row in delta(spark, base)]
+    assert dates == [datetime.date(2026, 5, 5)] * 3
 
 
 KILLED = """

@@ -444,6 +444,7 @@ class WriteOptions:
         txn_app_id: The application of an idempotent write.
         txn_version: The version of an idempotent write.
         user_metadata: Any text for the commit.
+        time_zone: The time zone of the session; UTC if it is unknown.
     """
 
     table: Table
@@ -457,6 +458,7 @@ class WriteOptions:
     txn_app_id: str | None
     txn_version: int | None
     user_metadata: str | None
+    time_zone: str
 
     @property
     def txn(self) -> tuple[str, int] | None:
@@ -521,4 +523,5 @@ class WriteOptions:
             txn_app_id=application,
             txn_version=version,
             user_metadata=values.get("userMetadata", session.get("userMetadata")),
+            time_zone=session.get("timeZone", "UTC"),
         )

@@ -21,8 +21,10 @@ from deltareplay.exceptions import (
 from deltareplay.spark.dml import overwrite as replaced
 from deltareplay.spark.dml.target_rows import REMOVED
 from deltareplay.spark.format.options import Use, WriteOptions, parse
+from deltareplay.spark.schema.fields import fields_of
 from deltareplay.spark.session import settings
-from deltareplay.spark.writing import default_properties, table_rows
+from deltareplay.spark.session.capabilities import is_utc
+from deltareplay.spark.writing import default_properties, table_rows, time_zones
 from deltareplay.spark.writing.target_table import TargetTable
 
 if TYPE_CHECKING:
@@ -80,7 +82,8 @@ class Sink:
         Raises:
             InvalidArgumentError: An option is unknown, or contradicts the others or the table; or
                 the type of a column differs from the table's.
-            UnsupportedFeatureError: The table has a feature that cannot be written.
+            UnsupportedFeatureError: The table has a feature that cannot be written, or an
+                expression that depends on the time zone of the session.
         """
         parsed = WriteOptions.of(parse(options, Use.WRITE), overwrite=overwrite)
         table = parsed.table
@@ -110,6 +113,11 @@ class Sink:
         target.check(partition_by)
         if not stream:
             table_rows.check_types(schema, target)
+        if not is_utc(zone := parsed.time_zone):
+            time_zones.check_expressions(target.fields, schema.names, zone)
+            time_zones.check_casts(target.fields, fields_of(schema), zone)
+            if parsed.replace_where is not None:
+                time_zones.check_condition(parsed.replace_where, target, zone)
         return cls(target, parsed, overwrite)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -102,6 +103,16 @@ def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> F
         micros = clock.selectExpr("text", "unix_micros(try_cast(text AS TIMESTAMP)) AS micros")
         moments = {row.text: row.micros for row in micros.collect() if row.micros is not None}
     return _native.with_moments(filter, *table, moments)
+
+
+def depends_on_zone(filter: str, schema_string: str, partition_columns: Sequence[str]) -> bool:
+    """Return whether a condition may be true for other rows in another time zone.
+
+    This is so for timestamps without a zone, and for every comparison of a timestamp that is a
+    partition column.
+    """
+    without = _native.with_moments(filter, schema_string, partition_columns, {})
+    return without != _native.filter_at(filter, _EPOCH)
 
 
 def needs_collation(filter: Filter, snapshot: Snapshot) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,8 +75,11 @@ def store_assignment(spark: SparkSession) -> str:
 
 
 def of_writes(spark: SparkSession) -> dict[str, Any]:
-    """Return the settings that stand for options of a write, by the names of these options."""
-    options: dict[str, Any] = {}
+    """Return the settings that stand for options of a write, by the names of these options.
+
+    ``timeZone`` is not an option: the time zone of the session.
+    """
+    options: dict[str, Any] = {"timeZone": capabilities.time_zone(spark)}
     if merges_schemas(spark):
         options["mergeSchema"] = True
     text = user_metadata(spark)

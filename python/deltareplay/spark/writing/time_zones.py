@@ -1,0 +1,134 @@
+"""What Python workers compute in UTC, and Spark in the time zone of the session.
+
+The formats refuse it in sessions with other zones: a generated date would be that of UTC, and a
+query that derives a condition on it from a timestamp would not find the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from deltareplay._protocol.schema import Field, Struct, Type, parts
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.scan import filters
+from deltareplay.spark.schema.fields import spark_type
+from deltareplay.spark.syntax.tokens import tokens
+from deltareplay.spark.writing.target_table import TargetTable
+
+#: Functions and literals, besides columns, whose values depend on the time zone.
+_ZONED = frozenset(
+    {
+        "curdate",
+        "current_date",
+        "current_time",
+        "date_format",
+        "from_unixtime",
+        "localtimestamp",
+        "make_timestamp",
+        "timestamp",
+        "to_timestamp",
+        "to_unix_timestamp",
+        "try_to_timestamp",
+        "unix_timestamp",
+    }
+)
+
+
+def check_expressions(fields: Sequence[Field], column_names: Collection[str], zone: str) -> None:
+    """Check that generated columns and defaults have the same values in a time zone as in UTC.
+
+    Args:
+        fields: The columns of the table.
+        column_names: The columns of the rows, whose defaults are not computed.
+        zone: The time zone of the session.
+
+    Raises:
+        UnsupportedFeatureError: ``write.feature``: an expression may depend on the zone.
+    """
+    types = {field.key: field.type for field in fields}
+    names = {name.lower() for name in column_names}
+    for field in fields:
+        text = field.generation_expression
+        if text is None and field.key not in names:
+            text = field.default
+        if text is None or not _is_zoned(text, types):
+            continue
+        raise UnsupportedFeatureError(
+            f"the column {field.name} is computed by {text}, which depends on the time zone, and "
+            f"this format computes it in UTC, not in {zone}: call deltareplay.spark.write, in a "
+            "stream by foreachBatch, or set spark.sql.session.timeZone to UTC",
+            code="write.feature",
+        )
+
+
+def check_casts(fields: Sequence[Field], rows: Sequence[Field], zone: str) -> None:
+    """Check that no timestamp is cast to another type, or from one.
+
+    Args:
+        fields: The columns of the table.
+        rows: The columns of the rows.
+        zone: The time zone of the session.
+
+    Raises:
+        InvalidArgumentError: ``write.columns``: the types of a column differ.
+    """
+    sources = {field.key: field.type for field in rows}
+    for field in fields:
+        source = sources.get(field.key, "void")
+        if _casts_timestamps(source, field.type):
+            names = (spark_type(type_).simpleString() for type_ in (field.type, source))
+            raise InvalidArgumentError(
+                "the column {} is {} in the table, and {} in the rows".format(field.name, *names)
+                + f": cast it, because this format casts in UTC, not in {zone}",
+                code="write.columns",
+            )
+
+
+def check_condition(condition: str, target: TargetTable, zone: str) -> None:
+    """Check that ``replaceWhere`` is true for the same rows in a time zone as in UTC.
+
+    Args:
+        condition: The condition.
+        target: The table.
+        zone: The time zone of the session.
+
+    Raises:
+        InvalidArgumentError: ``write.replace_where``: it depends on the zone.
+    """
+    table = target.metadata.schema_string, target.partition_columns
+    if filters.depends_on_zone(condition, *table):
+        raise InvalidArgumentError(
+            f"replaceWhere is {condition!r}, which depends on the time zone, and this format "
+            f"evaluates it in UTC, not in {zone}: compare with times that have a zone, such as "
+            "'2026-01-31T00:00:00Z', or call deltareplay.spark.write with where=",
+            code="write.replace_where",
+        )
+
+
+def _is_zoned(text: str, types: Mapping[str, Type]) -> bool:
+    """Return whether an expression may have another value in another time zone."""
+    words = (token.name.lower() for token in tokens(text) if token.kind in ("word", "quoted"))
+    return any(_has_timestamp(types[word]) if word in types else word in _ZONED for word in words)
+
+
+def _has_timestamp(type_: Type) -> bool:
+    if isinstance(type_, str):
+        return type_ == "timestamp"
+    if isinstance(type_, Struct):
+        return any(_has_timestamp(field.type) for field in type_.fields)
+    return any(map(_has_timestamp, parts(type_).values()))
+
+
+def _casts_timestamps(source: Type, target: Type) -> bool:
+    if isinstance(source, str) or isinstance(target, str):
+        return source != target and source != "void" and "timestamp" in (source, target)
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        present = source.by_name
+        return any(
+            _casts_timestamps(present[field.key].type, field.type)
+            for field in target.fields
+            if field.key in present
+        )
+    if type(source) is not type(target):
+        return False
+    return any(map(_casts_timestamps, parts(source).values(), parts(target).values()))

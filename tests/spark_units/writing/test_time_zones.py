@@ -1,0 +1,101 @@
+"""Expressions that have other values in other time zones, which the formats do not compute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+from deltareplay._protocol.schema import Array, Field, Struct, Type
+from deltareplay.spark.scan.filters import depends_on_zone
+from deltareplay.spark.writing.time_zones import check_casts, check_expressions
+
+COLUMNS = (
+    Field("ts", "timestamp"),
+    Field("d", "date"),
+    Field("s", Struct((Field("at", "timestamp"), Field("n", "long")))),
+    Field("time_stamp", "long"),
+)
+
+
+def is_refused(field: Field, rows: tuple[str, ...] = ("ts",)) -> bool:
+    try:
+        check_expressions([*COLUMNS, field], rows, "Asia/Kolkata")
+    except dr.UnsupportedFeatureError as error:
+        return error.code == "write.feature" and field.name in str(error)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("text", "depends"),
+    [
+        ("CAST(ts AS DATE)", True),
+        ("year(`TS`)", True),
+        ("to_timestamp('2026-01-31')", True),
+        ("hour(s.at)", True),
+        ("year(d)", False),
+        ("time_stamp + 1", False),
+        ("concat('ts', 'timestamp')", False),
+    ],
+)
+def test_generated_columns(text: str, depends: bool) -> None:
+    """By Spark's functions: times of the clock depend on the zone, dates and numbers do not."""
+    field = Field("g", "date", metadata={"delta.generationExpression": text})
+    assert is_refused(field) == depends
+    assert is_refused(field, rows=("ts", "G")) == depends  # the value is checked
+
+
+def test_defaults() -> None:
+    """A default is computed for rows without the column only."""
+    field = Field("c", "date", metadata={"CURRENT_DEFAULT": "current_date()"})
+    assert is_refused(field)
+    assert not is_refused(field, rows=("C",))
+    assert not is_refused(Field("c", "timestamp", metadata={"CURRENT_DEFAULT": "now()"}))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "is_cast"),
+    [
+        ("timestamp", "timestamp", False),
+        ("void", "timestamp", False),
+        ("string", "long", False),
+        ("string", "timestamp", True),
+        ("timestamp", "date", True),
+        ("timestamp_ntz", "timestamp", True),
+        (Struct((Field("b", "date"),)), Struct((Field("b", "date"), Field("a", "date"))), False),
+        (Struct((Field("a", "date"),)), Struct((Field("a", "timestamp"),)), True),
+        (Array("timestamp", True), Array("string", True), True),
+    ],
+)
+def test_casts(source: Type, target: Type, is_cast: bool) -> None:
+    """A stream casts its rows; Spark casts times from and to the clock of the session's zone."""
+    if not is_cast:
+        check_casts([Field("c", target)], [Field("C", source)], "Asia/Kolkata")
+        return
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        check_casts([Field("c", target)], [Field("C", source)], "Asia/Kolkata")
+    assert caught.value.code == "write.columns"
+
+
+@pytest.mark.parametrize(
+    ("condition", "depends"),
+    [
+        ("k = 1 AND x IN ('a', 'it''s') OR NOT (k > 5)", False),
+        ("day >= '2026-01-31' AND x LIKE 'a%'", False),
+        ("ts >= '2026-01-31T00:00:00Z' OR ts IS NULL", False),
+        ("k = 1 AND ts >= '2026-01-31'", True),
+        ("NOT (ts < TIMESTAMP '2026-01-31 12:00:00')", True),
+        ("CAST(ts AS DATE) = '2026-01-31'", True),
+        ("hour = '2026-01-31T00:00:00Z'", True),
+    ],
+)
+def test_conditions(tmp_path: Path, condition: str, depends: bool) -> None:
+    """A time without a zone is on the session's clock; so may be the text of a partition value."""
+    instant = pa.timestamp("us", "UTC")
+    schema = {"k": pa.int64(), "x": pa.string(), "day": pa.date32(), "ts": instant, "hour": instant}
+    table = dr.create_table(tmp_path, pa.schema(schema), partition_columns=["hour"])
+    snapshot = table.snapshot()
+    actual = depends_on_zone(condition, snapshot.schema_json, snapshot.partition_columns)
+    assert actual == depends
