@@ -283,6 +283,13 @@ def test_a_time_is_in_the_zone_of_the_session(overwritten: tuple[DeltaTable, dat
     assert rows_of(table.toDF()) == [("a", 1), ("b", 2)]
 
 
+def test_names_and_modes_are_strings(table: DeltaTable) -> None:
+    with pytest.raises(ValueError, match="aliasName needs to be a string but got int"):
+        table.alias(5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="mode needs to be a string but got int"):
+        table.generate(5)  # type: ignore[arg-type]
+
+
 def test_restoring_checks_types(table: DeltaTable) -> None:
     with pytest.raises(ValueError, match="timestamp needs to be a string but got int"):
         table.restoreToTimestamp(12342323232)  # type: ignore[arg-type]

@@ -80,6 +80,7 @@ class DeltaTable:
 
         >>> orders.alias("o").delete("o.id = 7")  # doctest: +SKIP
         """
+        _check_type(aliasName, str, "aliasName", "a string")
         return DeltaTable(self._spark, self._table, aliasName, self._name)
 
     def generate(self, mode: str) -> None:
@@ -93,6 +94,7 @@ class DeltaTable:
 
         >>> orders.generate("symlink_format_manifest")  # doctest: +SKIP
         """
+        _check_type(mode, str, "mode", "a string")
         self._table.generate(mode.lower())
 
     def delete(self, condition: Expression | None = None) -> None:
