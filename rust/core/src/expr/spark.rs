@@ -14,6 +14,7 @@ mod types;
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 
+use recursive::recursive;
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Ident, Interval, Subscript, UnaryOperator, Value,
     ValueWithSpan,
@@ -178,6 +179,7 @@ impl Printer {
     }
 
     /// An expression as one value.
+    #[recursive]
     fn value(&mut self, root: &Expr) -> Printed {
         match root {
             Expr::Nested(inner) => self.value(inner),

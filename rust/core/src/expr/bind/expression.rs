@@ -10,6 +10,7 @@ use arrow_array::{
     TimestampMicrosecondArray,
 };
 use arrow_schema::DataType;
+use recursive::recursive;
 use sqlparser::ast::{
     BinaryOperator, CastKind, CeilFloorKind, DateTimeField, Expr, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, UnaryOperator, Value,
@@ -46,6 +47,7 @@ impl<'a> ExpressionBinder<'a> {
     }
 
     /// Recurses as deep as the parser does.
+    #[recursive]
     pub(super) fn value(&mut self, expr: &Expr) -> Result<Typed> {
         match expr {
             Expr::Nested(inner) => self.value(inner),

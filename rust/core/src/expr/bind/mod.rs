@@ -13,6 +13,7 @@ mod typed;
 mod values;
 
 use arrow_schema::{DataType, Fields};
+use recursive::recursive;
 
 use crate::error::{Error, Result};
 use crate::expr::evaluate::Evaluator;
@@ -108,6 +109,7 @@ struct Binder<'a> {
 }
 
 impl Binder<'_> {
+    #[recursive]
     fn node(&mut self, expr: &Expr) -> Result<Node> {
         Ok(match expr {
             Expr::And(parts) => Node::And(self.nodes(parts)?),

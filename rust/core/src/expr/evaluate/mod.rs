@@ -17,6 +17,7 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::filter::filter;
 use arrow_select::take::take;
+use recursive::recursive;
 
 use crate::error::{Error, Result};
 use crate::expr::evaluate::functions::{
@@ -106,6 +107,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The value for each row. Recurses as deep as the parser does.
+    #[recursive]
     pub(super) fn value(&mut self, node: &Node) -> Result<ArrayRef> {
         match node {
             Node::Constant(value) => Computed::One(Arc::clone(value)).into_rows(self.rows),
@@ -146,6 +148,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The answer for each row.
+    #[recursive]
     pub(super) fn answers(&mut self, node: &Node) -> Result<BooleanArray> {
         match node {
             Node::Constant(_)

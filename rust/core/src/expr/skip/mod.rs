@@ -16,6 +16,7 @@ use arrow_cast::cast;
 use arrow_ord::cmp;
 use arrow_schema::DataType;
 use arrow_select::nullif::nullif;
+use recursive::recursive;
 
 use crate::error::{Error, Result};
 use crate::expr::evaluate::in_list::InList;
@@ -96,6 +97,7 @@ struct Units<'a> {
 }
 
 impl Units<'_> {
+    #[recursive]
     fn possible(&mut self, node: &Node) -> Result<Possible> {
         Ok(match node {
             Node::Constant(answer) => {

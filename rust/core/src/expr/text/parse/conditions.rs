@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use recursive::recursive;
 use sqlparser::tokenizer::Token;
 
 use super::Clock;
@@ -44,6 +45,7 @@ impl<'a> Conditions<'a> {
     }
 
     /// `a OR b OR c`
+    #[recursive]
     fn condition(&mut self) -> Parsed<Expr> {
         let mut parts = vec![self.conjunction()?];
         while self.tokens.take_word("OR") {
@@ -60,6 +62,7 @@ impl<'a> Conditions<'a> {
         Ok(Expr::all(parts))
     }
 
+    #[recursive]
     fn negation(&mut self) -> Parsed<Expr> {
         let is_bang = *self.tokens.peek() == Token::ExclamationMark;
         if is_bang || is_word(self.tokens.peek(), "NOT") {
