@@ -12,6 +12,7 @@ import pyarrow as pa
 from deltareplay._arrow.frames import Frames
 from deltareplay._expressions import double_quotes
 from deltareplay._names import some_names
+from deltareplay._protocol.schema import Struct
 from deltareplay._snapshot.scan import Scan
 from deltareplay._snapshot.snapshot_files import SnapshotFiles
 from deltareplay._support import log
@@ -499,9 +500,10 @@ class Snapshot(SnapshotFiles, Frames, Carded):
             moment = self.timestamp.isoformat(sep=" ", timespec="milliseconds")
         except CorruptTableError:
             moment = f"{self._native.timestamp} ms"
+        names = [field.name for field in Struct.parse(self.schema_json).fields]
         return (
             f"<Snapshot of {self._table!r}: version {self.version} of {moment}, "
-            f"columns {some_names(self.schema.names)}>"
+            f"columns {some_names(names)}>"
         )
 
     def _report_warnings(self) -> None:

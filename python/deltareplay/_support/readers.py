@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay.exceptions import UnsupportedFeatureError
 
+T = TypeVar("T")
+
 
 def to_schema(native: _native.ArrowSchema) -> pa.Schema:
     """Convert a native schema to pyarrow."""
+    return _imported(pa.schema, cast("Any", native))  # by its capsule, which the stubs lack
+
+
+def _imported(of: Callable[[Any], T], native: Any) -> T:
+    """Convert a native object; it may have a type that pyarrow does not support."""
     try:
-        return pa.schema(cast("Any", native))  # by its capsule, which the stubs lack
+        return of(native)
     except pa.ArrowInvalid as error:
         message = (
             f"pyarrow does not support the schema ({error}): the snapshot's `schema_json` has it "
@@ -28,7 +35,7 @@ def to_table(native: _native.ArrowTable) -> pa.Table:
 
     ``pa.table`` is not used, because it imports pandas to check for its frames.
     """
-    return pa.RecordBatchReader.from_stream(native).read_all()
+    return _imported(pa.RecordBatchReader.from_stream, native).read_all()
 
 
 def reader(

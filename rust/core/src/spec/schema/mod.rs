@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::spec::json::clipped;
 
 /// Levels of arrays, maps and structs allowed inside each other, below the table's own struct.
-pub const MAX_TYPE_DEPTH: usize = 500;
+pub const MAX_TYPE_DEPTH: usize = 250;
 
 /// Fields in order; no two names are equal when upper and lower case are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -253,12 +253,12 @@ const STRUCT: (&str, &str) = (r#"{"type":"struct","fields":[{"name":"c","type":"
 const ARRAY: (&str, &str) = (r#"{"type":"array","elementType":"#, "}");
 const MAP: (&str, &str) = (r#"{"type":"map","keyType":"long","valueType":"#, "}");
 
-/// Parsing, comparing, cloning, printing and dropping, on a stack of 2 MiB as threads have it.
+/// Parsing, comparing, cloning, printing and dropping, on a stack of 1 MiB, as the smallest threads have it.
 #[test]
-fn five_hundred_levels_are_taken_and_more_refused() {
+fn as_many_levels_as_allowed_are_taken_and_more_refused() {
     let work = || {
         for (open, close) in [STRUCT, ARRAY, MAP] {
-            let schema = StructType::parse(&nested(500, open, close)).unwrap();
+            let schema = StructType::parse(&nested(MAX_TYPE_DEPTH, open, close)).unwrap();
             assert_eq!(schema.clone(), schema);
             let mut levels = 0;
             let mut inner = schema.fields()[0].data_type.clone();
@@ -271,16 +271,16 @@ fn five_hundred_levels_are_taken_and_more_refused() {
                 levels += 1;
                 inner = next;
             }
-            assert_eq!(levels, 500);
-            let error = StructType::parse(&nested(501, open, close)).unwrap_err();
+            assert_eq!(levels, MAX_TYPE_DEPTH);
+            let error = StructType::parse(&nested(MAX_TYPE_DEPTH + 1, open, close)).unwrap_err();
             assert_eq!(error.code(), "schema.depth");
-            assert!(error.to_string().contains("500"), "{error}");
+            assert!(error.to_string().contains("250"), "{error}");
             let error = StructType::parse(&nested(100_000, open, close)).unwrap_err();
             assert_eq!(error.code(), "schema.depth");
         }
     };
     std::thread::Builder::new()
-        .stack_size(2 << 20)
+        .stack_size(1 << 20)
         .spawn(work)
         .unwrap()
         .join()
