@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import socket
 import threading
+import traceback
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
+from support.answers import Answer, Servers
 
 import deltareplay as dr
 
@@ -115,14 +118,31 @@ def test_options(key: str, value: str, server: Server) -> None:
     assert not any(b"\nX-Evil" in request for request in server.requests)
 
 
-@pytest.mark.parametrize("endpoint", ["user:secret@host:9000", "mailto:x", "host", "http:///x", ""])
-def test_an_endpoint_of_azure_that_is_no_address(endpoint: str) -> None:
-    """The client of the store panics on those that cannot have a path."""
-    given = {"account_name": "a", "account_key": "QUJD", "azure_endpoint": endpoint}
-    with pytest.raises(dr.InvalidArgumentError, match="an address") as caught:
-        dr.Table("az://c/t", given).snapshot()
-    assert caught.value.code == "options.value"
-    assert "secret" not in str(caught.value)
+ADDRESSES = [
+    ("s3", "aws_endpoint"),
+    ("s3", "aws_metadata_endpoint"),
+    ("s3", "aws_container_credentials_full_uri"),
+    ("s3", "aws_endpoint_url_sts"),
+    ("az", "azure_endpoint"),
+    ("az", "azure_msi_endpoint"),
+    ("az", "azure_authority_host"),
+    ("gs", "google_base_url"),
+]
+
+
+@pytest.mark.parametrize(("scheme", "key"), ADDRESSES, ids=[key for _, key in ADDRESSES])
+def test_an_option_that_is_no_address(scheme: str, key: str) -> None:
+    """The clients of the stores panic on those of which no request can be made."""
+    bare = ["user:secret@host:9000", "mailto:x", "host", "", " ", "\u00e9", "file:///x"]
+    odd = ["", "/x", "a b", "[::1", "host:99999", "a|b", "host/{x}", 'host/"x"', "\u00e9/x"]
+    for address in [*bare, *(f"http://{rest}" for rest in odd)]:
+        given = {"account_name": "a", "client_id": "i", "client_secret": "s", "tenant_id": "t"}
+        with pytest.raises(dr.InvalidArgumentError, match="an address") as caught:
+            dr.Table(
+                f"{scheme}://c/t", {**(given if scheme == "az" else {}), key: address}
+            ).snapshot()
+        assert caught.value.code == "options.value"
+        assert "secret" not in str(caught.value)
 
 
 def test_credentials_of_the_environment(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
@@ -133,3 +153,48 @@ def test_credentials_of_the_environment(monkeypatch: pytest.MonkeyPatch, server:
     with pytest.raises(dr.InvalidArgumentError, match="line breaks") as caught:
         dr.Table("s3://bucket/t", rest).snapshot()
     assert caught.value.code == "options.value"
+
+
+STORES = {
+    "s3": ("aws_endpoint", {"aws_region": "x"}),
+    "az": ("azure_endpoint", {"account_name": "a", "sas_token": f"sv=1&sig={quote(SECRET, '')}"}),
+    "gs": ("google_base_url", {"google_bearer_token": SECRET}),
+}
+
+
+@pytest.mark.parametrize("scheme", STORES)
+def test_a_server_that_repeats_what_it_was_sent(
+    scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S3 repeats the headers that it signed, with the token (SignatureDoesNotMatch)."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, SECRET)
+    servers = Servers()
+    try:
+        for status in (400, 403, 404, 409, 500):
+
+            def repeated(path: str, status: int = status) -> Answer:
+                text = f"<Error><Message>{path} x-amz-security-token:{SECRET}</Message></Error>"
+                return status, {}, f"{text} {unquote(path)}".encode()
+
+            key, given = STORES[scheme]
+            given = {
+                **given,
+                key: servers.start(repeated),
+                "allow_http": "true",
+                "max_retries": "0",
+            }
+            table = dr.Table(f"{scheme}://c/t", given)
+            for verb, arguments in (
+                ("snapshot", ()),
+                ("append", [{"id": [1]}]),
+                ("_repr_html_", ()),
+            ):
+                try:
+                    text = str(getattr(table, verb)(*arguments))
+                except dr.DeltaReplayError as error:
+                    text = "".join(traceback.format_exception(error))
+                assert SECRET not in text, text
+                assert quote(SECRET, "") not in text, text
+    finally:
+        servers.stop()

@@ -1,6 +1,7 @@
 //! A store's options: which keys there are, what the environment adds, what may not be shown.
 
 use std::borrow::Cow;
+use std::env;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use object_store::http::HttpBuilder;
 use object_store::list::PaginatedListStore;
 use object_store::{ClientConfigKey, ObjectStore, RetryConfig};
 use tokio::sync::Semaphore;
+use url::Url;
 
 use super::super::{Location, StoreKind};
 use super::Client;
@@ -55,6 +57,8 @@ const OTHER_NAME_NODES: usize = 2;
 /// Checked options of one store.
 pub(super) struct Settings {
     options: Vec<(String, String)>,
+    /// Values of options and of the environment that may not be shown.
+    secrets: Vec<String>,
     retries: RetryConfig,
     max_requests: usize,
 }
@@ -121,7 +125,18 @@ impl Settings {
                 }
             }
         }
+        let environment = env::vars_os().filter_map(|(name, value)| {
+            let name = name.to_str()?.to_ascii_lowercase();
+            is_known(kind, &name).then_some((name, value.into_string().ok()?))
+        });
+        let secrets = options.iter().cloned().chain(environment);
         Ok(Self {
+            secrets: secrets
+                .filter(|(name, value)| {
+                    value.len() > 3 && SECRET.iter().any(|word| name.contains(word))
+                })
+                .map(|(_, value)| value)
+                .collect(),
             options,
             retries,
             max_requests,
@@ -183,8 +198,13 @@ impl Settings {
                     .with_http_connector(connector)
                     .with_retry(retries);
                 let builder = self.apply(builder, MicrosoftAzureBuilder::with_config);
-                let endpoint = builder.get_config_value(&AzureConfigKey::Endpoint);
-                check_endpoint("`azure_endpoint`", endpoint)?;
+                let addresses = [
+                    AzureConfigKey::Endpoint,
+                    AzureConfigKey::MsiEndpoint,
+                    AzureConfigKey::AuthorityHost,
+                    AzureConfigKey::FabricTokenServiceUrl,
+                ];
+                check_addresses(&addresses, |key| builder.get_config_value(key))?;
                 builder.build().map(|store| self.paged(store))
             }
             StoreKind::Gcs => {
@@ -192,9 +212,11 @@ impl Settings {
                     .with_url(url)
                     .with_http_connector(connector)
                     .with_retry(retries);
-                self.apply(builder, GoogleCloudStorageBuilder::with_config)
-                    .build()
-                    .map(|store| self.paged(store))
+                let builder = self.apply(builder, GoogleCloudStorageBuilder::with_config);
+                check_addresses(&[GoogleConfigKey::BaseUrl], |key| {
+                    builder.get_config_value(key)
+                })?;
+                builder.build().map(|store| self.paged(store))
             }
             StoreKind::Hdfs => Hdfs::new(location, self.options.clone(), retries)?
                 .map(|store| self.without_pages(store)),
@@ -234,12 +256,9 @@ impl Settings {
     /// which may be signed.
     pub(super) fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
-        for (key, value) in &self.options {
-            if value.len() > 3
-                && SECRET.iter().any(|word| key.contains(word))
-                && text.contains(value.as_str())
-            {
-                text = Cow::Owned(text.replace(value.as_str(), "…"));
+        for secret in &self.secrets {
+            if text.contains(secret.as_str()) {
+                text = Cow::Owned(text.replace(secret.as_str(), "…"));
             }
         }
         if !text.contains("://") {
@@ -262,26 +281,36 @@ fn check_requests(builder: &AmazonS3Builder) -> Result<()> {
             return Err(bad_value(name, "ASCII without line breaks"));
         }
     }
-    let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
-    check_endpoint("`aws_endpoint_url`", endpoint)
+    let addresses = [
+        AmazonS3ConfigKey::Endpoint,
+        AmazonS3ConfigKey::S3Endpoint,
+        AmazonS3ConfigKey::MetadataEndpoint,
+        AmazonS3ConfigKey::StsEndpoint,
+        AmazonS3ConfigKey::ContainerCredentialsFullUri,
+    ];
+    check_addresses(&addresses, |key| builder.get_config_value(key))
 }
 
-/// Refuses an endpoint that is no address, also one of the environment.
-fn check_endpoint(name: &str, endpoint: Option<String>) -> Result<()> {
-    let Some(endpoint) = endpoint else {
-        return Ok(());
-    };
-    let address = endpoint
-        .strip_prefix("https://")
-        .or_else(|| endpoint.strip_prefix("http://"));
-    let is_address = |address: &str| {
-        let host = address.split('/').next().unwrap_or_default();
-        !host.is_empty() && address.bytes().all(|byte| matches!(byte, b'!'..=b'~'))
-    };
-    if address.is_some_and(is_address) {
-        return Ok(());
+/// Refuses options that are no addresses where the client needs one, also those of the environment.
+fn check_addresses<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) -> Result<()> {
+    for key in keys {
+        if value(key).is_some_and(|address| !is_address(&address)) {
+            let name = format!("`{}`", key.as_ref());
+            return Err(bad_value(&name, "an address, such as https://host:9000"));
+        }
     }
-    Err(bad_value(name, "an address, such as https://host:9000"))
+    Ok(())
+}
+
+fn is_address(text: &str) -> bool {
+    // RFC 3986, Appendix A: the client does not escape other bytes everywhere
+    let is_valid =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte);
+    let host = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    host.is_some_and(|host| !host.starts_with('/') && host.bytes().all(is_valid))
+        && Url::parse(text).is_ok_and(|url| url.has_host())
 }
 
 /// A bucket of Amazon's makes a copy in parts, of which the last request has the condition that no other file

@@ -1,9 +1,11 @@
 //! The HTTP client of the stores: that of `object_store`, but for redirects, which stay at their origin, for
-//! busy servers, which are left alone for as long as they say, and for answers that never end.
+//! busy servers, which are left alone for as long as they say, for answers that never end, and for errors that
+//! repeat the secrets of a request.
 //!
 //! A redirect is the word of a server, and what it leads to would be taken as the table. So is the length of an
 //! answer, for which `object_store` allocates memory: listings and errors are read here, up to a limit.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
@@ -14,10 +16,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::TryStreamExt;
+use memchr::memmem;
 use object_store::client::{
     ClientConfigKey as Key, ClientOptions, HttpClient, HttpConnector, HttpError, HttpErrorKind,
     HttpRequest, HttpResponse, HttpService,
 };
+use percent_encoding::percent_decode_str;
+use reqwest::header::HeaderValue;
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{ClientBuilder, NoProxy, Proxy, tls};
 
@@ -71,8 +76,12 @@ impl fmt::Display for TooLong {
 
 impl Error for TooLong {}
 
-/// Reads an answer that is not the content of an object, up to a limit.
-async fn whole(response: HttpResponse, most: usize) -> Result<HttpResponse, HttpError> {
+/// Reads an answer that is not the content of an object, up to a limit; an error repeats no secret.
+async fn whole(
+    response: HttpResponse,
+    most: usize,
+    secrets: &Secrets,
+) -> Result<HttpResponse, HttpError> {
     let (parts, body) = response.into_parts();
     let mut pieces = body.bytes_stream();
     let mut bytes: Vec<u8> = Vec::new();
@@ -82,7 +91,57 @@ async fn whole(response: HttpResponse, most: usize) -> Result<HttpResponse, Http
         }
         bytes.extend_from_slice(&piece);
     }
-    Ok(HttpResponse::from_parts(parts, Bytes::from(bytes).into()))
+    let mut bytes = Bytes::from(bytes);
+    if !parts.status.is_success() {
+        bytes = secrets.redact(bytes);
+    }
+    Ok(HttpResponse::from_parts(parts, bytes.into()))
+}
+
+/// The secrets of a request, which a server may repeat in its answer, as S3 does with the headers that it signs.
+#[derive(Debug, Default)]
+struct Secrets {
+    headers: Vec<HeaderValue>,
+    /// That of Azure in the query.
+    signature: Option<String>,
+}
+
+impl Secrets {
+    fn of(request: &HttpRequest) -> Self {
+        let headers = ["authorization", "x-amz-security-token"].into_iter();
+        let mut pairs = request.uri().query().unwrap_or_default().split('&');
+        Self {
+            headers: headers
+                .filter_map(|name| request.headers().get(name).cloned())
+                .collect(),
+            signature: pairs
+                .find_map(|pair| pair.strip_prefix("sig="))
+                .map(str::to_owned),
+        }
+    }
+
+    fn values(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let headers = self.headers.iter().filter_map(|value| value.to_str().ok());
+        let headers = headers.map(|value| value.strip_prefix("Bearer ").unwrap_or(value).into());
+        let encoded = self.signature.as_deref().into_iter();
+        let decoded = encoded
+            .clone()
+            .map(|value| percent_decode_str(value).decode_utf8_lossy());
+        headers.chain(encoded.map(Cow::from)).chain(decoded)
+    }
+
+    /// Removes them from the text of an error.
+    fn redact(&self, text: Bytes) -> Bytes {
+        let is_in =
+            |secret: &str| secret.len() > 3 && memmem::find(&text, secret.as_bytes()).is_some();
+        let repeated: Vec<_> = self.values().filter(|secret| is_in(secret)).collect();
+        if repeated.is_empty() {
+            return text;
+        }
+        let shown = String::from_utf8_lossy(&text).into_owned();
+        let without = |shown: String, secret: Cow<'_, str>| shown.replace(&*secret, "…");
+        repeated.into_iter().fold(shown, without).into()
+    }
 }
 
 fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
@@ -160,6 +219,7 @@ impl<C: HttpService> HttpService for Patient<C> {
         if let Some(until) = until {
             tokio::time::sleep_until(until.into()).await;
         }
+        let secrets = Secrets::of(&request);
         let response = self.client.call(request).await?;
         let status = response.status();
         let is_busy = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
@@ -171,8 +231,8 @@ impl<C: HttpService> HttpService for Patient<C> {
         match method.as_str() {
             "HEAD" => Ok(response),
             "GET" | "PUT" if !lists && status.is_success() => Ok(response),
-            "PROPFIND" if status.is_success() => whole(response, MAX_BYTES_LISTED).await,
-            _ => whole(response, MAX_BYTES).await,
+            "PROPFIND" if status.is_success() => whole(response, MAX_BYTES_LISTED, &secrets).await,
+            _ => whole(response, MAX_BYTES, &secrets).await,
         }
     }
 }

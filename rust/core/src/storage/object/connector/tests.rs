@@ -98,3 +98,24 @@ fn a_pause_beyond_the_end_of_the_clock_is_not_waited_for() {
     patient.pause("GET /a".to_owned(), Duration::MAX);
     assert!(patient.paused().is_empty());
 }
+
+#[test]
+fn an_error_repeats_no_secret_of_its_request() {
+    let mut request = HttpRequest::new(String::new().into());
+    *request.uri_mut() = "http://host/t?sv=1&sig=ab%2Bc%3D".parse().unwrap();
+    let headers = request.headers_mut();
+    headers.insert("authorization", "Bearer t0ken".try_into().unwrap());
+    headers.insert("x-amz-security-token", "s3cret".try_into().unwrap());
+    let secrets = Secrets::of(&request);
+    for (sent, shown) in [
+        (
+            "<Message>no s3cret, t0ken</Message>",
+            "<Message>no …, …</Message>",
+        ),
+        ("sig=ab%2Bc%3D or ab+c=", "sig=… or …"),
+        ("AccessDenied", "AccessDenied"),
+    ] {
+        assert_eq!(secrets.redact(Bytes::from(sent)), shown);
+    }
+    assert_eq!(secrets.redact(Bytes::from_static(b"\xff")), b"\xff"[..]);
+}
