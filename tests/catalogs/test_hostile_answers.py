@@ -63,6 +63,10 @@ def trickle() -> Iterator[bytes]:
 ANSWERS: dict[str, tuple[Answer | Callable[[str], Answer], str]] = {
     "nested": ((200, {}, NESTED), "catalog.response"),
     "nested error": ((400, {}, NESTED), "catalog.refused"),
+    "the token": (
+        (400, {}, json.dumps({"error": {"type": TOKEN, "message": f"no {TOKEN}"}}).encode()),
+        "catalog.refused",
+    ),
     "list": ((200, {}, b"[]"), "catalog.response"),
     "no location": (answer({"location": None}), "catalog.response"),
     "relative location": (answer({"location": "some/where"}), "catalog.response"),
@@ -142,6 +146,9 @@ def test_credentials_of_another_type(
         "https://host/p?access_token=SECRET",
         "h#SECRET",
         "host:1;SECRET",
+        "https://SECRET..example",
+        "https://host/SECRET \u00e9",
+        f"https://SECRET{'x' * 70}",
     ],
 )
 def test_an_address_with_a_secret_is_refused_and_not_repeated(address: str) -> None:

@@ -140,6 +140,7 @@ def test_odd_types_at_each_place(
         b'{"__type":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         b'{"__type":5,"message":["x"]}',
         b'{"__type":{"a":1}}',
+        b'{"__type":"hush-hush-secret","message":"no hush-hush-secret"}',
         b'{"Table":NaN}',
     ],
     ids=lambda body: ascii(body[:12]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltareplay._support.arguments import checked_methods
@@ -104,14 +104,14 @@ class GlueCatalog:
         database, table = (part.lower() for part in parts_of(name, ("glue",), "database.table"))
         name = f"{database}.{table}"
         client = self._client
-        entry = _table(client, name, self._arguments["catalog_id"], database, table)
+        entry = self._table(client, name, self._arguments["catalog_id"], database, table)
         try:
             target = part_of(entry, "TargetTable", dict)
             if target:
                 region, account = part_of(target, "Region", str), part_of(target, "CatalogId", str)
                 parts = part_of(target, "DatabaseName", str), part_of(target, "Name", str)
                 client = self._client_in(region or None)
-                entry = _table(client, name, account, *parts)
+                entry = self._table(client, name, account, *parts)
             root = _entry(entry, name).root()
         except TypeError as error:
             raise _invalid(name, str(error)) from None
@@ -132,6 +132,19 @@ class GlueCatalog:
             lambda: make("glue", region_name=region, config=self._config), "the catalog"
         )
 
+    def _table(
+        self, client: Any, name: str, catalog_id: str | None, database: str, table: str
+    ) -> dict[str, Any]:
+        request = {"DatabaseName": database, "Name": table}
+        if catalog_id:
+            request["CatalogId"] = catalog_id
+        entry: dict[str, Any] = _with_errors(
+            lambda: part_of(client.get_table(**request), "Table", dict),
+            name,
+            lambda: tuple(self._credentials().storage_options.values()),
+        )
+        return entry
+
     def _credentials(self) -> Credentials:
         """Return the session's current credentials."""
         return _with_errors(lambda: credentials_of(self._session), "the credentials")
@@ -150,18 +163,6 @@ class GlueCatalog:
         return f"GlueCatalog({', '.join(f'{k}={v!r}' for k, v in arguments.items() if v)})"
 
 
-def _table(
-    client: Any, name: str, catalog_id: str | None, database: str, table: str
-) -> dict[str, Any]:
-    request = {"DatabaseName": database, "Name": table}
-    if catalog_id:
-        request["CatalogId"] = catalog_id
-    entry: dict[str, Any] = _with_errors(
-        lambda: part_of(client.get_table(**request), "Table", dict), name
-    )
-    return entry
-
-
 def _entry(table: dict[str, Any], name: str) -> HiveEntry:
     descriptor = part_of(table, "StorageDescriptor", dict)
     return HiveEntry(
@@ -174,14 +175,24 @@ def _entry(table: dict[str, Any], name: str) -> HiveEntry:
     )
 
 
-def _with_errors(call: Callable[[], T], name: str) -> T:
-    """Make a request; convert exceptions of boto3 to ours, without the original as context."""
+def _with_errors(
+    call: Callable[[], T], name: str, secrets: Callable[[], Sequence[str]] = tuple
+) -> T:
+    """Make a request; convert exceptions of boto3 to ours, without the original as context.
+
+    Args:
+        call: Makes the request.
+        name: What it is about.
+        secrets: Returns the secrets of the request, if the response is an error.
+    """
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
         return call()
-    except (BotoCoreError, ClientError, ValueError) as error:  # ValueError: an address is invalid
-        raise refused(error, name) from None  # its text may have been signed with a token in it
+    except ClientError as error:
+        raise refused(error, name, secrets()) from None
+    except (BotoCoreError, ValueError) as error:  # ValueError: an address is invalid
+        raise refused(error, name, ()) from None  # its text may have been signed with a token in it
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise _invalid(name, str(error)) from None  # botocore parses a response without checks
 

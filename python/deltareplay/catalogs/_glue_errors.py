@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from deltareplay.exceptions import (
     DeltaReplayError,
@@ -38,19 +39,20 @@ _MAX_MESSAGE = 2000
 _ADDRESS = ("NoRegionError", "ProfileNotFound", "InvalidRegionError", "ValueError")
 
 
-def refused(error: Exception, name: str) -> DeltaReplayError:
+def refused(error: Exception, name: str, secrets: Sequence[str]) -> DeltaReplayError:
     """Convert an exception of boto3.
 
     Args:
         error: A ``ClientError``, which is a response of AWS, or a ``BotoCoreError``; or a
             ``ValueError`` for an invalid address.
         name: The name of the requested table.
+        secrets: Those of the request, which the response may repeat.
     """
     response = getattr(error, "response", None)
     if response is None:
         return _without_answer(error, name)
     details = response.get("Error") or {}
-    kind = str(details.get("Code"))[:_MAX_MESSAGE]
+    kind, reason = (_shown(details.get(key), secrets) for key in ("Code", "Message"))
     status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode", 0)
     message = f"AWS reports an error for {name}: {kind}"
     if kind in _DENIED:
@@ -58,7 +60,7 @@ def refused(error: Exception, name: str) -> DeltaReplayError:
             f"{message}. Look at the credentials of the session, and at its region",
             code="catalog.denied",
         )
-    message = f"{message}: {str(details.get('Message'))[:_MAX_MESSAGE].rstrip('.')}"
+    message = f"{message}: {reason.rstrip('.')}"
     if kind == "EntityNotFoundException":
         return TableNotFoundError(f"{message}. Check the name", code="catalog.no_table")
     if kind.startswith("AccessDenied"):
@@ -68,6 +70,13 @@ def refused(error: Exception, name: str) -> DeltaReplayError:
     if status >= 500 or status == 429 or "Throttling" in kind:
         return StorageError(message, code="catalog.unreachable")
     return InvalidArgumentError(message, code="catalog.refused")
+
+
+def _shown(text: object, secrets: Sequence[str]) -> str:
+    shown = str(text)
+    for secret in secrets:
+        shown = shown.replace(secret, "\u2026")
+    return shown[:_MAX_MESSAGE]
 
 
 def _without_answer(error: Exception, name: str) -> DeltaReplayError:

@@ -156,6 +156,7 @@ def _server(uri: str) -> tuple[str, int]:
     try:
         parts = urlsplit(uri if "://" in uri else f"thrift://{uri}")
         host, port = parts.hostname, parts.port or _PORT
+        (host or "").encode("idna")
     except ValueError:
         host, port = None, 0
     if not host or parts.scheme != "thrift" or "@" in parts.netloc or parts.path.strip("/"):

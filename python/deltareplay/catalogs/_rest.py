@@ -65,10 +65,12 @@ def check_address(address: str, advice: str) -> None:
     try:
         parts = urlsplit(address)
         host, _ = parts.hostname, parts.port
-    except ValueError:  # no port
+        (host or "").encode("idna")
+    except ValueError:  # no port, or a host that has no name
         host = None
     is_bare = host and "@" not in parts.netloc and not parts.query and not parts.fragment
-    if not is_bare or parts.scheme not in ("http", "https"):
+    is_sendable = address.isprintable() and " " not in address and parts.path.isascii()
+    if not (is_bare and is_sendable) or parts.scheme not in ("http", "https"):
         # not repeated: what does not belong there may be a secret
         raise InvalidArgumentError(
             f"the address of a catalog is http(s)://host, without a user or a query: {advice}",
@@ -162,7 +164,7 @@ class RestClient:
             with opener.open(request, timeout=self._timeout) as response:
                 answer = _decoded(response.read(_MAX_BYTES + 1), path)
         except urllib.error.HTTPError as error:
-            raise _refusal(error) from None
+            raise _refusal(error, token) from None
         except (OSError, http.client.HTTPException) as error:
             # without the request, which has the token
             away = StorageError(
@@ -211,18 +213,20 @@ def _no_number(text: str) -> Any:
     raise ValueError(f"{text} is not a JSON number")
 
 
-def _refusal(error: urllib.error.HTTPError) -> Exception:
-    """Convert an error response to the exception for it."""
+def _refusal(error: urllib.error.HTTPError, token: str) -> Exception:
+    """Convert an error response to the exception for it, which does not repeat the token."""
     kind, message = "", error.reason or ""
     try:
         body = json.loads(error.read(1 << 20))
         inner = body.get("error", body)
         if isinstance(inner, dict):
-            kind = str(inner.get("type") or inner.get("error_code") or "")[:_MAX_MESSAGE]
-            message = str(inner.get("message") or message)[:_MAX_MESSAGE]
+            kind = str(inner.get("type") or inner.get("error_code") or "")
+            message = str(inner.get("message") or message)
     except (ValueError, OSError, AttributeError, RecursionError, http.client.HTTPException):
         pass  # a proxy answers in HTML
-    refusal = RestError(error.code, kind, message)
+    if token:
+        kind, message = kind.replace(token, "\u2026"), message.replace(token, "\u2026")
+    refusal = RestError(error.code, kind[:_MAX_MESSAGE], message[:_MAX_MESSAGE])
     exhausted = kind in ("ResourceExhaustedException", "RESOURCE_EXHAUSTED")
     if error.code not in _BUSY or exhausted:
         return refusal
