@@ -385,7 +385,8 @@ def test_overwrites_a_report_and_nothing_else(shop: logs.LogBuilder, tmp_path: P
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["report.html"]
 
     place.write_text("my notes")
-    for wrong in (place, tmp_path, tmp_path / "nowhere" / "report.html"):
+    places = [place, tmp_path, tmp_path / "nowhere" / "report.html", tmp_path / ("x" * 300)]
+    for wrong in [*places, f"{tmp_path}/a\0b"]:
         with pytest.raises(dr.InvalidArgumentError) as caught:
             table.report(wrong)
         assert caught.value.code == "report.output"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from deltareplay._snapshot.table_location import TableLocation
@@ -51,8 +53,8 @@ class Reporting(TableLocation):
             The file.
 
         Raises:
-            InvalidArgumentError: There is another file or a directory at ``output``, or no
-                directory to put it into (``report.output``).
+            InvalidArgumentError: There is another file or a directory at ``output``, no directory
+                to put it into, or no permission or space to write it (``report.output``).
             TableNotFoundError: There is no Delta table.
             VersionNotFoundError: There is no such version.
             CorruptTableError: The version cannot be opened.
@@ -65,10 +67,23 @@ class Reporting(TableLocation):
         from pathlib import Path
 
         path = Path(os.fspath(output))
-        _check(path)
+        with _named(path):
+            _check(path)
         content = drawn("report", "report", self, version, orphans)
-        _replace(path, content.encode("utf-8", "replace"))
+        with _named(path):
+            _replace(path, content.encode("utf-8", "replace"))
         return path
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Convert errors of the file system, such as a full disk or a missing permission."""
+    try:
+        yield
+    except InvalidArgumentError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a null character
+        raise _wrong(f"{path} cannot be written: {error}") from error
 
 
 def _check(path: Path) -> None:
