@@ -4,6 +4,7 @@
 //! constraints with arithmetic in them.
 
 use std::fmt;
+use std::sync::Arc;
 
 use sqlparser::ast::Expr;
 
@@ -16,7 +17,8 @@ const MAX_TEXT: usize = 64 << 10;
 #[derive(Clone)]
 pub struct Formula {
     text: String,
-    root: Expr,
+    /// Shared: cloning a deep tree takes stack.
+    root: Arc<Expr>,
 }
 
 /// Formulas of the same text are the same.
@@ -43,7 +45,7 @@ impl Formula {
         }
         Ok(Self {
             text: text.to_owned(),
-            root,
+            root: Arc::new(root),
         })
     }
 
@@ -51,7 +53,7 @@ impl Formula {
     pub(in crate::expr) fn part(root: &Expr) -> Self {
         Self {
             text: root.to_string(),
-            root: root.clone(),
+            root: Arc::new(root.clone()),
         }
     }
 
