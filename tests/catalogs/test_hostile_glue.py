@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 import traceback
 from collections.abc import Iterator
 from typing import Any
@@ -149,3 +150,23 @@ def test_no_answer(catalog: tuple[GlueCatalog, dict[str, Any]], status: int, bod
     glue, current = catalog
     current.update(status=status, body=body)
     assert code_of(glue)
+
+
+def test_a_byte_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timeout of boto3 applies to each packet."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, SECRET)
+
+    def trickle() -> Iterator[bytes]:
+        for _ in range(100):
+            yield b" "
+            time.sleep(0.1)
+
+    servers = Servers()
+    url = servers.start((200, {}, trickle))
+    began = time.monotonic()
+    with pytest.raises(dr.StorageError, match="in time") as caught:
+        GlueCatalog(region="eu-west-1", endpoint_url=url, timeout=0.5).locate("d.t")
+    assert time.monotonic() - began < 5
+    assert caught.value.code == "catalog.unreachable"
+    servers.stop()

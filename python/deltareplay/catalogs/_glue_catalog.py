@@ -13,6 +13,7 @@ from deltareplay.catalogs._hive_entry import HiveEntry
 from deltareplay.catalogs._names import parts_of
 from deltareplay.catalogs._rest import check_address
 from deltareplay.catalogs._rest_values import part_of, texts_of
+from deltareplay.catalogs._timely import in_time
 from deltareplay.exceptions import StorageError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class GlueCatalog:
         endpoint_url: Another address of Glue, e.g. of a VPC endpoint.
         profile: The profile of AWS' configuration.
         session: A boto3 session of your own, instead of a profile. It cannot be pickled.
-        timeout: Seconds to wait for a response.
+        timeout: Seconds to wait for a complete response.
 
     Raises:
         UnsupportedFeatureError: boto3 is not installed (``catalog.package``).
@@ -139,7 +140,7 @@ class GlueCatalog:
         if catalog_id:
             request["CatalogId"] = catalog_id
         entry: dict[str, Any] = _with_errors(
-            lambda: part_of(client.get_table(**request), "Table", dict),
+            lambda: part_of(self._in_time(lambda: client.get_table(**request)), "Table", dict),
             name,
             lambda: tuple(self._credentials().storage_options.values()),
         )
@@ -147,7 +148,12 @@ class GlueCatalog:
 
     def _credentials(self) -> Credentials:
         """Return the session's current credentials."""
-        return _with_errors(lambda: credentials_of(self._session), "the credentials")
+        return _with_errors(
+            lambda: self._in_time(lambda: credentials_of(self._session)), "the credentials"
+        )
+
+    def _in_time(self, call: Callable[[], T]) -> T:
+        return in_time(call, self._arguments["timeout"])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GlueCatalog) and self._arguments == other._arguments
@@ -191,7 +197,7 @@ def _with_errors(
         return call()
     except ClientError as error:
         raise refused(error, name, secrets()) from None
-    except (BotoCoreError, ValueError) as error:  # ValueError: an address is invalid
+    except (BotoCoreError, TimeoutError, ValueError) as error:  # ValueError: an invalid address
         raise refused(error, name, ()) from None  # its text may have been signed with a token in it
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise _invalid(name, str(error)) from None  # botocore parses a response without checks

@@ -52,7 +52,7 @@ def refused(error: Exception, name: str, secrets: Sequence[str]) -> DeltaReplayE
     if response is None:
         return _without_answer(error, name)
     details = response.get("Error") or {}
-    kind, reason = (_shown(details.get(key), secrets) for key in ("Code", "Message"))
+    kind, reason = (_redacted(str(details.get(key)), secrets) for key in ("Code", "Message"))
     status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode", 0)
     message = f"AWS reports an error for {name}: {kind}"
     if kind in _DENIED:
@@ -72,11 +72,10 @@ def refused(error: Exception, name: str, secrets: Sequence[str]) -> DeltaReplayE
     return InvalidArgumentError(message, code="catalog.refused")
 
 
-def _shown(text: object, secrets: Sequence[str]) -> str:
-    shown = str(text)
+def _redacted(text: str, secrets: Sequence[str]) -> str:
     for secret in secrets:
-        shown = shown.replace(secret, "\u2026")
-    return shown[:_MAX_MESSAGE]
+        text = text.replace(secret, "\u2026")
+    return text[:_MAX_MESSAGE]
 
 
 def _without_answer(error: Exception, name: str) -> DeltaReplayError:

@@ -1,4 +1,4 @@
-"""HTTP responses that are complete by a deadline, or fail.
+"""Responses that are complete by a deadline, or fail.
 
 The timeout of the standard library applies to each packet: a server that sends a byte now and then
 could hold its client forever.
@@ -9,10 +9,51 @@ from __future__ import annotations
 import functools
 import http.client
 import io
+import queue
 import socket
+import threading
 import time
 import urllib.request
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+T = TypeVar("T")
+
+
+def in_time(call: Callable[[], T], seconds: float) -> T:
+    """Make a call of a library whose timeouts apply to each packet.
+
+    A call that takes longer goes on in its own thread, and its result is dropped.
+
+    Args:
+        call: The call.
+        seconds: The time that it may take.
+
+    Raises:
+        TimeoutError: It took longer.
+
+    >>> in_time(lambda: 5, 1.0)
+    5
+    """
+    outcome: queue.SimpleQueue[Callable[[], T]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            result = call()
+            outcome.put(lambda: result)
+        except BaseException as error:
+            outcome.put(functools.partial(_raise, error))
+
+    threading.Thread(target=run, name="deltareplay-catalog", daemon=True).start()
+    try:
+        ended = outcome.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError("it did not respond in time") from None
+    return ended()
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error
 
 
 def timely_opener(

@@ -294,7 +294,9 @@ fn check_requests(builder: &AmazonS3Builder) -> Result<()> {
 /// Refuses options that are no addresses where the client needs one, also those of the environment.
 fn check_addresses<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) -> Result<()> {
     for key in keys {
-        if value(key).is_some_and(|address| !is_address(&address)) {
+        if let Some(address) = value(key)
+            && !is_address(&address)
+        {
             let name = format!("`{}`", key.as_ref());
             return Err(bad_value(&name, "an address, such as https://host:9000"));
         }
@@ -309,8 +311,12 @@ fn is_address(text: &str) -> bool {
     let host = text
         .strip_prefix("https://")
         .or_else(|| text.strip_prefix("http://"));
-    host.is_some_and(|host| !host.starts_with('/') && host.bytes().all(is_valid))
-        && Url::parse(text).is_ok_and(|url| url.has_host())
+    match host {
+        Some(host) if !host.starts_with('/') && host.bytes().all(is_valid) => {
+            Url::parse(text).is_ok_and(|url| url.has_host())
+        }
+        _ => false,
+    }
 }
 
 /// A bucket of Amazon's makes a copy in parts, of which the last request has the condition that no other file

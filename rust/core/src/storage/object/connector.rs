@@ -138,9 +138,9 @@ impl Secrets {
         if repeated.is_empty() {
             return text;
         }
-        let shown = String::from_utf8_lossy(&text).into_owned();
-        let without = |shown: String, secret: Cow<'_, str>| shown.replace(&*secret, "…");
-        repeated.into_iter().fold(shown, without).into()
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let without = |text: String, secret: Cow<'_, str>| text.replace(&*secret, "…");
+        repeated.into_iter().fold(text, without).into()
     }
 }
 
