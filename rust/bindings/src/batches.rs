@@ -18,8 +18,8 @@ use pyo3::types::PyCapsule;
 use crate::exceptions::to_exception;
 use crate::gate::{detached, panic_message};
 
-/// Batches that are read on demand, in the process that created them: they may need threads, which a
-/// forked child does not have.
+/// Batches that are read on demand, in the process that created them: they may need threads, which a forked
+/// child does not have.
 pub(crate) struct Batches {
     process: u32,
     inner: ManuallyDrop<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>>,
@@ -47,7 +47,7 @@ impl Iterator for Batches {
 
 impl Drop for Batches {
     fn drop(&mut self) {
-        // In a forked child, waiting for the threads to end would never end itself.
+        // in a forked child, waiting for the threads would never end
         if self.process == std::process::id() {
             #[allow(unsafe_code)]
             // SAFETY: `inner` is not used after this, since `self` is dropped.
@@ -71,7 +71,7 @@ pub(crate) struct ArrowSchema(pub(crate) SchemaRef);
 
 #[pymethods]
 impl ArrowSchema {
-    /// The schema as a capsule of the Arrow C data interface.
+    /// Returns the schema as a capsule of the Arrow C data interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         schema_capsule(py, &self.0)
     }
@@ -104,12 +104,12 @@ impl From<RecordBatch> for ArrowTable {
 
 #[pymethods]
 impl ArrowTable {
-    /// The schema as a capsule of the Arrow C data interface.
+    /// Returns the schema as a capsule of the Arrow C data interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         schema_capsule(py, &self.schema)
     }
 
-    /// The batches as a capsule of the Arrow C stream interface; they share memory with this table.
+    /// Returns the batches as a capsule of the Arrow C stream interface; they share memory with this table.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -134,7 +134,7 @@ impl ArrowBatch {
 
 #[pymethods]
 impl ArrowBatch {
-    /// Schema and data as capsules of the Arrow C data interface.
+    /// Returns schema and data as capsules of the Arrow C data interface.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
         &self,
@@ -171,7 +171,7 @@ impl BatchIterator {
         }
     }
 
-    /// The batches, unless another process created them: then even the lock may be held for ever.
+    /// Returns the batches, unless another process created them: then even the lock may be held for ever.
     fn lock(&self) -> Result<MutexGuard<'_, Option<Batches>>> {
         if self.process != std::process::id() {
             return Err(forked());
@@ -182,13 +182,13 @@ impl BatchIterator {
 
 #[pymethods]
 impl BatchIterator {
-    /// The schema that every batch has.
+    /// Returns the schema that every batch has.
     #[getter]
     fn schema(&self) -> ArrowSchema {
         ArrowSchema(Arc::clone(&self.schema))
     }
 
-    /// The next batch, or None after the last one. Errors are typed, and Ctrl-C stops it.
+    /// Returns the next batch, or None after the last one. Errors are typed, and Ctrl-C stops it.
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<ArrowBatch>> {
         let batch = detached(py, || {
             let mut batches = self.lock()?;
@@ -201,7 +201,7 @@ impl BatchIterator {
         Ok(batch.map(ArrowBatch))
     }
 
-    /// The remaining batches as a capsule of the Arrow C stream interface; none are left here.
+    /// Returns the remaining batches as a capsule of the Arrow C stream interface; none are left here.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -236,14 +236,14 @@ fn c_schema(py: Python<'_>, schema: &SchemaRef) -> PyResult<FFI_ArrowSchema> {
     FFI_ArrowSchema::try_from(schema.as_ref()).map_err(|cause| refused(py, &cause))
 }
 
-/// The error for data that cannot be described in C.
+/// Returns the error for data that cannot be described in C.
 fn refused(py: Python<'_>, cause: &ArrowError) -> PyErr {
     let message =
         format!("a column has a name that Arrow cannot hold ({cause}): leave it out, or rename it");
     to_exception(py, &Error::unsupported("schema.name", message))
 }
 
-/// The batches as the C stream requires them: errors as text, and no panic across the border.
+/// The batches as the C stream interface requires them: errors as text, and no panic across the boundary.
 struct Reader {
     schema: SchemaRef,
     batches: Batches,

@@ -1,7 +1,7 @@
-//! A catalog that Python gives: any object with the methods of `deltareplay.catalogs.Catalog`.
+//! A catalog implemented in Python: any object with the methods of `deltareplay.catalogs.Catalog`.
 //!
-//! Its methods are called on the thread that does the work, which takes the interpreter lock for as long
-//! as they run. What they raise comes out of the call that asked, as it was raised.
+//! Its methods are called on the thread that does the work, which holds the interpreter lock meanwhile.
+//! Their exceptions are raised by the call that needed the catalog.
 
 use std::fmt;
 
@@ -66,7 +66,7 @@ impl PyCatalog {
         })
     }
 
-    /// Calls a method and reads its answer.
+    /// Calls a method and converts its result.
     fn ask<T>(
         &self,
         method: &str,
@@ -87,7 +87,7 @@ impl PyCatalog {
         reply.unwrap_or_else(|| Err(Error::interrupted()))
     }
 
-    /// Turns an exception of a method into an error that a commit can decide by.
+    /// Converts an exception of a method to an error with a kind that commits can handle.
     fn raised(&self, py: Python<'_>, method: &str, error: PyErr) -> Error {
         if !error.is_instance_of::<PyException>(py) {
             gate::keep(error);
@@ -171,7 +171,7 @@ impl Catalog for PyCatalog {
     }
 }
 
-/// As a `deltareplay.catalogs.StagedCommit`.
+/// Returns a `deltareplay.catalogs.StagedCommit`.
 fn staged_out<'py>(py: Python<'py>, staged: &StagedCommit) -> PyResult<Bound<'py, PyAny>> {
     let arguments = PyDict::new(py);
     arguments.set_item("version", staged.version)?;

@@ -1,4 +1,4 @@
-//! `Changes`: what happened to rows between two versions.
+//! `Changes`: changes of rows between two versions.
 
 use deltareplay_core::changes;
 use deltareplay_core::snapshot::plain_value::PlainValue;
@@ -14,25 +14,25 @@ pub(crate) struct Changes(pub(crate) changes::Changes);
 
 #[pymethods]
 impl Changes {
-    /// The schema of the rows.
+    /// Returns the schema of the rows.
     #[getter]
     fn schema(&self) -> ArrowSchema {
         ArrowSchema(self.0.schema())
     }
 
-    /// First and last version, or None for an empty range.
+    /// Returns first and last version, or None for an empty range.
     #[getter]
     fn versions(&self) -> Option<(u64, u64)> {
         self.0.versions()
     }
 
-    /// The rows, read on demand.
+    /// Returns the rows, read on demand.
     fn rows(&self, py: Python<'_>) -> PyResult<BatchIterator> {
         let rows = detached(py, || self.0.rows())?;
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
     }
 
-    /// Version, way, reason, files and bytes of each commit.
+    /// Returns version, way, reason, files and bytes of each commit.
     fn explain(&self, py: Python<'_>) -> PyResult<Vec<Explained>> {
         let commits = detached(py, || self.0.explain())?;
         let facts = |commit: changes::Explained| {
@@ -47,13 +47,13 @@ impl Changes {
         Ok(commits.into_iter().map(facts).collect())
     }
 
-    /// The steps of net changes for many processes; None for full changes.
+    /// Returns the steps of net changes for many processes; None for full changes.
     fn shuffle(&self, py: Python<'_>) -> PyResult<Option<ChangeShuffle>> {
         let shuffle = detached(py, || self.0.shuffle())?;
         Ok(shuffle.map(ChangeShuffle))
     }
 
-    /// Parts of about this many bytes.
+    /// Returns parts of about this many bytes.
     fn splits(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<ChangeSplit>> {
         let size = convert::unsigned(py, "target_size", target_size)?;
         let splits = detached(py, || self.0.splits(size))?;
@@ -85,35 +85,35 @@ impl ChangeSplit {
         detached(py, || changes::Split::from_json(json)).map(Self)
     }
 
-    /// The split as JSON, from which it can be created again.
+    /// Returns the split as JSON, from which it can be created again.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || self.0.to_json())
     }
 
-    /// The schema of the rows.
+    /// Returns the schema of the rows.
     fn schema(&self, py: Python<'_>) -> PyResult<ArrowSchema> {
         detached(py, || self.0.schema()).map(ArrowSchema)
     }
 
-    /// The paths of the files, as in the log.
+    /// Returns the paths of the files, as in the log.
     fn paths(&self) -> Vec<String> {
         self.0.paths()
     }
 
-    /// About how many bytes of files it covers.
+    /// Returns the approximate size of its files in bytes.
     #[getter]
     fn size_in_bytes(&self) -> u64 {
         self.0.size_in_bytes()
     }
 
-    /// The same rows in parts of about this many bytes.
+    /// Returns the same rows in parts of about this many bytes.
     fn cut(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<Self>> {
         let size = convert::unsigned(py, "target_size", target_size)?;
         let parts = detached(py, || self.0.cut(size))?;
         Ok(parts.into_iter().map(Self).collect())
     }
 
-    /// Files that any Parquet reader can read as a whole, and the split of the rest.
+    /// Returns files that any Parquet reader can read as a whole, and the split of the rest.
     fn without_whole_files(&self) -> (Vec<WholeFile>, Option<Self>) {
         let (whole, rest) = self.0.clone().without_whole_files();
         let facts = |file: changes::WholeFile| {
@@ -129,7 +129,7 @@ impl ChangeSplit {
         (whole.into_iter().map(facts).collect(), rest.map(Self))
     }
 
-    /// The rows, read on demand from the files of this table.
+    /// Returns the rows, read on demand from the files of this table.
     fn rows(&self, py: Python<'_>, table: &crate::table::Table) -> PyResult<BatchIterator> {
         let rows = detached(py, || self.0.rows(table.0.source()))?;
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
@@ -147,19 +147,19 @@ impl ChangeShuffle {
         detached(py, || changes::Shuffle::from_json(json)).map(Self)
     }
 
-    /// The steps as JSON, from which they can be created again.
+    /// Returns the steps as JSON, from which they can be created again.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || self.0.to_json())
     }
 
-    /// Parts of about this many bytes of files, one for each task: the number of the first piece, and of
-    /// the one after the last.
+    /// Returns parts of about this many bytes of files, one for each task: the indexes of the first piece,
+    /// and of the one after the last.
     fn parts(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<(u32, u32)>> {
         let size = convert::unsigned(py, "target_size", target_size)?;
         detached(py, || self.0.parts(size))
     }
 
-    /// The same rows without a shuffle: shares of them, of about this many bytes of files.
+    /// Returns the same changes without a shuffle: shares of about this many bytes of files.
     fn splits(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<ChangeSplit>> {
         let size = convert::unsigned(py, "target_size", target_size)?;
         let splits = detached(py, || self.0.splits(size))?;
@@ -172,7 +172,7 @@ impl ChangeShuffle {
         self.0.follows_commits()
     }
 
-    /// The identity of each row of a part, and the change to it.
+    /// Returns the identity of each row of a part, and the change to it.
     fn row_events(
         &self,
         py: Python<'_>,
@@ -186,14 +186,14 @@ impl ChangeShuffle {
         ))
     }
 
-    /// The outcomes of rows; their events are together, and sorted by row.
+    /// Returns the outcomes of rows; the events of a row must be adjacent, and sorted by row.
     fn outcomes(&self, py: Python<'_>, row_events: &Bound<'_, PyAny>) -> PyResult<BatchIterator> {
         let row_events = stream(row_events)?;
         let outcomes = detached(py, || self.0.outcomes(row_events))?;
         Ok(BatchIterator::new(outcomes.schema(), Box::new(outcomes)))
     }
 
-    /// The rows that are returned; the results for one file are consecutive.
+    /// Returns the rows that are returned; the results for one file are consecutive.
     fn rows(
         &self,
         py: Python<'_>,

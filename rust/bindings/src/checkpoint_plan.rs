@@ -28,7 +28,7 @@ impl CheckpointPlan {
         detached(py, || table.0.plan_checkpoint(snapshot.state(), size)).map(Self)
     }
 
-    /// The existing checkpoint, if any.
+    /// Returns the existing checkpoint, if any.
     fn there(&self) -> Option<PyCheckpoint> {
         match &self.0 {
             Planned::Existing(written) => Some(checkpoint_out(written.clone())),
@@ -36,7 +36,7 @@ impl CheckpointPlan {
         }
     }
 
-    /// The pieces that others write, the tail that they need, and the codec.
+    /// Returns the pieces that other processes write, the tail that they need, and the codec.
     fn work(&self) -> Option<(Vec<ReplayPiece>, ReplayTail, Option<String>)> {
         match &self.0 {
             Planned::Existing(_) => None,
@@ -48,7 +48,7 @@ impl CheckpointPlan {
         }
     }
 
-    /// Writes the rest, with the sidecars that others have written.
+    /// Writes the rest of the checkpoint, with the sidecars of other processes.
     fn finish(
         &self,
         py: Python<'_>,
@@ -58,7 +58,7 @@ impl CheckpointPlan {
         let written = written.into_iter().map(sidecar_in).collect();
         let done = detached(py, || match &self.0 {
             Planned::Existing(written) => Ok(written.clone()),
-            Planned::ToDo(plan) => table.0.finish_checkpoint(plan, written),
+            Planned::ToDo(plan) => plan.finish(table.0.source(), written),
         })?;
         Ok(checkpoint_out(done))
     }

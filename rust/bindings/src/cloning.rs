@@ -1,4 +1,4 @@
-//! `Cloning`: a clone of a table, planned, copied here or elsewhere, and committed.
+//! `Cloning`: a planned clone of a table, copied here or elsewhere, and committed.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,10 +14,10 @@ use crate::gate::detached;
 use crate::snapshot::Snapshot;
 use crate::table::Table;
 
-/// From, the same within the store, to, bytes.
+/// Source, source within the store, target, bytes.
 type PyCopy = (String, Option<String>, String, Option<u64>);
 
-/// A clone in the making.
+/// A planned clone.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Cloning(Mutex<Option<core::Cloning>>);
 
@@ -57,7 +57,7 @@ impl Cloning {
         Ok(Self(Mutex::new(Some(planned))))
     }
 
-    /// The files to copy before the commit.
+    /// Returns the files to copy before the commit.
     fn copies(&self, py: Python<'_>) -> PyResult<Vec<PyCopy>> {
         detached(py, || {
             self.with(|planned| {
@@ -69,7 +69,7 @@ impl Cloning {
         })
     }
 
-    /// Copies them all; returns their bytes.
+    /// Copies all files; returns the number of bytes.
     fn copy(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.with(core::Cloning::copy))
     }
@@ -84,7 +84,7 @@ impl Cloning {
     }
 }
 
-/// Copies files of one table into another; returns their bytes.
+/// Copies files of one table into another; returns the number of bytes.
 #[pyfunction]
 pub(crate) fn copy_files(
     py: Python<'_>,
@@ -105,7 +105,7 @@ pub(crate) fn copy_files(
     })
 }
 
-/// Writes the manifests of symbolic links; returns how many.
+/// Writes the symlink manifests; returns their number.
 #[pyfunction]
 pub(crate) fn generate_symlinks(py: Python<'_>, table: &Table) -> PyResult<usize> {
     detached(py, || table.0.generate_symlinks())

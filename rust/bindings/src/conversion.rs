@@ -1,4 +1,4 @@
-//! `Conversion`: a directory of Parquet files becomes a table, in one process or in many.
+//! `Conversion`: converts a directory of Parquet files to a table, in one process or in many.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::table::Table;
 /// Path, bytes, modification time in milliseconds.
 pub(crate) type PyFile = (String, u64, i64);
 
-/// A listed file back again.
+/// Converts a listed file from Python.
 pub(crate) fn file_in((path, size, modification_time): PyFile) -> FileMeta {
     FileMeta {
         path,
@@ -31,7 +31,7 @@ pub(crate) fn file_in((path, size, modification_time): PyFile) -> FileMeta {
     }
 }
 
-/// A listed file for Python.
+/// Converts a listed file to Python.
 pub(crate) fn file_out(file: FileMeta) -> PyFile {
     (file.path, file.size, file.modification_time)
 }
@@ -65,7 +65,7 @@ impl Conversion {
         detached(py, || table.0.convert(&self.0, options))
     }
 
-    /// The files below the table root, their directories checked.
+    /// Returns the files below the table root, after checking their directories.
     fn files(&self, py: Python<'_>, table: &Table) -> PyResult<Vec<PyFile>> {
         detached(py, || {
             let files = self.0.files(table.0.source())?;
@@ -74,7 +74,7 @@ impl Conversion {
         })
     }
 
-    /// The schema that the footers of some files add up to, as JSON.
+    /// Returns the merged schema of the footers of some files, as JSON.
     #[staticmethod]
     fn schema_of(py: Python<'_>, table: &Table, files: Vec<PyFile>) -> PyResult<String> {
         detached(py, || {
@@ -84,7 +84,7 @@ impl Conversion {
         })
     }
 
-    /// Metadata and protocol of the table; of the first file of each part, and its schema.
+    /// Returns metadata and protocol of the table, from the first file of each part, and its schema.
     fn definition(
         &self,
         py: Python<'_>,
@@ -101,7 +101,7 @@ impl Conversion {
         })
     }
 
-    /// The `add` actions of some files, a JSON array.
+    /// Returns the `add` actions of some files, a JSON array.
     fn adds(
         &self,
         py: Python<'_>,

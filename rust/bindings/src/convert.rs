@@ -1,4 +1,4 @@
-//! Python arguments as Rust values, before any work begins.
+//! Converts Python arguments to Rust values, before any work begins.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use pyo3::types::{PyBool, PyDateTime, PyDict, PyInt, PyString};
 
 use crate::exceptions::invalid;
 
-/// `storage_options`: string to string, sorted by key.
+/// Converts `storage_options`: string to string, sorted by key.
 pub(crate) fn storage_options(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<(String, String)>> {
     let mut strings = BTreeMap::new();
     for (key, value) in options.into_iter().flatten() {
-        // The value may be a secret: the message names the key and the type only.
+        // the value may be a secret: the message only has the key and the type
         let (Ok(key), Ok(value)) = (key.cast::<PyString>(), value.cast::<PyString>()) else {
             return Err(PyTypeError::new_err(format!(
                 "storage_options maps text to text; the value of {} is of type {}",
@@ -31,7 +31,7 @@ pub(crate) fn storage_options(
     Ok(strings.into_iter().collect())
 }
 
-/// A sequence of strings; a single string is a mistake, not a sequence of characters.
+/// Converts a sequence of strings; refuses a single string, which would be a sequence of characters.
 pub(crate) fn texts(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<String>>> {
     let Some(value) = value else {
         return Ok(None);
@@ -48,7 +48,7 @@ pub(crate) fn texts(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Op
     })
 }
 
-/// `version` and `timestamp`: at most one of them; neither means the latest version.
+/// Converts `version` and `timestamp`: at most one of them; the default is the latest version.
 pub(crate) fn at(
     py: Python<'_>,
     version: Option<i128>,
@@ -66,7 +66,7 @@ pub(crate) fn at(
     }
 }
 
-/// An end of a range: a version, or a time.
+/// Converts an end of a range: a version, or a timestamp.
 pub(crate) fn edge(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Edge> {
     if value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() {
         let version = unsigned(value.py(), name, value.extract()?)?;
@@ -75,7 +75,7 @@ pub(crate) fn edge(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Edge> {
     milliseconds(value).map(Edge::Timestamp)
 }
 
-/// `kind` and `deleted`: which changes.
+/// Converts `kind` and `deleted` to a kind of changes.
 pub(crate) fn kind(py: Python<'_>, kind: &str, deleted: Option<&str>) -> PyResult<Kind> {
     let mode = match deleted {
         None | Some("exclude") => false,
@@ -107,7 +107,7 @@ pub(crate) fn kind(py: Python<'_>, kind: &str, deleted: Option<&str>) -> PyResul
     })
 }
 
-/// A version or a count: not negative.
+/// Converts a version or a count, which must not be negative.
 pub(crate) fn unsigned(py: Python<'_>, name: &str, value: i128) -> PyResult<u64> {
     u64::try_from(value).map_err(|_| {
         invalid(
@@ -118,23 +118,23 @@ pub(crate) fn unsigned(py: Python<'_>, name: &str, value: i128) -> PyResult<u64>
     })
 }
 
-/// As [`unsigned`], if there is a value.
+/// Converts as [`unsigned`], if there is a value.
 pub(crate) fn optional(py: Python<'_>, name: &str, value: Option<i128>) -> PyResult<Option<u64>> {
     value.map(|value| unsigned(py, name, value)).transpose()
 }
 
-/// A limit of rows or bytes; one beyond the address space is none.
+/// Converts a limit of rows or bytes; one beyond the address space is unlimited.
 pub(crate) fn limit(py: Python<'_>, name: &str, value: Option<i128>) -> PyResult<Option<usize>> {
     let value = optional(py, name, value)?;
     Ok(value.map(|value| usize::try_from(value).unwrap_or(usize::MAX)))
 }
 
-/// A `datetime` (naive means UTC) or ISO 8601 text as milliseconds since the epoch, rounded down.
+/// Converts a `datetime` (naive means UTC) or ISO 8601 text to milliseconds since the epoch, rounded down.
 pub(crate) fn milliseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
     let py = moment.py();
     if let Ok(text) = moment.cast::<PyString>() {
         let text: String = text.extract()?;
-        // Python 3.10 does not know the suffix.
+        // Python 3.10 does not parse the suffix
         let spelled = match text.strip_suffix(['Z', 'z']) {
             Some(rest) => format!("{rest}+00:00"),
             None => text.clone(),
@@ -163,7 +163,7 @@ pub(crate) fn milliseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
     )))
 }
 
-/// Microseconds since the epoch: of an aware moment in UTC, of a naive one on its own clock.
+/// Converts a datetime to microseconds since the epoch: an aware one to UTC, a naive one as a local time.
 pub(crate) fn microseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
     let py = moment.py();
     let utc = py.import("datetime")?.getattr("timezone")?.getattr("utc")?;
@@ -183,10 +183,10 @@ pub(crate) fn microseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
     Ok((days * 86_400 + seconds) * 1_000_000 + microseconds)
 }
 
-/// The longest wait, a century: a deadline is a point in time of the system's clock, which ends.
+/// The maximum timeout, a century: deadlines must be representable by the system's clock.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// A span of time out of Python's seconds.
+/// Converts a number of seconds to a duration.
 pub(crate) fn seconds(timeout: f64) -> Result<Duration> {
     let span = Duration::try_from_secs_f64(timeout).map_err(|_| {
         let message = format!("timeout is {timeout}: pass seconds from 0 on");

@@ -1,4 +1,4 @@
-//! The definition of a table, as bodies of actions: nothing is written here.
+//! The definition of a table, as bodies of actions; nothing is written here.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::gate::detached;
 use crate::metadata::PyMetadata;
 use crate::protocol::PyProtocol;
 
-/// The metadata and the protocol of a new table.
+/// Returns the metadata and the protocol of a new table.
 #[pyfunction]
 pub(crate) fn new_table(
     py: Python<'_>,
@@ -35,8 +35,8 @@ pub(crate) fn new_table(
     })
 }
 
-/// Metadata with columns, and fields of structs, that only other rows have, and with wider
-/// types where the table widens them; None if nothing changes.
+/// Returns metadata with columns and nested fields that only other rows have, and with wider types if the
+/// table widens them; None if nothing changes.
 #[pyfunction]
 pub(crate) fn with_columns(
     py: Python<'_>,
@@ -51,7 +51,7 @@ pub(crate) fn with_columns(
     })
 }
 
-/// Metadata with these columns in place of its own, where all rows are replaced.
+/// Returns metadata with these columns instead of its own, for replacing all rows.
 #[pyfunction]
 pub(crate) fn overwritten_metadata(
     py: Python<'_>,
@@ -67,7 +67,7 @@ pub(crate) fn overwritten_metadata(
     })
 }
 
-/// Metadata with the values that identity columns have got to; None if none got any further.
+/// Returns metadata with the high-water marks of identity columns; None if none changed.
 #[pyfunction]
 pub(crate) fn with_identity_marks(
     py: Python<'_>,
@@ -80,14 +80,13 @@ pub(crate) fn with_identity_marks(
     })
 }
 
-/// The name of a table property in its own case, which a user may set to this value.
+/// Returns the canonical name of a table property that a user may set to this value.
 #[pyfunction]
 pub(crate) fn checked_property(py: Python<'_>, key: &str, value: &str) -> PyResult<String> {
     detached(py, || property_rules::checked_property(key, value))
 }
 
-/// Returns `true` if columns of a primitive type may get another type, both by their names in
-/// schemas.
+/// Returns `true` if columns of a primitive type may be widened to another type, by their names in schemas.
 #[pyfunction]
 pub(crate) fn widens(old: &str, new: &str) -> bool {
     let types = (PrimitiveType::from_name(old), PrimitiveType::from_name(new));

@@ -27,7 +27,7 @@ pub(crate) struct DeletionVector(core::DeletionVector);
 
 #[pymethods]
 impl DeletionVector {
-    /// From a bitmap, or from a whole file of vectors: the one at `offset`, or the first.
+    /// Decodes a bitmap, or a vector of a whole file: the one at `offset`, or the first.
     #[staticmethod]
     #[pyo3(signature = (data, offset=None, cardinality=None))]
     fn decode(
@@ -54,7 +54,7 @@ impl DeletionVector {
         .map(Self)
     }
 
-    /// From the fields of an inline descriptor.
+    /// Decodes the fields of an inline descriptor.
     #[staticmethod]
     fn from_inline(
         py: Python<'_>,
@@ -91,7 +91,7 @@ impl DeletionVector {
         .map(Self)
     }
 
-    /// From an Arrow array of whole numbers.
+    /// Builds a vector from an Arrow array of integers.
     #[staticmethod]
     fn from_rows(py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<Self> {
         let array = imported(rows)?;
@@ -121,7 +121,7 @@ impl DeletionVector {
         detached(py, || core::DeletionVector::from_rows(rows)).map(Self)
     }
 
-    /// The deleted rows: one column `row`.
+    /// Returns the deleted rows: one column `row`.
     fn rows(&self, py: Python<'_>) -> PyResult<ArrowBatch> {
         detached(py, || {
             let rows: ArrayRef = Arc::new(self.0.rows()?);
@@ -129,18 +129,18 @@ impl DeletionVector {
         })
     }
 
-    /// The deleted rows as ranges: the columns `start` and `end`.
+    /// Returns the deleted rows as ranges: the columns `start` and `end`.
     fn ranges(&self, py: Python<'_>) -> PyResult<ArrowBatch> {
         detached(py, || columns(self.0.ranges()))
     }
 
-    /// The live rows of a file as ranges: the columns `start` and `end`.
+    /// Returns the live rows of a file as ranges: the columns `start` and `end`.
     fn live_ranges(&self, py: Python<'_>, num_rows: i128) -> PyResult<ArrowBatch> {
         let num_rows = self.checked(py, num_rows)?;
         detached(py, || columns(self.0.live_ranges(0..num_rows).into_iter()))
     }
 
-    /// A bit for each row of a file, in one column: set if it is deleted, or if it is live.
+    /// Returns a column with a bit for each row of a file: set if it is deleted, or if it is live.
     fn mask(&self, py: Python<'_>, num_rows: i128, live: bool) -> PyResult<ArrowBatch> {
         let num_rows = self.checked(py, num_rows)?;
         detached(py, || {
@@ -154,27 +154,27 @@ impl DeletionVector {
         })
     }
 
-    /// Rows of either.
+    /// Returns the rows in either vector.
     fn union(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         detached(py, || self.0.union(&other.0)).map(Self)
     }
 
-    /// Rows of both.
+    /// Returns the rows in both vectors.
     fn intersection(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         detached(py, || self.0.intersection(&other.0)).map(Self)
     }
 
-    /// Rows of this vector that are not in the other.
+    /// Returns the rows of this vector that are not in the other.
     fn difference(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         detached(py, || self.0.difference(&other.0)).map(Self)
     }
 
-    /// The same rows.
+    /// Returns `true` if both have the same rows.
     fn same(&self, other: &Self) -> bool {
         self.0 == other.0
     }
 
-    /// The number of rows that are deleted.
+    /// Returns the number of deleted rows.
     fn cardinality(&self) -> u64 {
         self.0.len()
     }
@@ -184,18 +184,18 @@ impl DeletionVector {
         self.0.contains(row)
     }
 
-    /// First and last deleted row.
+    /// Returns the first and the last deleted row.
     fn bounds(&self) -> Option<(u64, u64)> {
         self.0.min().zip(self.0.max())
     }
 
-    /// The bitmap.
+    /// Returns the bitmap.
     fn encode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = detached(py, || self.0.encode())?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// An inline descriptor of the vector.
+    /// Returns an inline descriptor of the vector.
     fn encode_inline<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let descriptor = detached(py, || self.0.encode_inline())?;
         fields(py, &descriptor)
@@ -203,7 +203,7 @@ impl DeletionVector {
 }
 
 impl DeletionVector {
-    /// A number of rows, of which none is deleted after the last.
+    /// Checks that no row after the last one is deleted.
     fn checked(&self, py: Python<'_>, num_rows: i128) -> PyResult<u64> {
         const MAX_ROWS: u64 = 1 << 40;
         let last = self.0.max();
@@ -227,7 +227,7 @@ impl DeletionVector {
     }
 }
 
-/// Packs vectors into one file: its path relative to the table root, its bytes, the descriptors.
+/// Packs vectors into one file; returns its path relative to the table root, its bytes, the descriptors.
 #[pyfunction]
 #[pyo3(signature = (vectors, uuid, prefix, /))]
 pub(crate) fn pack_deletion_vectors<'py>(
@@ -255,7 +255,7 @@ pub(crate) fn pack_deletion_vectors<'py>(
     Ok((path, PyBytes::new(py, &bytes), descriptors))
 }
 
-/// A descriptor, as in the log.
+/// Returns a descriptor, as in the log.
 pub(crate) fn fields<'py>(
     py: Python<'py>,
     descriptor: &DeletionVectorDescriptor,
@@ -290,7 +290,7 @@ fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<ArrowBatch> {
         })
 }
 
-/// An array that its owner passes by the Arrow C data interface.
+/// Imports an array by the Arrow C data interface.
 fn imported(owner: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) =
         owner.call_method0("__arrow_c_array__")?.extract()?;

@@ -1,4 +1,4 @@
-//! Core errors as the exception classes of `deltareplay.exceptions`.
+//! Converts core errors to the exception classes of `deltareplay.exceptions`.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use deltareplay_core::error::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// An exception of Python code that the core called: the cause of a core error.
+/// An exception raised by Python code that the core called: the cause of a core error.
 #[derive(Debug)]
 pub(crate) struct Raised(pub(crate) PyErr);
 
@@ -19,7 +19,7 @@ impl fmt::Display for Raised {
 impl std::error::Error for Raised {}
 
 impl Raised {
-    /// The kind of an exception of ours.
+    /// Returns the kind of an exception of ours.
     pub(crate) fn kind(py: Python<'_>, error: &PyErr) -> Option<ErrorKind> {
         let module = py.import("deltareplay.exceptions").ok()?;
         let is = |class: &str| {
@@ -40,8 +40,8 @@ impl Raised {
     }
 }
 
-/// The exception for a core error: the class by its kind, the facts as attributes. An exception of ours
-/// that was raised on the way comes out as it is, another one as the cause.
+/// Returns the exception for a core error: its class follows from the kind, and it has the details as
+/// attributes. If the cause is an exception of ours, that is returned; another exception becomes the cause.
 pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
     let mut cause = std::error::Error::source(error);
     while let Some(current) = cause {
@@ -74,12 +74,12 @@ fn without_cause(py: Python<'_>, error: &Error) -> PyErr {
     built.unwrap_or_else(|failed| failed)
 }
 
-/// The exception for a request that the binding itself refuses.
+/// Returns the exception for a request that the binding itself refuses.
 pub(crate) fn invalid(py: Python<'_>, code: &'static str, message: impl Into<String>) -> PyErr {
     to_exception(py, &Error::invalid(code, message))
 }
 
-/// The exception for a bug of ours; a panic never reaches Python as such.
+/// Returns the exception for a bug of ours; panics never reach Python.
 pub(crate) fn panicked(py: Python<'_>, message: &str) -> PyErr {
     let facts = PyDict::new(py);
     let text = format!(
@@ -105,7 +105,7 @@ fn class_name(error: &Error) -> &'static str {
         ErrorKind::Unsupported => "UnsupportedFeatureError",
         ErrorKind::Corrupt => "CorruptTableError",
         ErrorKind::Conflict => "CommitConflictError",
-        // the one failure of a storage after which trying again would be wrong
+        // the only failure of a storage that must not be retried
         ErrorKind::Storage if error.code() == "commit.unknown" => "CommitStateUnknownError",
         ErrorKind::Storage => "StorageError",
         _ => "DeltaReplayError",

@@ -25,7 +25,7 @@ fn sized(files: Vec<FileMeta>) -> Vec<Sized> {
         .collect()
 }
 
-/// The table's own retention, the one that holds, and the cutoff: in milliseconds.
+/// Returns the table's own retention, the effective one, and the cutoff: in milliseconds.
 #[pyfunction]
 #[pyo3(signature = (table, snapshot, retention, force, dry_run))]
 pub(crate) fn vacuum_period(
@@ -45,13 +45,13 @@ pub(crate) fn vacuum_period(
     detached(py, || table.0.vacuum_period(snapshot.state(), &options))
 }
 
-/// The names of files that are visible to a vacuum, as JSON.
+/// Returns the names of files that are visible to a vacuum, as JSON.
 #[pyfunction]
 pub(crate) fn visible_names(py: Python<'_>, snapshot: &Snapshot) -> PyResult<String> {
     detached(py, || Ok(to_json(&Visible::of(snapshot.state())?)))
 }
 
-/// Directories to list side by side, and the old files above them.
+/// Returns directories to list in parallel, and the old files above them.
 #[pyfunction]
 pub(crate) fn listing_parts(
     py: Python<'_>,
@@ -67,7 +67,7 @@ pub(crate) fn listing_parts(
     })
 }
 
-/// Files below a directory that are visible and older than the cutoff.
+/// Returns files below a directory that are visible and older than the cutoff.
 #[pyfunction]
 pub(crate) fn old_files(
     py: Python<'_>,
@@ -82,7 +82,7 @@ pub(crate) fn old_files(
     })
 }
 
-/// Directories that are visible and older than the cutoff, innermost first.
+/// Returns directories that are visible and older than the cutoff, innermost first.
 #[pyfunction]
 pub(crate) fn old_directories(
     py: Python<'_>,
@@ -95,7 +95,7 @@ pub(crate) fn old_directories(
     })
 }
 
-/// The files of the table that file actions name: data files and deletion vectors.
+/// Returns the files of the table that file actions name: data files and deletion vectors.
 #[pyfunction]
 pub(crate) fn named_files(
     py: Python<'_>,
@@ -112,7 +112,7 @@ pub(crate) fn named_files(
     })
 }
 
-/// The same for removed files, since an instant or at any time.
+/// Returns the paths that removed files name, since a timestamp or at any time.
 #[pyfunction]
 #[pyo3(signature = (table, snapshot, since))]
 pub(crate) fn removed_files(
@@ -143,7 +143,7 @@ pub(crate) fn delete_files(py: Python<'_>, table: &Table, paths: Vec<String>) ->
     detached(py, || vacuum::delete_files(table.0.source(), &paths))
 }
 
-/// The last commit whose removed files a full vacuum deletes, for `finish_vacuum`.
+/// Returns the last commit whose removed files a full vacuum deletes, for `finish_vacuum`.
 #[pyfunction]
 pub(crate) fn covered_by_vacuum(
     py: Python<'_>,
@@ -156,7 +156,7 @@ pub(crate) fn covered_by_vacuum(
     })
 }
 
-/// Records how far a full vacuum went, and deletes directories that are empty; returns how many.
+/// Records how far a full vacuum went, and deletes empty directories; returns their number.
 #[pyfunction]
 #[pyo3(signature = (table, covered, directories))]
 pub(crate) fn finish_vacuum(
@@ -170,7 +170,7 @@ pub(crate) fn finish_vacuum(
     })
 }
 
-/// The findings for the log, as JSON; the files that it names; the instant since which others are
+/// Returns the findings for the log, as JSON; the files in it; the timestamp since which others are
 /// orphans.
 #[pyfunction]
 pub(crate) fn verify_log(py: Python<'_>, table: &Table) -> PyResult<(String, Vec<String>, i64)> {
@@ -181,7 +181,7 @@ pub(crate) fn verify_log(py: Python<'_>, table: &Table) -> PyResult<(String, Vec
     })
 }
 
-/// The findings for some live files, as JSON.
+/// Returns the findings for some live files, as JSON.
 #[pyfunction]
 pub(crate) fn verify_files(
     py: Python<'_>,
@@ -197,7 +197,7 @@ pub(crate) fn verify_files(
     })
 }
 
-/// The findings for the rows of a split, as JSON.
+/// Returns the findings for the rows of a split, as JSON.
 #[pyfunction]
 pub(crate) fn verify_split(
     py: Python<'_>,
@@ -211,7 +211,7 @@ pub(crate) fn verify_split(
     })
 }
 
-/// The findings for files that no action names, as JSON.
+/// Returns the findings for orphaned files, as JSON.
 #[pyfunction]
 pub(crate) fn orphan_findings(py: Python<'_>, paths: Vec<String>) -> PyResult<String> {
     detached(py, || Ok(to_json(&orphans(paths))))

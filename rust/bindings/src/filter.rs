@@ -18,7 +18,7 @@ use crate::gate::detached;
 /// More bits than a number of 38 digits has; Python refuses to print very long numbers.
 const MAX_BITS: u64 = 512;
 
-/// `filter`: SQL text, `[(column, op, value), ...]`, or a list of such lists.
+/// Converts a `filter`: SQL text, `[(column, op, value), ...]`, or a list of such lists.
 pub(crate) fn predicate(
     py: Python<'_>,
     value: Option<&Bound<'_, PyAny>>,
@@ -75,7 +75,7 @@ fn conjunction(tuples: &Bound<'_, PyList>) -> PyResult<Vec<(String, String, Lite
         .collect()
 }
 
-/// Returns `true` if this is what `dr.lit(...)` returns: SQL text that stands for a value.
+/// Returns `true` for the result of `dr.lit(...)`: SQL text of a value.
 fn is_lit(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let class = value.get_type();
     Ok(class.name()? == "SqlLiteral" && class.module()? == "deltareplay._expressions.lit")
@@ -120,7 +120,7 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
     if let Ok(value) = value.cast::<PyBytes>() {
         return Ok(Literal::Binary(value.as_bytes().to_vec()));
     }
-    // a datetime is a date, too: it comes first
+    // a datetime is a date, too: check it first
     if value.is_instance_of::<PyDateTime>() {
         let nanoseconds = value.getattr_opt("nanosecond")?; // of a Timestamp of pandas
         if nanoseconds.map_or(Ok(false), |some| some.is_truthy())? {
@@ -160,7 +160,7 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
     )))
 }
 
-/// Returns `true` for `NaT` and `NA` of pandas, of which the first is also a datetime.
+/// Returns `true` for `NaT` and `NA` of pandas; the former is also a datetime.
 fn is_null_of_pandas(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let class = value.get_type();
     Ok((class.name()? == "NaTType" || class.name()? == "NAType")
@@ -194,7 +194,7 @@ fn numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     }
     let numpy = value.py().import("numpy")?;
     let (unit, step): (String, i64) = numpy.call_method1("datetime_data", (&dtype,))?.extract()?;
-    // the units of months and years are not all of one length
+    // months and years have no fixed length
     let (count, unit) = if unit == "M" || unit == "Y" {
         if count.unsigned_abs() > 1 << 24 {
             return Err(no_date(value));
@@ -243,7 +243,7 @@ fn timestamp(value: &Bound<'_, PyAny>, count: i128, unit: &str) -> PyResult<Lite
         .map_err(|_| no_date(value))
 }
 
-/// The SQL text of a value.
+/// Returns the SQL text of a value.
 #[pyfunction]
 #[pyo3(signature = (value, /))]
 pub(crate) fn literal_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
@@ -255,7 +255,7 @@ pub(crate) fn literal_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(literal.to_string())
 }
 
-/// An expression of a table as SQL for Spark, and the names of the functions that it calls.
+/// Returns an expression of a table as SQL for Spark, and the names of the functions that it calls.
 #[pyfunction]
 pub(crate) fn spark_expression(
     py: Python<'_>,
@@ -273,7 +273,7 @@ pub(crate) fn spark_expression(
     Ok((printed.sql, printed.functions.into_iter().collect()))
 }
 
-/// The SQL of a filter, with a fixed current time.
+/// Returns the SQL of a filter, with a fixed current time.
 #[pyfunction]
 pub(crate) fn filter_at(
     py: Python<'_>,
@@ -284,7 +284,7 @@ pub(crate) fn filter_at(
     detached(py, || Predicate::parse_sql_at(filter, moment)).map(|predicate| predicate.to_string())
 }
 
-/// The clock times of a filter that are compared with timestamps.
+/// Returns the local times of a filter that are compared with timestamps.
 #[pyfunction]
 pub(crate) fn clock_times(
     py: Python<'_>,
@@ -300,8 +300,8 @@ pub(crate) fn clock_times(
     })
 }
 
-/// The SQL of a filter with timestamps, in microseconds since the epoch, for its clock times; None if
-/// every part of it depends on the time zone.
+/// Returns the SQL of a filter with timestamps, in microseconds since the epoch, instead of its local
+/// times; None if every part of it depends on the time zone.
 #[pyfunction]
 pub(crate) fn with_moments(
     py: Python<'_>,
@@ -320,7 +320,8 @@ pub(crate) fn with_moments(
     })
 }
 
-/// The SQL of what a condition says of the target table alone, without the table's alias; None if nothing.
+/// Returns the SQL of the part of a condition that refers to the target table only, without the table's
+/// alias; None if there is none.
 #[pyfunction]
 #[pyo3(signature = (condition, schema_string, alias, joined))]
 pub(crate) fn target_filter(
@@ -337,7 +338,8 @@ pub(crate) fn target_filter(
     })
 }
 
-/// The columns whose names a condition has in double quotes, as texts, and whether it uses any column.
+/// Returns the columns whose names a condition has as strings in double quotes, and whether it uses any
+/// column.
 #[pyfunction]
 #[pyo3(signature = (condition, schema_string, /))]
 pub(crate) fn quoted_columns(

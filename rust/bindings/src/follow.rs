@@ -14,17 +14,17 @@ use crate::exceptions::{invalid, to_exception};
 use crate::filter;
 use crate::gate::detached;
 
-/// The limit of Delta's own streaming source, if no other is set.
+/// The default limit of Delta's own streaming source.
 const MAX_FILES: u64 = 1000;
 
-/// A table that is followed.
+/// A stream of a table's changes.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Follow {
     schema: ArrowSchema,
     inner: Mutex<follow::Follow>,
 }
 
-/// The start of a stream: at most one of the three.
+/// Returns the start of a stream; at most one of the three arguments may be set.
 fn begin(
     py: Python<'_>,
     version: Option<&Bound<'_, PyAny>>,
@@ -143,13 +143,13 @@ impl Follow {
         })
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     #[getter]
     fn schema(&self) -> ArrowSchema {
         ArrowSchema(self.schema.0.clone())
     }
 
-    /// The offset of the stream, as JSON.
+    /// Returns the offset of the stream, as JSON.
     fn offset(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || Ok(self.with(|follow| follow.offset().to_json())))
     }
@@ -159,12 +159,12 @@ impl Follow {
         detached(py, || Ok(self.with(|follow| follow.is_done())))
     }
 
-    /// The first and the last of the commits that were passed over since the last call.
+    /// Returns the first and the last commit that were skipped since the last call.
     fn take_missing(&self, py: Python<'_>) -> PyResult<Option<(u64, u64)>> {
         detached(py, || Ok(self.with(follow::Follow::take_missing)))
     }
 
-    /// The next rows with the offset after them, if there are any yet.
+    /// Returns the next rows with the offset after them, if there are any yet.
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<(ChangeSplit, String)>> {
         let next = detached(py, || self.with(follow::Follow::next_batch))?;
         Ok(next.map(|batch| (ChangeSplit(batch.rows), batch.offset.to_json())))
@@ -173,7 +173,7 @@ impl Follow {
 
 impl Follow {
     fn with<T>(&self, work: impl FnOnce(&mut follow::Follow) -> T) -> T {
-        // whatever failed in between, the offset is that of the last batch that was given
+        // whatever fails in between, the offset is that of the last returned batch
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         work(&mut inner)
     }

@@ -1,8 +1,9 @@
-//! The one gate: core work runs without the interpreter lock; errors become exceptions.
+//! The boundary between Python and the core: core work runs without the interpreter lock; errors become
+//! exceptions.
 //!
-//! Ctrl-C: the core asks a hook every now and then whether to stop. On a thread that came through
-//! this gate the hook lets Python run its signal handlers; what they raise is kept and raised again
-//! on the way out, whatever the core made of it. Threads of the core's own never touch Python.
+//! Ctrl-C: the core regularly calls a hook that returns whether to stop. On a thread that came through this
+//! gate, the hook lets Python run its signal handlers; their exceptions are kept and raised again on the
+//! way out. The core's own threads never touch Python.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -17,13 +18,13 @@ use crate::exceptions::{panicked, to_exception};
 use crate::progress;
 
 thread_local! {
-    /// This thread holds a Python thread state that the gate has detached.
+    /// `true` if this thread holds a Python thread state that the gate has detached.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
     /// The exception of a signal handler while this thread was inside.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Lets the core ask for Ctrl-C; called once, when the module is imported.
+/// Installs the hook for Ctrl-C; called once, when the module is imported.
 pub(crate) fn install_interrupt_hook() {
     interrupt::install(stop_requested);
 }
@@ -52,21 +53,21 @@ pub(crate) fn detached<T: Send>(
     }
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("a panic without a message").to_owned()
 }
 
-/// Keeps an exception that is to come out of the gate, whatever the core makes of it.
+/// Keeps an exception to be raised on the way out of the gate, whatever the core returns.
 pub(crate) fn keep(raised: PyErr) {
     if INSIDE.get() {
         RAISED.set(Some(raised));
     }
 }
 
-/// The core's question: shall this thread stop?
+/// Returns whether this thread should stop.
 fn stop_requested() -> bool {
     if !INSIDE.get() {
         return false;
@@ -74,7 +75,7 @@ fn stop_requested() -> bool {
     if RAISED.with_borrow(Option::is_some) {
         return true;
     }
-    // `None`: the interpreter is going down, and so is the reason for the work.
+    // `None`: the interpreter is shutting down
     let Some(signals) = Python::try_attach(|py| {
         py.check_signals()?;
         progress::show(py)
@@ -90,7 +91,7 @@ fn stop_requested() -> bool {
     }
 }
 
-/// Marks the thread as inside for as long as it lives; keeps what an outer gate had marked.
+/// Marks the thread as inside during its lifetime; restores the mark of an outer gate.
 struct Inside {
     before: bool,
 }

@@ -1,8 +1,7 @@
 //! `deltareplay._native`: the core for Python.
 //!
-//! Converts arguments, releases the interpreter lock, exports Arrow data by its C interface and
-//! turns errors into the classes of `deltareplay.exceptions`. No logic lives here, and nothing
-//! starts a thread at import.
+//! Converts arguments, releases the interpreter lock, exports Arrow data by its C interface and converts
+//! errors to the classes of `deltareplay.exceptions`. No logic, and no thread at import.
 
 mod batches;
 mod catalog;

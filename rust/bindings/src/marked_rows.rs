@@ -1,4 +1,4 @@
-//! `MarkedRows`: rows of data files that Spark has found.
+//! `MarkedRows`: rows of data files that Spark has selected.
 
 use deltareplay_core::error::Result;
 use deltareplay_core::scan::{Bitmaps, marked_rows};
@@ -15,32 +15,32 @@ use crate::transaction::Transaction;
 /// A descriptor: storage type, path or text, offset, size, cardinality.
 pub(crate) type Descriptor = (String, String, Option<i32>, i32, i64);
 
-/// Sets of rows, by the number of the file.
+/// Sets of rows by the index of the file.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct MarkedRows(marked_rows::MarkedRows);
 
 #[pymethods]
 impl MarkedRows {
-    /// From a stream of the columns `file`, `word` and `bits`.
+    /// Builds the sets from a stream of the columns `file`, `word` and `bits`.
     #[new]
     fn new(py: Python<'_>, words: &Bound<'_, PyAny>) -> PyResult<Self> {
         let words = stream(words)?;
         detached(py, || marked_rows::MarkedRows::from_words(words)).map(Self)
     }
 
-    /// The number of rows each file has, by its number.
+    /// Returns the number of rows of each file, by its index.
     fn counts(&self) -> Vec<(i32, u64)> {
         let files = self.0.files();
         files.map(|(file, rows)| (file, rows.len())).collect()
     }
 
-    /// The rows as bits, in chunks of `2^chunk_bits`, as `Table.bitmaps` has those of vectors.
+    /// Returns the rows as bitmaps, in chunks of `2^chunk_bits`, in the format of `Table.bitmaps`.
     fn bitmaps(&self, chunk_bits: u32) -> BatchIterator {
         BatchIterator::new(Bitmaps::schema(), Box::new(self.0.bitmaps(chunk_bits)))
     }
 
-    /// Writes deletion vectors for these files, each with the vector that it has, for a transaction; their
-    /// descriptors.
+    /// Writes deletion vectors for these files, merged with their existing ones, for a transaction; returns
+    /// their descriptors.
     fn write_vectors<'py>(
         &self,
         py: Python<'py>,

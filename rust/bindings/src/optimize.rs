@@ -1,4 +1,4 @@
-//! OPTIMIZE: as one call, and in tasks that other processes run.
+//! OPTIMIZE: as one call, and as tasks for other processes.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,13 @@ use crate::rows::{Definition, Options, Outcome, outcome};
 use crate::snapshot::Snapshot;
 use crate::table::Table;
 
-/// The size of files that a table asks for, or the default, in bytes.
+/// Returns the target file size of a table in bytes, or the default.
 #[pyfunction]
 pub(crate) fn target_file_size(snapshot: &Snapshot) -> u64 {
     core::target_file_size(snapshot.state().metadata())
 }
 
-/// Packs files or puts rows in order, and commits.
+/// Compacts files or orders their rows, and commits.
 #[pyfunction]
 #[pyo3(signature = (table, condition, z_order_by, purge, options))]
 pub(crate) fn optimize(
@@ -50,7 +50,7 @@ pub(crate) fn optimize(
     detached(py, work).map(outcome)
 }
 
-/// The plan of an optimize of a version, in tasks.
+/// The plan for optimizing a version, in tasks.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct OptimizePlan {
     table: Table,
@@ -88,8 +88,8 @@ impl OptimizePlan {
         Ok(Self { table, plan })
     }
 
-    /// The compaction that the table's properties ask for after a write of these files, a JSON
-    /// array of `add` bodies; None if nothing.
+    /// Returns the compaction that the table's properties require after a write of these files, a JSON
+    /// array of `add` bodies; None if there is none.
     #[staticmethod]
     fn after_write(
         py: Python<'_>,
@@ -107,19 +107,19 @@ impl OptimizePlan {
         Ok(plan.map(|plan| Self { table, plan }))
     }
 
-    /// Returns `true` if rows are put in order.
+    /// Returns `true` if rows are ordered.
     #[getter]
     fn is_ordered(&self) -> bool {
         self.plan.order.is_some()
     }
 
-    /// Bytes of a file.
+    /// Returns the target file size in bytes.
     #[getter]
     fn target_file_size(&self) -> u64 {
         self.plan.target
     }
 
-    /// The number of files that are rewritten, their bytes, and the number of their partitions.
+    /// Returns the number of files to rewrite, their bytes, and the number of their partitions.
     fn totals(&self) -> (usize, u64, usize) {
         let bins = &self.plan.bins;
         let first = bins.iter().filter_map(|bin| bin.files.first());
@@ -131,7 +131,7 @@ impl OptimizePlan {
         )
     }
 
-    /// The bins as JSON, for `pack_files`.
+    /// Returns the bins as JSON, for `pack_files`.
     fn bins(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         detached(py, || {
             let splits = self.plan.bins.iter().filter_map(|bin| self.plan.split(bin));
@@ -139,7 +139,7 @@ impl OptimizePlan {
         })
     }
 
-    /// The order of each bin, for `spill_piece` and `write_ordered`; reads a sample of the rows.
+    /// Returns the order of each bin, for `spill_piece` and `write_ordered`; reads a sample of the rows.
     fn orders(&self, py: Python<'_>, piece_size: u64) -> PyResult<Vec<PyOrder>> {
         detached(py, || {
             let mut orders = Vec::with_capacity(self.plan.bins.len());
@@ -156,7 +156,7 @@ impl OptimizePlan {
         })
     }
 
-    /// Commits the files that tasks wrote: the number of a bin, and `add` bodies as a JSON array.
+    /// Commits the files that tasks wrote: the index of a bin, and `add` bodies as a JSON array.
     fn commit(
         &self,
         py: Python<'_>,
@@ -189,7 +189,7 @@ fn parsed<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T> {
     })
 }
 
-/// `add` bodies as a JSON array; the files stay.
+/// Returns `add` bodies as a JSON array, and keeps the files.
 fn kept(mut written: WrittenFiles) -> String {
     let json = to_json(&std::mem::take(&mut written.adds));
     written.keep();
@@ -204,7 +204,7 @@ fn facts(definition: Definition) -> core::Facts {
     }
 }
 
-/// Writes the rows of a bin into one file that no commit names yet.
+/// Writes the rows of a bin to one uncommitted file.
 #[pyfunction]
 pub(crate) fn pack_files(
     py: Python<'_>,
@@ -220,7 +220,7 @@ pub(crate) fn pack_files(
     })
 }
 
-/// Writes the rows of a piece into a temporary file, in the order of a bin.
+/// Writes the rows of a piece to a temporary file, in the order of a bin.
 #[pyfunction]
 pub(crate) fn spill_piece(
     py: Python<'_>,
@@ -237,7 +237,7 @@ pub(crate) fn spill_piece(
     })
 }
 
-/// Writes one file of an order out of temporary files.
+/// Writes one file of an order from temporary files.
 #[pyfunction]
 pub(crate) fn write_ordered(
     py: Python<'_>,

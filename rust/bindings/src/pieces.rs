@@ -1,5 +1,6 @@
 //! `ReplayPiece` and `ReplayTail`: the live files of a snapshot, replayed by other processes.
 
+use deltareplay_core::derived::checkpoint::distributed::write_sidecars;
 use deltareplay_core::snapshot::plain_value::PlainValue;
 use deltareplay_core::table;
 use pyo3::prelude::*;
@@ -20,23 +21,23 @@ impl ReplayPiece {
         detached(py, || table::ReplayPiece::from_json(json)).map(Self)
     }
 
-    /// The piece as JSON, from which it can be created again.
+    /// Returns the piece as JSON, from which it can be created again.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || self.0.to_json())
     }
 
-    /// The files of the log that it reads.
+    /// Returns the log files that it reads.
     fn paths(&self) -> Vec<String> {
         self.0.paths().into_iter().map(str::to_owned).collect()
     }
 
-    /// About how many bytes of them.
+    /// Returns their approximate size in bytes.
     #[getter]
     fn size_in_bytes(&self) -> u64 {
         self.0.size_in_bytes()
     }
 
-    /// Its live files, read on demand from the log of this table.
+    /// Returns its live files, read on demand from the log of this table.
     #[pyo3(signature = (table, tail, threads=None))]
     fn rows(
         &self,
@@ -60,15 +61,19 @@ impl ReplayPiece {
         threads: Option<usize>,
     ) -> PyResult<Vec<PySidecar>> {
         let written = detached(py, || {
-            table
-                .0
-                .write_sidecars(&self.0, &tail.0, codec.as_deref(), threads)
+            write_sidecars(
+                table.0.source(),
+                &self.0,
+                &tail.0,
+                codec.as_deref(),
+                threads,
+            )
         })?;
         Ok(written.into_iter().map(sidecar_out).collect())
     }
 }
 
-/// The values to read the pieces of one plan with.
+/// The values that are needed to read the pieces of one plan.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct ReplayTail(pub(crate) table::ReplayTail);
 
@@ -79,30 +84,30 @@ impl ReplayTail {
         detached(py, || table::ReplayTail::from_parts(json, hidden)).map(Self)
     }
 
-    /// All but the keys as JSON.
+    /// Returns everything except the keys as JSON.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || self.0.to_json())
     }
 
-    /// The keys of the files that the tail adds or removes, 16 bytes each.
+    /// Returns the keys of the files that the tail adds or removes, 16 bytes each.
     fn hidden_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = detached(py, || Ok(self.0.hidden_bytes()))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The number of keys.
+    /// Returns the number of keys.
     #[getter]
     fn num_hidden(&self) -> usize {
         self.0.num_hidden()
     }
 
-    /// The version of the snapshot.
+    /// Returns the version of the snapshot.
     #[getter]
     fn version(&self) -> u64 {
         self.0.version()
     }
 
-    /// The schema of a piece's rows.
+    /// Returns the schema of a piece's rows.
     fn schema(&self, py: Python<'_>) -> PyResult<ArrowSchema> {
         detached(py, || self.0.schema()).map(ArrowSchema)
     }

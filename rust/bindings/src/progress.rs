@@ -1,7 +1,7 @@
 //! Shows the progress of a long call: after a second, and a few times a second from then on.
 //!
-//! `deltareplay._support.progress` decides whether and how a line is shown. What a call has listed and read
-//! goes to `deltareplay._support.log`, too, when it is over.
+//! `deltareplay._support.progress` decides whether and how a line is shown. When a call ends, its listed
+//! files and read bytes are also passed to `deltareplay._support.log`.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 const AFTER: Duration = Duration::from_secs(1);
 const BETWEEN: Duration = Duration::from_millis(250);
 
-/// A call of this thread that is under way.
+/// A pending call of this thread.
 #[derive(Clone, Copy)]
 struct Call {
     began: Instant,
@@ -25,7 +25,7 @@ thread_local! {
     static CALL: Cell<Option<Call>> = const { Cell::new(None) };
 }
 
-/// A call begins in this thread.
+/// Begins a call in this thread.
 pub(crate) fn begin() {
     CALL.set(Some(Call {
         began: Instant::now(),
@@ -34,8 +34,8 @@ pub(crate) fn begin() {
     }));
 }
 
-/// Shows how far the call is, if it is time to. `deltareplay._support.progress` passes over a terminal that
-/// is gone, so an error is what a signal handler raised.
+/// Shows the progress of the call, if it is time to. `deltareplay._support.progress` ignores errors of the
+/// terminal, so that an error is the exception of a signal handler.
 pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
     let Some(call) = CALL.get() else {
         return Ok(());
@@ -64,8 +64,8 @@ pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
     result.map(drop)
 }
 
-/// The call is over: its line is removed, and the log is told what it listed and read. An error
-/// is what a signal handler raised.
+/// Ends the call: removes its line, and logs what it listed and read. An error is the exception of a signal
+/// handler.
 pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
     let Some(call) = CALL.take() else {
         return Ok(());

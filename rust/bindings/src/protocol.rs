@@ -1,4 +1,4 @@
-//! `deltareplay.Protocol` as an argument and as a result, and questions about it.
+//! `deltareplay.Protocol` as an argument and as a result, and functions of it.
 
 use deltareplay_core::spec::Protocol;
 use deltareplay_core::spec::protocol::Obstacle;
@@ -59,7 +59,7 @@ impl<'py> IntoPyObject<'py> for PyProtocol {
     }
 }
 
-/// The features that prevent this build from reading tables with such a protocol: (feature, reason,
+/// Returns the features that prevent this build from reading tables with such a protocol: (feature, reason,
 /// remedy) each.
 #[pyfunction]
 #[pyo3(signature = (protocol, /))]
@@ -67,7 +67,7 @@ pub(crate) fn why_not_readable(protocol: PyProtocol) -> Vec<Facts> {
     facts(Protocol::from(protocol).why_not_readable())
 }
 
-/// The features that prevent this build from writing to tables with such a protocol: (feature,
+/// Returns the features that prevent this build from writing to tables with such a protocol: (feature,
 /// reason, remedy) each.
 #[pyfunction]
 #[pyo3(signature = (protocol, /))]
@@ -82,7 +82,7 @@ fn facts(obstacles: Vec<Obstacle>) -> Vec<Facts> {
         .collect()
 }
 
-/// The protocol of a new table with this schema and these properties.
+/// Returns the protocol of a new table with this schema and these properties.
 #[pyfunction]
 #[pyo3(signature = (metadata, /))]
 pub(crate) fn protocol_for_new_table(py: Python<'_>, metadata: PyMetadata) -> PyResult<PyProtocol> {
@@ -90,7 +90,7 @@ pub(crate) fn protocol_for_new_table(py: Python<'_>, metadata: PyMetadata) -> Py
     detached(py, || Protocol::for_new_table(&metadata)).map(Into::into)
 }
 
-/// The lowest versions by the rules from before table features, and the features that were found.
+/// Returns the lowest versions by the rules from before table features, and the features that apply.
 #[pyfunction]
 #[pyo3(signature = (metadata, /))]
 pub(crate) fn protocol_required_minimum(
@@ -102,7 +102,7 @@ pub(crate) fn protocol_required_minimum(
     Ok((minimum.into(), used))
 }
 
-/// The features that metadata requires, those of the protocol, and all that they depend on.
+/// Returns the features that metadata requires, those of the protocol, and all that they depend on.
 #[pyfunction]
 #[pyo3(signature = (metadata, protocol, /))]
 pub(crate) fn automatically_enabled_features(
@@ -116,7 +116,7 @@ pub(crate) fn automatically_enabled_features(
     })
 }
 
-/// The protocol with one more feature.
+/// Returns the protocol with one more feature.
 #[pyfunction]
 #[pyo3(signature = (protocol, name, /))]
 pub(crate) fn protocol_with_feature(
@@ -128,7 +128,7 @@ pub(crate) fn protocol_with_feature(
     detached(py, || old.with_feature(name)).map(Into::into)
 }
 
-/// The protocol without one feature.
+/// Returns the protocol without one feature.
 #[pyfunction]
 #[pyo3(signature = (protocol, name, /))]
 pub(crate) fn protocol_without_feature(
@@ -140,14 +140,14 @@ pub(crate) fn protocol_without_feature(
     detached(py, || old.without_feature(name)).map(Into::into)
 }
 
-/// The weakest protocol with the features of both.
+/// Returns the weakest protocol with the features of both.
 #[pyfunction]
 #[pyo3(signature = (protocol, other, /))]
 pub(crate) fn protocol_merge(protocol: PyProtocol, other: PyProtocol) -> PyProtocol {
     Protocol::from(protocol).merge(&other.into()).into()
 }
 
-/// The protocol that a table needs once it has this schema and these properties.
+/// Returns the protocol that a table needs once it has this schema and these properties.
 #[pyfunction]
 #[pyo3(signature = (protocol, metadata, /))]
 pub(crate) fn protocol_upgrade_for(
@@ -166,7 +166,7 @@ pub(crate) fn protocol_can_upgrade_to(old: PyProtocol, new: PyProtocol) -> bool 
     Protocol::from(old).can_upgrade_to(&new.into())
 }
 
-/// The features of a protocol, implied and listed.
+/// Returns the features of a protocol, implied and listed.
 #[pyfunction]
 #[pyo3(signature = (protocol, /))]
 pub(crate) fn protocol_features(protocol: PyProtocol) -> Vec<String> {

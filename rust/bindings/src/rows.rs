@@ -19,7 +19,7 @@ use crate::metadata::PyMetadata;
 use crate::protocol::PyProtocol;
 use crate::snapshot::Snapshot;
 
-/// Version, metrics, what went wrong afterwards.
+/// Version, metrics, error afterwards.
 pub(crate) type Outcome = (Option<u64>, BTreeMap<String, String>, Option<String>);
 
 /// The options of a write: the arguments from Python.
@@ -37,12 +37,12 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The size that was requested.
+    /// Returns the requested size.
     pub(crate) fn target(&self) -> Result<Option<u64>> {
         target(self.target_file_size)
     }
 
-    /// As the core takes them.
+    /// Converts the options to those of the core.
     pub(crate) fn core(self) -> Result<RowsOptions> {
         Ok(RowsOptions {
             write: write_options(self.target_file_size)?,
@@ -78,7 +78,7 @@ fn version_of_application((application, version): (String, i128)) -> Result<(Str
     Ok((application, version))
 }
 
-/// A size of files that may have been requested.
+/// Converts an optional file size.
 pub(crate) fn target(size: Option<i128>) -> Result<Option<u64>> {
     let size = size.map(|size| write_options(Some(size))).transpose()?;
     Ok(size.map(|write| write.target_file_size as u64))
@@ -98,7 +98,7 @@ fn write_options(target_file_size: Option<i128>) -> Result<WriteOptions> {
     Ok(write)
 }
 
-/// When, what, on which condition, with which columns.
+/// When, then, condition, columns.
 pub(crate) type PyClause = (
     String,
     String,
@@ -127,7 +127,7 @@ pub(crate) type Definition = (PyMetadata, PyProtocol);
 /// Bodies of `add` as a JSON array, rows, bytes.
 type Staged = (String, u64, u64);
 
-/// Writes the rows of an Arrow stream into files that no commit names yet.
+/// Writes the rows of an Arrow stream to uncommitted files.
 #[pyfunction]
 #[pyo3(signature = (table, data, definition, condition=None, target_file_size=None))]
 pub(crate) fn stage_rows(
@@ -151,7 +151,7 @@ pub(crate) fn stage_rows(
     })
 }
 
-/// The files that another engine has written into a directory of a table: their paths, not encoded,
+/// Returns the files that another engine has written into a directory of a table: their paths, not encoded,
 /// sizes, modification times and statistics as JSON.
 #[pyfunction]
 pub(crate) fn staged_statistics(
@@ -170,7 +170,7 @@ pub(crate) fn staged_statistics(
         .collect())
 }
 
-/// Deletes a directory of a table with all files in it, none of which a commit names.
+/// Deletes a directory of a table with all files in it, none of which is committed.
 #[pyfunction]
 pub(crate) fn discard_directory(
     py: Python<'_>,
@@ -180,7 +180,7 @@ pub(crate) fn discard_directory(
     detached(py, || table.0.discard_directory(directory))
 }
 
-/// Deletes files that no commit names, by their paths in the log.
+/// Deletes uncommitted files, by their paths in the log.
 #[pyfunction]
 pub(crate) fn discard_staged(
     py: Python<'_>,
@@ -190,7 +190,7 @@ pub(crate) fn discard_staged(
     detached(py, || table.0.discard_staged(&paths))
 }
 
-/// Moves files that no commit names, by their paths in the table, not encoded.
+/// Moves uncommitted files, by their paths in the table, not encoded.
 #[pyfunction]
 pub(crate) fn move_staged(
     py: Python<'_>,
@@ -200,7 +200,7 @@ pub(crate) fn move_staged(
     detached(py, || table.0.move_staged(&files))
 }
 
-/// For Python.
+/// Converts the result for Python.
 pub(crate) fn outcome(done: RowsWritten) -> Outcome {
     let afterwards = done.afterwards.map(|error| error.to_string());
     (done.version, done.metrics, afterwards)

@@ -18,51 +18,51 @@ fn listed(skipped: Vec<scan::SkippedFile>) -> Vec<Skipped> {
         .collect()
 }
 
-/// The part of a snapshot to read.
+/// A scan of a snapshot.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Scan(pub(crate) scan::Scan);
 
 #[pymethods]
 impl Scan {
-    /// The schema of the rows.
+    /// Returns the schema of the rows.
     #[getter]
     fn schema(&self) -> ArrowSchema {
         ArrowSchema(self.0.schema())
     }
 
-    /// The rows, read on demand.
+    /// Returns the rows, read on demand.
     fn rows(&self, py: Python<'_>) -> PyResult<BatchIterator> {
         let rows = detached(py, || self.0.rows())?;
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
     }
 
-    /// The files that are left to read.
+    /// Returns the files to read.
     #[pyo3(signature = (columns=None))]
     fn files(&self, py: Python<'_>, columns: Option<&Bound<'_, PyAny>>) -> PyResult<ArrowTable> {
         let columns = convert::texts("columns", columns)?;
         detached(py, || self.0.files(columns.as_deref())).map(ArrowTable::from)
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.0.count())
     }
 
-    /// Files and bytes: all, after pruning by partition values, after skipping by statistics.
+    /// Returns files and bytes: all, after pruning by partition values, after skipping by statistics.
     fn explain(&self, py: Python<'_>) -> PyResult<[(u64, u64); 3]> {
         let explained = detached(py, || self.0.explain())?;
         Ok([explained.all, explained.partitions, explained.statistics]
             .map(|left| (left.files, left.bytes)))
     }
 
-    /// Splits of about this many bytes.
+    /// Returns splits of about this many bytes.
     fn splits(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<Split>> {
         let size = convert::unsigned(py, "target_size", target_size)?;
         let splits = detached(py, || self.0.splits(size))?;
         Ok(splits.into_iter().map(Split).collect())
     }
 
-    /// The files that were skipped so far.
+    /// Returns the files that were skipped so far.
     fn skipped(&self) -> Vec<Skipped> {
         listed(self.0.skipped())
     }
@@ -73,7 +73,7 @@ impl Scan {
 pub(crate) struct Split(scan::Split);
 
 impl Split {
-    /// The split itself.
+    /// Returns the split of the core.
     pub(crate) fn core(&self) -> &scan::Split {
         &self.0
     }
@@ -86,34 +86,34 @@ impl Split {
         detached(py, || scan::Split::from_json(json)).map(Self)
     }
 
-    /// The split as JSON, from which it can be created again.
+    /// Returns the split as JSON, from which it can be created again.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || self.0.to_json())
     }
 
-    /// The schema of the rows.
+    /// Returns the schema of the rows.
     fn schema(&self, py: Python<'_>) -> PyResult<ArrowSchema> {
         detached(py, || self.0.schema()).map(ArrowSchema)
     }
 
-    /// The paths of the files, as in the log.
+    /// Returns the paths of the files, as in the log.
     fn paths(&self) -> Vec<String> {
         self.0.paths().map(str::to_owned).collect()
     }
 
-    /// About how many bytes of data files it covers.
+    /// Returns the approximate size of its data files in bytes.
     #[getter]
     fn size_in_bytes(&self) -> u64 {
         self.0.size_in_bytes()
     }
 
-    /// The rows, read on demand from the files of this table.
+    /// Returns the rows, read on demand from the files of this table.
     fn rows(&self, py: Python<'_>, table: &crate::table::Table) -> PyResult<BatchIterator> {
         let rows = detached(py, || self.0.rows(table.0.source()))?;
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
     }
 
-    /// The files that were skipped so far.
+    /// Returns the files that were skipped so far.
     fn skipped(&self) -> Vec<Skipped> {
         listed(self.0.skipped())
     }

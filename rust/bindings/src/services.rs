@@ -10,7 +10,7 @@ use crate::exceptions::invalid;
 use crate::gate::detached;
 use crate::table::Table;
 
-/// Deletes expired files of the log, or lists them.
+/// Deletes expired log files, or lists them.
 #[pyfunction]
 pub(crate) fn cleanup_log(py: Python<'_>, table: &Table, dry_run: bool) -> PyResult<String> {
     detached(py, || Ok(to_json(&table.0.cleanup_log(dry_run)?)))
@@ -59,13 +59,13 @@ pub(crate) fn restore(
     detached(py, || Ok(to_json(&table.0.restore(at, ignore_missing)?)))
 }
 
-/// The gain of a checkpoint or of a compacted file.
+/// Returns the gain of a checkpoint or of a compacted file.
 #[pyfunction]
 pub(crate) fn optimize_log(py: Python<'_>, table: &Table) -> PyResult<String> {
     detached(py, || Ok(to_json(&table.0.optimize_log()?)))
 }
 
-/// The findings for the log, and for the data files if they are checked.
+/// Returns the findings for the log, and for the data files if they are checked.
 #[pyfunction]
 pub(crate) fn verify(
     py: Python<'_>,

@@ -26,7 +26,7 @@ use crate::pieces::{ReplayPiece, ReplayTail};
 use crate::protocol::PyProtocol;
 use crate::scan::Scan;
 
-/// A difference in the definition: what, name, before, after.
+/// A difference in the definition: kind, name, before, after.
 type Difference = (&'static str, String, Option<String>, Option<String>);
 
 /// Files, rows and bytes.
@@ -62,47 +62,47 @@ impl Snapshot {
 
 #[pymethods]
 impl Snapshot {
-    /// The version.
+    /// Returns the version.
     #[getter]
     fn version(&self) -> u64 {
         self.state.version()
     }
 
-    /// When the version was committed, in milliseconds since the epoch.
+    /// Returns the commit timestamp in milliseconds since the epoch.
     #[getter]
     fn timestamp(&self) -> i64 {
         self.state.timestamp()
     }
 
-    /// The in-commit timestamp in milliseconds since the epoch, if the table has them.
+    /// Returns the in-commit timestamp in milliseconds since the epoch, if the table has them.
     #[getter]
     fn in_commit_timestamp(&self) -> Option<i64> {
         self.state.in_commit_timestamp()
     }
 
-    /// The logical schema.
+    /// Returns the logical schema.
     #[getter]
     fn schema(&self) -> ArrowSchema {
         ArrowSchema(self.state.arrow_schema())
     }
 
-    /// The `metaData` action.
+    /// Returns the `metaData` action.
     fn metadata(&self) -> PyMetadata {
         self.state.metadata().clone().into()
     }
 
-    /// The `protocol` action.
+    /// Returns the `protocol` action.
     fn protocol(&self) -> PyProtocol {
         self.state.protocol().clone().into()
     }
 
-    /// The newest transaction of each application: (appId, version).
+    /// Returns the newest transaction of each application: (appId, version).
     fn transactions(&self, py: Python<'_>) -> PyResult<Vec<(String, i64)>> {
         let latest = detached(py, || self.state.transactions(self.table.source()))?;
         Ok(latest.into_iter().map(|t| (t.app_id, t.version)).collect())
     }
 
-    /// The live domains: (domain, configuration).
+    /// Returns the live domains: (domain, configuration).
     fn domain_metadata(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         let domains = detached(py, || self.state.domain_metadata(self.table.source()))?;
         Ok(domains
@@ -111,28 +111,28 @@ impl Snapshot {
             .collect())
     }
 
-    /// The number of files that are live.
+    /// Returns the number of live files.
     fn num_files(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.state.num_files(self.table.source()))
     }
 
-    /// The number of rows, if the log has the number.
+    /// Returns the number of rows, if it follows from the log.
     fn num_rows(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         detached(py, || self.state.num_rows(self.table.source()))
     }
 
-    /// The smallest and the largest value of a column, if the log has them.
+    /// Returns the minimum and the maximum of a column, if they follow from the log.
     fn min_max(&self, py: Python<'_>, column: &str) -> PyResult<Option<ArrowBatch>> {
         let bounds = detached(py, || min_max(self.table.source(), &self.state, column))?;
         Ok(bounds.map(ArrowBatch::new))
     }
 
-    /// The total bytes of the live files.
+    /// Returns the total bytes of the live files.
     fn size_in_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.state.size_in_bytes(self.table.source()))
     }
 
-    /// The live files, all in memory.
+    /// Returns the live files, all in memory.
     #[pyo3(signature = (columns=None, filter=None))]
     fn files(
         &self,
@@ -150,7 +150,7 @@ impl Snapshot {
         Ok(ArrowTable::from(table))
     }
 
-    /// The live files, read on demand.
+    /// Returns the live files, read on demand.
     #[pyo3(signature = (columns=None, filter=None))]
     fn file_batches(
         &self,
@@ -168,8 +168,7 @@ impl Snapshot {
         Ok(BatchIterator::new(batches.schema(), Box::new(batches)))
     }
 
-    /// The files of the log that this version is read from, by the fields of
-    /// `deltareplay.LogSegment`.
+    /// Returns the log files of this version, as the fields of `deltareplay.LogSegment`.
     fn log_segment(&self) -> (Option<u64>, Vec<String>, u64, usize, u64) {
         let segment = self.state.segment();
         let checkpoint = segment.checkpoint.as_ref();
@@ -183,8 +182,8 @@ impl Snapshot {
         )
     }
 
-    /// The replay of the live files in pieces: these, what is needed to read them, and the files
-    /// that are already known.
+    /// Splits the replay of the live files into pieces; returns them, what is needed to read them, and the
+    /// files that are already known.
     #[pyo3(signature = (columns=None, filter=None, *, target_size, keyed=false))]
     fn replay_plan(
         &self,
@@ -207,7 +206,7 @@ impl Snapshot {
         Ok((pieces, ReplayTail(plan.tail), ArrowTable::from(plan.files)))
     }
 
-    /// Rows of this version, or some of them.
+    /// Returns a scan of this version.
     #[pyo3(signature = (columns=None, filter=None, with_row_id=false, with_file_path=false, with_row_index=false, skip_errors=false, look_ahead=None))]
     #[allow(clippy::too_many_arguments)] // they are the keywords of `Snapshot.scan`
     fn scan(
@@ -240,10 +239,10 @@ impl Snapshot {
         .map(Scan)
     }
 
-    /// The files that are in partitions of others.
+    /// Returns the files that are in partitions of others.
     ///
-    /// `files` has their typed partition values, by the names in the log; `others` the partition values of
-    /// the others, as the log has them.
+    /// `files` has their typed partition values by physical name; `others` the partition values of the
+    /// others, as in the log.
     fn in_partitions(
         &self,
         py: Python<'_>,
@@ -262,13 +261,13 @@ impl Snapshot {
         })
     }
 
-    /// The removed files whose retention has not passed.
+    /// Returns the removed files within the retention period.
     fn tombstones(&self, py: Python<'_>) -> PyResult<ArrowTable> {
         detached(py, || self.state.tombstones(self.table.source())).map(ArrowTable::from)
     }
 
-    /// The differences between this version and another one of the same table: files, the
-    /// definition as (what, name, before, after), and (files, rows, bytes) of both.
+    /// Returns the differences between this version and another one of the same table: files, the
+    /// definition as (kind, name, before, after), and (files, rows, bytes) of both.
     fn diff(
         &self,
         py: Python<'_>,
@@ -288,13 +287,13 @@ impl Snapshot {
         ))
     }
 
-    /// The snapshot of the newest version; this one if there is none newer.
+    /// Returns the snapshot of the newest version; this one if there is none newer.
     fn update(&self, py: Python<'_>) -> PyResult<Self> {
         let state = detached(py, || self.table.update(&self.state))?;
         Ok(Self::new(self.table.clone(), state))
     }
 
-    /// The warnings, from the `start`th on: (code, path, version, message) each.
+    /// Returns the warnings from index `start` on: (code, path, version, message) each.
     fn warnings(&self, start: usize) -> Vec<(&'static str, Option<String>, Option<u64>, String)> {
         let listed = self.state.warnings().into_iter().skip(start);
         listed

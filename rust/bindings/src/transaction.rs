@@ -25,7 +25,7 @@ use crate::metadata::PyMetadata;
 use crate::protocol::PyProtocol;
 use serde_json::json;
 
-/// The next version of a table, being staged.
+/// The next version of a table, not committed yet.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Transaction {
     table: Table,
@@ -70,13 +70,13 @@ fn finished() -> Error {
 
 #[pymethods]
 impl Transaction {
-    /// The id of the commit.
+    /// Returns the id of the commit.
     #[getter]
     fn id(&self) -> &str {
         &self.id
     }
 
-    /// The description of the commit: JSON parameters, metrics, user metadata, tags, engine.
+    /// Sets the description of the commit: JSON parameters, metrics, user metadata, tags, engine.
     #[pyo3(signature = (parameters, metrics, user_metadata, tags, engine_info))]
     fn describe(
         &self,
@@ -131,7 +131,8 @@ impl Transaction {
         self.with(py, |staged| staged.add_written(parse_actions("add", json)?))
     }
 
-    /// Notes files that were written for this commit: encoded paths, bytes, and when, in milliseconds.
+    /// Records files that were written for this commit: encoded paths, sizes in bytes, and timestamps in
+    /// milliseconds.
     fn expect(&self, py: Python<'_>, files: Vec<(String, u64, i64)>) -> PyResult<()> {
         let resolver = &self.table.source().resolver;
         let files = files.into_iter().map(|(path, size, written)| {
@@ -207,7 +208,7 @@ impl Transaction {
         self.with(py, |staged| staged.set_protocol(protocol.into()))
     }
 
-    /// Stages the progress of an application; true if it was there before.
+    /// Stages the version of an application; returns whether it was committed before.
     fn set_transaction(&self, py: Python<'_>, app_id: &str, version: i128) -> PyResult<bool> {
         let version = i64::try_from(version).map_err(|_| {
             let message = format!("version is {version}: pass a number of 64 bits");
@@ -227,7 +228,8 @@ impl Transaction {
         self.with(py, |staged| staged.set_domain(domain, configuration))
     }
 
-    /// The metadata and the protocol that the table will have, and the parameters of the commit as JSON.
+    /// Returns the metadata and the protocol that the table will have, and the parameters of the commit as
+    /// JSON.
     fn definition(&self, py: Python<'_>) -> PyResult<(PyMetadata, PyProtocol, String)> {
         self.with(py, |staged| {
             let parameters = json!(staged.description().parameters).to_string();
@@ -241,21 +243,21 @@ impl Transaction {
         self.with(py, |staged| Ok(staged.is_empty()))
     }
 
-    /// Commits: the version, None if the application committed it before; the attempts; what
-    /// went wrong afterwards.
+    /// Commits; returns the version, None if the application committed it before; the attempts; the error
+    /// afterwards.
     fn commit(&self, py: Python<'_>) -> PyResult<(Option<u64>, u32, Option<String>)> {
         let done = detached(py, || self.table.commit(self.take()?))?;
         let afterwards = done.afterwards.map(|error| error.to_string());
         Ok((done.commit.version, done.commit.attempts, afterwards))
     }
 
-    /// Drops what was staged.
+    /// Drops the staged actions.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.take().map(drop))
     }
 }
 
-/// The `schemaString` of a table with this Arrow schema.
+/// Returns the `schemaString` of a table with this Arrow schema.
 #[pyfunction]
 #[pyo3(signature = (schema, /))]
 pub(crate) fn schema_string(py: Python<'_>, schema: &Bound<'_, PyAny>) -> PyResult<String> {

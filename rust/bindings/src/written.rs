@@ -1,4 +1,4 @@
-//! Checkpoints and sidecars as Python has them once they are written.
+//! Written checkpoints and sidecars, as Python values.
 
 use deltareplay_core::derived::checkpoint::WrittenCheckpoint;
 use deltareplay_core::derived::checkpoint::distributed::WrittenSidecar;
@@ -10,7 +10,7 @@ pub(crate) type PyCheckpoint = (String, u64, u64, u64, u64);
 /// Path, bytes, modification time in milliseconds, files, tombstones.
 pub(crate) type PySidecar = (String, i64, i64, u64, u64);
 
-/// A checkpoint for Python.
+/// Converts a checkpoint to Python.
 pub(crate) fn checkpoint_out(written: WrittenCheckpoint) -> PyCheckpoint {
     (
         written.path,
@@ -21,7 +21,7 @@ pub(crate) fn checkpoint_out(written: WrittenCheckpoint) -> PyCheckpoint {
     )
 }
 
-/// A sidecar for Python.
+/// Converts a sidecar to Python.
 pub(crate) fn sidecar_out(written: WrittenSidecar) -> PySidecar {
     (
         written.sidecar.path,
@@ -32,7 +32,7 @@ pub(crate) fn sidecar_out(written: WrittenSidecar) -> PySidecar {
     )
 }
 
-/// Converts it back.
+/// Converts a sidecar from Python.
 pub(crate) fn sidecar_in(written: PySidecar) -> WrittenSidecar {
     let (path, size_in_bytes, modification_time, num_files, num_removes) = written;
     WrittenSidecar {

@@ -1,4 +1,4 @@
-//! The columns that Python adds or changes, in the form of the core.
+//! Converts the columns that Python adds or changes.
 
 use deltareplay_core::definition::column_changes::ColumnChange;
 use deltareplay_core::definition::columns::{NewColumn, Position};
@@ -6,12 +6,11 @@ use deltareplay_core::error::{Error, Result};
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::table::Alteration;
 
-/// The new attribute of a column: `type` with a schema of one column; `comment` or `default` with a
-/// text, or with nothing if it is removed; `drop not null`; `first`; `after` with the name of
-/// another column.
+/// A change of a column: `type` with a schema of one column; `comment` or `default` with a text, or without
+/// one to remove it; `drop not null`; `first`; `after` with the name of another column.
 pub(super) type Change = (String, Option<String>);
 
-/// The struct that gets columns, a schema with them, and where each goes.
+/// The struct that gets columns, a schema with them, and their position.
 pub(super) type Added = (Vec<String>, String, Option<Change>);
 
 pub(super) fn added(columns: Vec<Added>) -> Result<Alteration> {

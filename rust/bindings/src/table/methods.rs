@@ -6,6 +6,7 @@ use std::sync::Arc;
 use deltareplay_core::changes::ChangeOptions;
 use deltareplay_core::derived::checkpoint::CheckpointLayout;
 use deltareplay_core::error::{Error, Result};
+use deltareplay_core::maintenance::cleanup::cleanup_expired;
 use deltareplay_core::scan::Bitmaps;
 use deltareplay_core::spec::DeletionVectorDescriptor;
 use deltareplay_core::spec::schema::StructType;
@@ -54,7 +55,7 @@ impl Table {
         detached(py, || table::Table::new(uri, options)).map(Self)
     }
 
-    /// The root of the table as a URI.
+    /// Returns the root of the table as a URI.
     #[getter]
     fn uri(&self) -> &str {
         self.0.uri()
@@ -65,7 +66,7 @@ impl Table {
         detached(py, || self.0.exists())
     }
 
-    /// The snapshot of a version, of a time, or the latest.
+    /// Returns the snapshot of a version, of a time, or the latest.
     #[pyo3(signature = (version=None, timestamp=None, strict=None, verify=false))]
     fn snapshot(
         &self,
@@ -88,21 +89,21 @@ impl Table {
         Ok(Snapshot::new(self.0.clone(), state))
     }
 
-    /// The commits, newest first.
+    /// Returns the commits, newest first.
     #[pyo3(signature = (limit=None))]
     fn history(&self, py: Python<'_>, limit: Option<i128>) -> PyResult<ArrowTable> {
         let limit = convert::limit(py, "limit", limit)?;
         detached(py, || self.0.history(limit)).map(ArrowTable::from)
     }
 
-    /// The row of the history of one version.
+    /// Returns the row of the history of one version.
     fn history_of(&self, py: Python<'_>, version: i128) -> PyResult<ArrowTable> {
         let version = convert::unsigned(py, "version", version)?;
         detached(py, || self.0.history_of(version)).map(ArrowTable::from)
     }
 
-    /// The decoded paths, relative to the root, of files that the log names; absolute within the
-    /// store, with a slash in front, below an allowed root.
+    /// Returns the decoded paths, relative to the root, of files in the log; absolute within the store,
+    /// with a leading slash, below an allowed root.
     fn locate(&self, py: Python<'_>, paths: Vec<String>) -> PyResult<Vec<String>> {
         let source = self.0.source();
         let located = |path: &String| {
@@ -119,8 +120,8 @@ impl Table {
         detached(py, || paths.iter().map(located).collect())
     }
 
-    /// Deletion vectors as chunks of bits: `vector`, `chunk`, `words`. Descriptors are storage type,
-    /// path or inline vector, offset, size in bytes, cardinality.
+    /// Returns deletion vectors as bitmaps: `vector`, `chunk`, `words`. Descriptors are storage type, path
+    /// or inline vector, offset, size in bytes, cardinality.
     fn bitmaps(
         &self,
         py: Python<'_>,
@@ -140,7 +141,7 @@ impl Table {
         Ok(BatchIterator::new(Bitmaps::schema(), Box::new(bitmaps)))
     }
 
-    /// The changes of rows from `start` to `end`, both included.
+    /// Returns the changes of rows from `start` to `end`, both inclusive.
     #[pyo3(signature = (start, end=None, *, kind="full-delta", deleted=None, columns=None, filter=None, key=None, most_rows=None, require_feed=false, allow_out_of_range=false))]
     #[allow(clippy::too_many_arguments, reason = "the options of one call")]
     fn changes(
@@ -171,7 +172,7 @@ impl Table {
         detached(py, || self.0.changes(start, end, options)).map(Changes)
     }
 
-    /// Creates or replaces the table; returns the version, None if the table stays as it is.
+    /// Creates or replaces the table; returns the version, None if the existing table is kept.
     #[pyo3(signature = (schema_string, partition_columns, properties, name=None, description=None, durable=true, mode="new", clustering_columns=None))]
     #[allow(clippy::too_many_arguments, reason = "the parts of one definition")]
     fn create(
@@ -203,8 +204,8 @@ impl Table {
         })
     }
 
-    /// A transaction that creates or replaces the table, to which the rows of a query are still to be
-    /// added; None if the table stays as it is.
+    /// Starts a transaction that creates or replaces the table, to which the rows of a query will be added;
+    /// None if the existing table is kept.
     #[allow(clippy::too_many_arguments, reason = "the parts of one definition")]
     fn define(
         &self,
@@ -254,7 +255,7 @@ impl Table {
         self.alter(py, Alteration::UnsetProperties(keys, if_exists))
     }
 
-    /// Adds columns: the struct of each, a schema with just the column, and where it goes; returns the
+    /// Adds columns: the struct of each, a schema with just the column, and its position; returns the
     /// version.
     fn add_columns(&self, py: Python<'_>, columns: Vec<Added>) -> PyResult<Option<u64>> {
         let change = detached(py, || columns::added(columns))?;
@@ -277,7 +278,7 @@ impl Table {
         self.alter(py, Alteration::DropColumns(paths))
     }
 
-    /// Changes columns, or fields of columns: the path of each, and what is new of it; returns the version.
+    /// Changes columns, or fields of columns: the path and the changes of each; returns the version.
     fn change_columns(
         &self,
         py: Python<'_>,
@@ -390,7 +391,7 @@ impl Table {
         detached(py, work).map(outcome)
     }
 
-    /// Merges the rows of an Arrow stream; `names`: the condition, and its names for source and target.
+    /// Merges the rows of an Arrow stream; `names`: the condition, and the aliases of source and target.
     fn merge(
         &self,
         py: Python<'_>,
@@ -413,7 +414,7 @@ impl Table {
         detached(py, work).map(outcome)
     }
 
-    /// Writes a checkpoint of this snapshot: path, actions, files, bytes, sidecars.
+    /// Writes a checkpoint of this snapshot; returns path, actions, files, bytes, sidecars.
     #[pyo3(signature = (snapshot, layout=None))]
     fn checkpoint(
         &self,
@@ -428,12 +429,12 @@ impl Table {
         Ok(checkpoint_out(written))
     }
 
-    /// Deletes expired files of the log, unless the table's properties forbid it.
+    /// Deletes expired log files, unless the table's properties forbid it.
     fn cleanup_expired(&self, py: Python<'_>, snapshot: &Snapshot) -> PyResult<()> {
-        detached(py, || self.0.cleanup_expired(snapshot.state()))
+        detached(py, || cleanup_expired(self.0.source(), snapshot.state()))
     }
 
-    /// Writes a compacted file: start, end, path, actions, actions before, bytes, bytes before.
+    /// Writes a compacted file; returns start, end, path, actions, actions before, bytes, bytes before.
     #[pyo3(signature = (start=None, end=None))]
     #[allow(clippy::type_complexity, reason = "the fields of one dataclass")]
     fn compact_log(
@@ -461,7 +462,7 @@ impl Table {
         detached(py, || self.0.write_checksum(snapshot.state()))
     }
 
-    /// A transaction that reads this snapshot.
+    /// Starts a transaction that reads this snapshot.
     #[pyo3(signature = (snapshot, operation, isolation_level=None, durable=true, timeout=60.0))]
     fn transaction(
         &self,
@@ -490,7 +491,7 @@ impl Table {
         Ok(Transaction::new(self.0.clone(), begun))
     }
 
-    /// The raw actions of the commits `start` to `end`, both included.
+    /// Returns the raw actions of the commits `start` to `end`, both inclusive.
     #[pyo3(signature = (start, end=None))]
     fn actions(&self, py: Python<'_>, start: i128, end: Option<i128>) -> PyResult<BatchIterator> {
         let start = convert::unsigned(py, "start", start)?;

@@ -1,7 +1,7 @@
-//! `Table`: where a table is and how to get there.
+//! `Table`: the location of a table and its options.
 //!
-//! Only the class, which other modules take; its Python methods are in `methods`, which imports
-//! nearly every other class.
+//! Only the class, for other modules; its Python methods are in `methods`, which imports nearly every other
+//! class.
 
 use deltareplay_core::table;
 use pyo3::prelude::*;
@@ -9,6 +9,6 @@ use pyo3::prelude::*;
 mod columns;
 mod methods;
 
-/// A table: its place and the options of its storage. Making one does no I/O.
+/// A table: its location and the options of its storage. Creating one does no I/O.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Table(pub(crate) table::Table);

@@ -1,17 +1,16 @@
-//! Checkpoints, compacted files and checksums that are requested.
+//! Checkpoints, compacted files and checksums on request.
 
-use super::{At, ReplayPiece, ReplayTail, Table};
-use crate::derived::checkpoint::distributed::{self, CheckpointPlan, Planned, WrittenSidecar};
+use super::{At, Table};
+use crate::derived::checkpoint::distributed::{self, Planned};
 use crate::derived::checkpoint::{CheckpointLayout, WrittenCheckpoint, write_checkpoint};
 use crate::derived::checksum::write_checksum;
 use crate::derived::compaction::{WrittenCompaction, compact_log};
 use crate::error::Result;
-use crate::maintenance::cleanup::cleanup_expired;
 use crate::snapshot::Snapshot;
 
 impl Table {
-    /// Writes a checkpoint of a snapshot, and the hint that names it; laid out as the table's
-    /// properties ask for where nothing else is said. The log is left as it is.
+    /// Writes a checkpoint of a snapshot, and the hint; its layout follows the table's properties by
+    /// default. Keeps expired log files.
     ///
     /// # Errors
     ///
@@ -40,34 +39,6 @@ impl Table {
         distributed::plan(&self.source, snapshot, target_size)
     }
 
-    /// Writes one piece of a planned checkpoint.
-    ///
-    /// # Errors
-    ///
-    /// As [`distributed::write_sidecars`].
-    pub fn write_sidecars(
-        &self,
-        piece: &ReplayPiece,
-        tail: &ReplayTail,
-        codec: Option<&str>,
-        threads: Option<usize>,
-    ) -> Result<Vec<WrittenSidecar>> {
-        distributed::write_sidecars(&self.source, piece, tail, codec, threads)
-    }
-
-    /// Writes the checkpoint of which all pieces are written.
-    ///
-    /// # Errors
-    ///
-    /// As [`CheckpointPlan::finish`].
-    pub fn finish_checkpoint(
-        &self,
-        plan: &CheckpointPlan,
-        written: Vec<WrittenSidecar>,
-    ) -> Result<WrittenCheckpoint> {
-        plan.finish(&self.source, written)
-    }
-
     /// Writes the compacted file of a range of commits.
     ///
     /// # Errors
@@ -80,7 +51,8 @@ impl Table {
         compact_log(&self.source, start, end)
     }
 
-    /// Writes the version checksum of a snapshot, counted in full; false where there is one already.
+    /// Writes the version checksum of a snapshot, computed in full; returns `false` if there is one
+    /// already.
     ///
     /// # Errors
     ///
@@ -88,15 +60,5 @@ impl Table {
     pub fn write_checksum(&self, snapshot: &Snapshot) -> Result<bool> {
         snapshot.protocol().check_writable()?;
         write_checksum(&self.source, snapshot, None)
-    }
-
-    /// Ends a checkpoint that was requested: deletes what has expired of the log, unless the table
-    /// says otherwise.
-    ///
-    /// # Errors
-    ///
-    /// As [`cleanup_expired`].
-    pub fn cleanup_expired(&self, snapshot: &Snapshot) -> Result<()> {
-        cleanup_expired(&self.source, snapshot)
     }
 }
